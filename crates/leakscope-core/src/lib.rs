@@ -1,0 +1,12 @@
+//! Findings: the plain data that every engine produces and every report
+//! reads, and its JSON schema (`leakscope-findings/1`).
+//!
+//! This crate knows neither files nor terminals. What it adds to the data is
+//! what must be the same for all engines: stable ids, order, totals,
+//! suppressions and baselines.
+
+mod finding;
+mod report;
+
+pub use finding::{Candidate, Cause, Counted, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict};
+pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
