@@ -6,6 +6,31 @@
 //! the store, without the build. This crate does not know what a variant is
 //! for: it is given a transformation of modules.
 
+mod build;
+mod clang;
+mod command;
+mod compile;
+pub mod derive;
+mod debug_link;
+mod error;
+mod files;
+mod inputs;
+mod interrupt;
+mod link;
+mod linker;
+mod marker;
+mod program;
+mod real;
+mod response;
+mod session;
+mod shim;
 pub mod store;
 
+pub use build::{BuildSummary, build};
+pub use debug_link::link_from_debug_info;
+pub use error::CaptureError;
+pub use interrupt::while_left_to_children;
+pub use files::{build_compdb, capture_files};
+pub use program::{Composition, Made, inspect, program};
+pub use shim::shim;
 pub use store::{Blob, Failure, Input, Link, LinkId, LinkKind, Member, Store, StoreError, Unit, UnitId};

@@ -5,6 +5,7 @@
 //!     units/ID.bc       unoptimised bitcode with debug info
 //!     units/ID.json     where it came from ([`Unit`])
 //!     blobs/HASH        files that a link needs later, and the sources
+//!     objects/HASH      the unit of an object that cannot name it itself
 //!     links/ID.json     a link command, its inputs named ([`Link`])
 //!     failures/ID.json  what was not captured ([`Failure`])
 //!     shims/            stand-ins for the compilers
@@ -131,7 +132,7 @@ impl Store {
     /// The store at `root`, made if there is none.
     pub fn create(root: &Path) -> Result<Store, StoreError> {
         let store = Store { root: std::path::absolute(root).unwrap_or_else(|_| root.to_owned()) };
-        for folder in ["units", "blobs", "links", "failures", "derived"] {
+        for folder in ["units", "blobs", "objects", "links", "failures", "derived"] {
             let path = store.root.join(folder);
             fs::create_dir_all(&path).map_err(|source| StoreError::Write { path, source })?;
         }
@@ -175,6 +176,47 @@ impl Store {
         self.root.join(format!("units/{}.bc", id.0))
     }
 
+    /// The ids of all units, in order.
+    pub fn units(&self) -> Result<Vec<UnitId>, StoreError> {
+        let folder = self.root.join("units");
+        let damaged =
+            |error: io::Error| StoreError::Damaged { path: folder.clone(), reason: error.to_string() };
+        let mut ids = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(damaged)? {
+            let name = entry.map_err(damaged)?.file_name();
+            if let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".json")) {
+                ids.push(UnitId(id.to_owned()));
+            }
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Brings a unit of another store, with its source, into this one.
+    pub fn import_unit(&self, from: &Store, id: &UnitId) -> Result<UnitId, StoreError> {
+        let unit = from.unit(id)?;
+        if from.root == self.root {
+            return Ok(id.clone());
+        }
+        let damaged =
+            |path: PathBuf| move |error: io::Error| StoreError::Damaged { path, reason: error.to_string() };
+        if let Some(text) = &unit.text {
+            self.add_blob(&fs::read(from.blob(text)).map_err(damaged(from.blob(text)))?)?;
+        }
+        let bitcode = fs::read(from.bitcode(id)).map_err(damaged(from.bitcode(id)))?;
+        self.add_unit(&unit, &bitcode)
+    }
+
+    /// Remembers which unit an object was made of, by the object's content.
+    pub fn add_object(&self, content: &[u8], unit: &UnitId) -> Result<(), StoreError> {
+        self.write(&self.root.join("objects").join(hash(&[content])), unit.0.as_bytes())
+    }
+
+    /// The unit of an object that was remembered.
+    pub fn object(&self, content: &[u8]) -> Option<UnitId> {
+        fs::read_to_string(self.root.join("objects").join(hash(&[content]))).ok().map(UnitId)
+    }
+
     pub fn add_link(&self, link: &Link) -> Result<LinkId, StoreError> {
         let json = to_json(link);
         let id = LinkId(hash(&[&json]));
@@ -215,6 +257,19 @@ impl Store {
         file.write_all(content).map_err(error)?;
         file.persist(path).map_err(|failed| error(failed.error))?;
         Ok(())
+    }
+
+    /// Removes what killed writers left. Not for while others write.
+    pub fn remove_unfinished(&self) {
+        for folder in ["units", "blobs", "objects", "links", "failures"] {
+            let entries = fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
+            let unfinished =
+                entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b".tmp"));
+            for entry in unfinished {
+                // One that stays does no harm.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn read_json<T: DeserializeOwned>(&self, path: &Path) -> Result<T, StoreError> {

@@ -122,6 +122,26 @@ pub struct PathStep {
     pub function: String,
 }
 
+/// A misuse of the heap that stopped the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    pub kind: FaultKind,
+    /// The pointer that was freed.
+    pub address: u64,
+    /// Where it was freed wrongly.
+    pub place: Place,
+    /// Where the block was allocated and, if so, freed before.
+    pub allocated: Option<Place>,
+    pub freed: Option<Place>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    DoubleFree,
+    InvalidFree,
+}
+
 impl Finding {
     /// A finding of which only the allocation is known.
     pub fn new(kind: Kind, allocated: Place) -> Finding {

@@ -5,8 +5,17 @@
 //! what must be the same for all engines: stable ids, order, totals,
 //! suppressions and baselines.
 
+pub mod baseline;
+mod fail_on;
 mod finding;
+mod frame;
 mod report;
+pub mod suppress;
 
-pub use finding::{Candidate, Cause, Counted, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict};
+pub use baseline::{Baseline, BaselineError};
+pub use fail_on::{FailOn, FailOnError};
+pub use finding::{
+    Candidate, Cause, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict,
+};
 pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
+pub use suppress::{SuppressError, SuppressionUse, Suppressions};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Kind, Place};
+use crate::{Fault, Finding, Kind, Place, SuppressionUse};
 
 pub const SCHEMA: &str = "leakscope-findings/1";
 
@@ -15,8 +15,14 @@ pub struct Report {
     pub command: Command,
     pub engine: Engine,
     pub target: Target,
+    /// A misuse of the heap that stopped the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
     pub findings: Vec<Finding>,
     pub summary: Summary,
+    /// What [`Report::suppress`] took out, by rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressions: Vec<SuppressionUse>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,6 +71,12 @@ pub struct Summary {
     pub forgotten: Totals,
     pub stale: Totals,
     pub warning: Totals,
+    /// Findings of any kind that suppressions took out of the report.
+    #[serde(default, skip_serializing_if = "Totals::is_zero")]
+    pub suppressed: Totals,
+    /// Findings of any kind that the baseline knows.
+    #[serde(default, skip_serializing_if = "Totals::is_zero")]
+    pub baseline: Totals,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,8 +116,10 @@ impl Report {
             command,
             engine,
             target,
+            fault: None,
             findings,
             summary: Summary::default(),
+            suppressions: Vec::new(),
         };
         report.sum();
         report
@@ -118,7 +132,11 @@ impl Report {
     }
 
     fn sum(&mut self) {
-        let mut summary = Summary::default();
+        let mut summary = Summary {
+            suppressed: self.summary.suppressed,
+            baseline: self.summary.baseline,
+            ..Summary::default()
+        };
         for finding in &self.findings {
             let totals = match finding.kind {
                 Kind::Lost => &mut summary.lost,
@@ -126,16 +144,28 @@ impl Report {
                 Kind::Stale => &mut summary.stale,
                 Kind::Warning => &mut summary.warning,
             };
-            totals.findings += 1;
-            totals.blocks += finding.blocks.unwrap_or(0);
-            totals.bytes += finding.bytes.unwrap_or(0);
+            totals.add(finding);
         }
         self.summary = summary;
     }
 }
 
-/// Ids made of names only, so that they survive edits that move lines. Two
-/// findings with the same names are told apart by their order in the source.
+impl Totals {
+    /// Counts `finding` in.
+    pub fn add(&mut self, finding: &Finding) {
+        self.findings += 1;
+        self.blocks += finding.blocks.unwrap_or(0);
+        self.bytes += finding.bytes.unwrap_or(0);
+    }
+
+    fn is_zero(&self) -> bool {
+        *self == Totals::default()
+    }
+}
+
+/// Ids made of names only, so that they survive edits that move lines; direct
+/// recursion counts once, so that they survive a deeper input. Two findings
+/// with the same names are told apart by their order in the source.
 fn stable_ids(findings: &[Finding]) -> Vec<String> {
     let mut same: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, finding) in findings.iter().enumerate() {
@@ -156,7 +186,7 @@ fn stable_ids(findings: &[Finding]) -> Vec<String> {
 
 fn names(finding: &Finding) -> String {
     let place = |place: &Place| {
-        place
+        let mut names: Vec<String> = place
             .stack
             .iter()
             .map(|frame| {
@@ -164,8 +194,9 @@ fn names(finding: &Finding) -> String {
                 let module = if file.is_none() { frame.module.as_deref() } else { None };
                 format!("{}@{}", frame.function.as_deref().unwrap_or("?"), file.or(module).unwrap_or("?"))
             })
-            .collect::<Vec<_>>()
-            .join(" ")
+            .collect();
+        names.dedup();
+        names.join(" ")
     };
     format!(
         "{:?}|{}|{}|{}",
@@ -180,4 +211,113 @@ type Position = (Option<u32>, Option<u32>, Option<u64>);
 
 fn lines(place: &Place) -> Vec<Position> {
     place.stack.iter().map(|frame| (frame.line, frame.column, frame.offset)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Frame;
+
+    /// A place from `function:line` words, innermost first.
+    fn place(stack: &str) -> Place {
+        let frame = |word: &str| {
+            let (function, line) = word.split_once(':').unwrap();
+            Frame {
+                function: Some(function.to_owned()),
+                file: Some("/src/a.c".to_owned()),
+                line: line.parse().ok(),
+                ..Frame::default()
+            }
+        };
+        Place { stack: stack.split(' ').map(frame).collect() }
+    }
+
+    fn lost(allocated: &str, bytes: u64) -> Finding {
+        Finding { blocks: Some(1), bytes: Some(bytes), ..Finding::new(Kind::Lost, place(allocated)) }
+    }
+
+    fn report(findings: Vec<Finding>) -> Report {
+        let target = Target { program: "a.out".to_owned(), args: Vec::new(), exit: Some(Exit::Code(0)) };
+        Report::new(Command::Run, Engine::Track, target, findings)
+    }
+
+    fn id(finding: Finding) -> String {
+        report(vec![finding]).findings.remove(0).id
+    }
+
+    #[test]
+    fn ids_survive_unrelated_edits_and_tell_leaks_apart() {
+        let before = id(lost("make:3 main:9", 8));
+        let same = |finding: Finding| assert_eq!(id(finding), before);
+        let other = |finding: Finding| assert_ne!(id(finding), before);
+        same(lost("make:30 main:90", 8));
+        same(lost("make:3 main:9", 8000));
+        same(lost("make:3 make:4 make:4 main:9", 8));
+        other(lost("make:3 run:5 main:9", 8));
+        other(Finding { leaked: Some(place("main:9")), ..lost("make:3 main:9", 8) });
+        other(Finding { variable: Some("head".to_owned()), ..lost("make:3 main:9", 8) });
+        other(Finding { kind: Kind::Forgotten, ..lost("make:3 main:9", 8) });
+    }
+
+    #[test]
+    fn same_names_are_told_apart_by_their_order_in_the_source() {
+        let ids = |first: Finding, second: Finding| {
+            let mut findings = report(vec![first, second]).findings;
+            findings.sort_by_key(|finding| finding.allocated.stack[0].line);
+            findings.into_iter().map(|finding| finding.id).collect::<Vec<_>>()
+        };
+        let found = ids(lost("main:3", 8), lost("main:5", 8));
+        assert_ne!(found[0], found[1]);
+        assert_eq!(found, ids(lost("main:15", 8), lost("main:13", 8)), "neither found order nor lines count");
+    }
+
+    #[test]
+    fn lost_comes_first_then_direct_then_larger() {
+        let report = report(vec![
+            Finding { kind: Kind::Forgotten, ..lost("cache:1", 4096) },
+            Finding { via: vec!["3".to_owned(), "3".to_owned()], ..lost("name:1", 900) },
+            lost("small:1", 8),
+            lost("node:1", 48),
+        ]);
+        let order: Vec<_> = report
+            .findings
+            .iter()
+            .filter_map(|finding| finding.allocated.stack[0].function.as_deref())
+            .collect();
+        assert_eq!(order, ["node", "small", "name", "cache"]);
+        assert_eq!(report.findings[2].via, [report.findings[0].id.as_str()]);
+    }
+
+    #[test]
+    fn totals_follow_what_is_kept() {
+        let mut report = report(vec![
+            lost("node:1", 48),
+            lost("name:1", 8),
+            Finding { kind: Kind::Forgotten, ..lost("cache:1", 4096) },
+            Finding::new(Kind::Warning, place("f:1")),
+        ]);
+        assert_eq!(report.summary.lost, Totals { findings: 2, blocks: 2, bytes: 56 });
+        assert_eq!(report.summary.forgotten, Totals { findings: 1, blocks: 1, bytes: 4096 });
+        assert_eq!(report.summary.warning, Totals { findings: 1, blocks: 0, bytes: 0 });
+        report.retain(|finding| finding.bytes != Some(48));
+        assert_eq!(report.summary.lost, Totals { findings: 1, blocks: 1, bytes: 8 });
+    }
+
+    #[test]
+    fn json_has_the_shape_of_the_schema_and_comes_back() {
+        let report = report(vec![lost("node:1", 48)]);
+        let json = serde_json::to_value(&report).unwrap();
+        let keys = |value: &serde_json::Value| {
+            value.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(keys(&json), "schema tool command engine target findings summary");
+        assert_eq!(
+            keys(&json["findings"][0]),
+            "id kind verdict blocks bytes allocated leaked last_used exact cause variable candidates counted via \
+             freed_elsewhere path evidence"
+        );
+        assert_eq!(keys(&json["findings"][0]["allocated"]["stack"][0]), "function file line column module");
+        assert_eq!(json["target"]["exit"], serde_json::json!({"code": 0}));
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+    }
 }

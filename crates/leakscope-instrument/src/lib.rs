@@ -1,1 +1,101 @@
+//! Rewrites captured modules into the variants that leakscope runs.
+//!
+//! A module comes in as unoptimised bitcode and goes out as optimised bitcode:
+//! instrumentation before optimisation, while locals are still in memory; the
+//! user's own optimisation level; instrumentation after it. What each variant
+//! does is in a module of its own (`track`). This crate does not know where
+//! a module came from, nor how it becomes a program.
 
+mod llvm;
+mod track;
+
+use llvm::{Context, Kind, Module, PassOptions, Vectors};
+
+/// What a program is derived for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Every heap block keeps a true stack of where it was allocated.
+    Track,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum InstrumentError {
+    #[error("expected one of O0, O1, O2, O3, Os, Oz as optimisation level, found {0:?}")]
+    Level(String),
+    #[error("cannot read the module: {0}; capture it again with clang-19")]
+    Read(String),
+    #[error("cannot optimise the module: {0}")]
+    Optimise(String),
+    #[error("the module is not valid {when}: {reason}")]
+    Verify { when: &'static str, reason: String },
+}
+
+/// The module in `bitcode`, instrumented for `variant` and optimised at
+/// `optimisation` (`"O0"` to `"O3"`, `"Os"`, `"Oz"`), as bitcode.
+pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result<Vec<u8>, InstrumentError> {
+    let level = Level::named(optimisation)?;
+    let context = Context::new();
+    let mut module = context.parse(bitcode).map_err(InstrumentError::Read)?;
+
+    match variant {
+        Variant::Track => track::before_optimisation(&module),
+    }
+    verify(&module, "before optimisation")?;
+    level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
+    match variant {
+        Variant::Track => track::after_optimisation(&module),
+    }
+    verify(&module, "after instrumentation")?;
+    Ok(module.bitcode())
+}
+
+fn verify(module: &Module<'_>, when: &'static str) -> Result<(), InstrumentError> {
+    module.verify().map_err(|reason| InstrumentError::Verify { when, reason })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    O0,
+    O1,
+    O2,
+    O3,
+    Os,
+    Oz,
+}
+
+impl Level {
+    fn named(name: &str) -> Result<Level, InstrumentError> {
+        Ok(match name {
+            "O0" => Level::O0,
+            "O1" => Level::O1,
+            "O2" => Level::O2,
+            "O3" => Level::O3,
+            "Os" => Level::Os,
+            "Oz" => Level::Oz,
+            _ => return Err(InstrumentError::Level(name.to_owned())),
+        })
+    }
+
+    /// Does what clang does at this level. The capture is made at O1 without
+    /// passes, so what clang's front end adds for size is added here.
+    fn optimise(self, module: &mut Module<'_>) -> Result<(), String> {
+        let (for_size, for_least_size) = (Kind::named("optsize"), Kind::named("minsize"));
+        for function in module.functions().filter(|function| !function.is_declaration()) {
+            if matches!(self, Level::Os | Level::Oz) {
+                function.set(for_size);
+            }
+            if self == Level::Oz {
+                function.set(for_least_size);
+            }
+        }
+        let (pipeline, vectors) = match self {
+            Level::O0 => ("default<O0>", Vectors::None),
+            Level::O1 => ("default<O1>", Vectors::None),
+            Level::O2 => ("default<O2>", Vectors::All),
+            Level::O3 => ("default<O3>", Vectors::All),
+            Level::Os => ("default<Os>", Vectors::All),
+            Level::Oz => ("default<Oz>", Vectors::StraightLine),
+        };
+        module.run_passes(pipeline, &PassOptions::new(vectors))
+    }
+}

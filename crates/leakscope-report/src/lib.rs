@@ -1,1 +1,27 @@
+//! Reports: one set of findings as terminal text, JSON or SARIF.
+//!
+//! Every function here is pure: it gets a [`Report`] and returns text. Which
+//! engine found what is not known here, and no file is read; the text of
+//! source files comes through [`Sources`].
 
+mod hint;
+mod paths;
+mod sarif;
+mod snippet;
+mod stack;
+mod text;
+mod tree;
+mod wording;
+
+use leakscope_core::Report;
+
+pub use sarif::sarif;
+pub use snippet::Sources;
+pub use text::{TextOptions, text};
+
+/// The report in its own schema, `leakscope-findings/1`.
+pub fn json(report: &Report) -> String {
+    let mut json = serde_json::to_string_pretty(report).expect("a report has only string keys");
+    json.push('\n');
+    json
+}

@@ -1,1 +1,41 @@
+//! The runtime inside the target process: it owns the heap, knows where every
+//! block was allocated, finds at the end which ones are lost, and writes that
+//! down.
+//!
+//! It is linked into derived programs and preloaded into others. It does not
+//! allocate, does not panic, and knows nothing of symbols or reports: the
+//! record it writes (`leakscope-wire`) is read elsewhere. Built for x86-64
+//! Linux with glibc 2.35 or later.
 
+#![cfg_attr(not(test), no_std)]
+
+mod api;
+mod arena;
+mod cxx;
+mod depot;
+mod fault;
+mod heap;
+mod life;
+mod limits;
+mod lock;
+mod maps;
+mod modules;
+mod park;
+mod record;
+mod scan;
+mod signals;
+mod size_class;
+mod sys;
+mod text;
+mod thread;
+mod unwind;
+mod waits;
+
+/// There is no panic to handle: the release build has none left, and a debug
+/// build stops.
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}

@@ -1,1 +1,12 @@
+//! From the records of a target process to findings: reads them, names the
+//! places, tells direct leaks from indirect ones, groups blocks.
+//!
+//! How the records were made is not known here: every engine that writes
+//! `leakscope-wire` is read alike.
 
+mod findings;
+mod record;
+mod symbols;
+
+pub use findings::{Note, Outcome, analyse};
+pub use record::{Process, Record, TraceError, read_folder};

@@ -1,0 +1,2 @@
+set -e
+$CC $CFLAGS $LDFLAGS -pthread -o alloc-threads alloc-threads.c

@@ -1,0 +1,3 @@
+set -e
+./configure --disable-shared --disable-tcl --disable-readline
+make sqlite3

@@ -1,0 +1,156 @@
+//! The tools that are compared, and how each one runs a program.
+//!
+//! Only the program under the tool is measured: no symbolising afterwards, no
+//! rendering, no compression of what was recorded.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+
+use crate::measure::{self, Outcome};
+use crate::programs::Workload;
+use crate::variants::Variant;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Tool {
+    /// The program as clang builds it: what all others are compared with.
+    Native,
+    /// The program as gcc builds it.
+    Gcc,
+    /// The program that leakscope derives.
+    Leakscope,
+    /// LeakSanitizer, compiled in.
+    Lsan,
+    /// Valgrind's memcheck.
+    Memcheck,
+    /// Heaptrack, recording only.
+    Heaptrack,
+}
+
+impl Tool {
+    pub const ALL: [Tool; 6] =
+        [Tool::Native, Tool::Gcc, Tool::Leakscope, Tool::Lsan, Tool::Memcheck, Tool::Heaptrack];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::Native => "native",
+            Tool::Gcc => "gcc",
+            Tool::Leakscope => "leakscope",
+            Tool::Lsan => "LeakSanitizer",
+            Tool::Memcheck => "memcheck",
+            Tool::Heaptrack => "heaptrack",
+        }
+    }
+
+    pub fn variant(self) -> Variant {
+        match self {
+            Tool::Native | Tool::Memcheck | Tool::Heaptrack => Variant::Clang,
+            Tool::Gcc => Variant::Gcc,
+            Tool::Leakscope => Variant::Leakscope,
+            Tool::Lsan => Variant::Lsan,
+        }
+    }
+}
+
+/// Fails with what to install, before minutes have gone into building.
+pub fn require(tools: &[Tool], leakscope: &Path) -> Result<()> {
+    let needed = |tool: &Tool| match tool {
+        Tool::Native | Tool::Lsan => Some(("clang-19", "clang-19")),
+        Tool::Gcc => Some(("gcc", "gcc")),
+        Tool::Memcheck => Some(("valgrind", "valgrind")),
+        Tool::Heaptrack => Some(("heaptrack", "heaptrack")),
+        Tool::Leakscope => None,
+    };
+    // The builds themselves: sqlite3 generates its sources by Tcl.
+    let builds = [("make", "make"), ("g++", "g++"), ("dpkg-source", "dpkg-dev"), ("tclsh", "tcl")];
+    let missing: Vec<&str> = tools
+        .iter()
+        .filter_map(needed)
+        .chain(builds)
+        .filter(|(program, _)| found(program).is_none())
+        .map(|(_, package)| package)
+        .collect();
+    if !missing.is_empty() {
+        bail!("missing: apt-get install {}, or leave tools out with --tools", missing.join(" "));
+    }
+    if tools.contains(&Tool::Leakscope) && !leakscope.is_file() {
+        bail!("no leakscope at {}: build it (make build) or pass --leakscope", leakscope.display());
+    }
+    Ok(())
+}
+
+/// One run of the workload under the tool, in the given working folder. All
+/// that the tool writes goes to the scratch folder.
+pub fn run(tool: Tool, binary: &Path, workload: &Workload, folder: &Path, scratch: &Path) -> Result<Outcome> {
+    fs::create_dir_all(scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
+    let stdout = scratch.join("stdout");
+    let stdin = match &workload.stdin {
+        Some(file) => File::open(file).with_context(|| format!("cannot read {}", file.display()))?.into(),
+        None => Stdio::null(),
+    };
+    for file in &workload.writes {
+        let _ = fs::remove_file(folder.join(file));
+    }
+    let mut command = under(tool, binary, scratch)?;
+    command
+        .args(&workload.arguments)
+        .current_dir(folder)
+        .stdin(stdin)
+        .stdout(File::create(&stdout)?)
+        .stderr(File::create(scratch.join("stderr"))?);
+    let (status, usage) =
+        measure::run(&mut command).with_context(|| format!("cannot run {}", binary.display()))?;
+    let written: Vec<PathBuf> = workload.writes.iter().map(|file| folder.join(file)).collect();
+    let digest = if status.success() {
+        measure::digest(written.iter().map(PathBuf::as_path).chain([stdout.as_path()]))
+            .context("the program did not write what it should")?
+    } else {
+        0
+    };
+    Ok(Outcome { usage, status, digest })
+}
+
+/// The command up to the program's own arguments, in a small environment that
+/// is the same for all.
+fn under(tool: Tool, binary: &Path, scratch: &Path) -> Result<Command> {
+    let mut command = Command::new(if tool == Tool::Memcheck { Path::new("valgrind") } else { binary });
+    command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("LC_ALL", "C");
+    match tool {
+        Tool::Native | Tool::Gcc => {}
+        Tool::Leakscope => {
+            let records = scratch.join("records");
+            fs::create_dir_all(&records)?;
+            command.env("LEAKSCOPE_DIR", records);
+        }
+        Tool::Lsan => {
+            command.env("LSAN_OPTIONS", "exitcode=0:symbolize=0");
+        }
+        Tool::Memcheck => {
+            let log = scratch.join("memcheck").to_string_lossy().into_owned();
+            command.args(["--leak-check=full", &format!("--log-file={log}")]).arg(binary);
+        }
+        Tool::Heaptrack => {
+            // Its shell wrapper does this, and adds a compressor's time and
+            // its own words on standard output.
+            command
+                .env("LD_PRELOAD", heaptrack_library()?)
+                .env("DUMP_HEAPTRACK_OUTPUT", scratch.join("heaptrack"));
+        }
+    }
+    Ok(command)
+}
+
+fn heaptrack_library() -> Result<PathBuf> {
+    let wrapper = found("heaptrack").context("heaptrack is not installed")?.canonicalize()?;
+    let library = wrapper.with_file_name("../lib/heaptrack/libheaptrack_preload.so");
+    library.canonicalize().with_context(|| format!("heaptrack has no {}", library.display()))
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}

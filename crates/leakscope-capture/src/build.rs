@@ -1,0 +1,188 @@
+//! Runs the user's build command with shims in `PATH`, and sums up what they
+//! captured.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use crate::error::CaptureError;
+use crate::interrupt;
+use crate::real::{BY_PATH, LAUNCHERS, is_compiler_name, is_linker_name, search_path_without_shims};
+use crate::session::{EVENTS, STORE, Told};
+use crate::store::{Failure, Store, StoreError};
+
+/// How a build went, and what was captured of it. Its `Display` is the
+/// closing summary.
+#[derive(Clone, Debug)]
+pub struct BuildSummary {
+    /// Of the build command; `None` where there was none to run.
+    pub status: Option<ExitStatus>,
+    pub units: usize,
+    pub links: usize,
+    pub failures: Vec<Failure>,
+}
+
+/// Runs `command` and captures into `store`. `leakscope_exe` is the program
+/// that calls [`crate::shim`] when it runs under another name than its own.
+pub fn build(
+    store: &Store,
+    leakscope_exe: &Path,
+    command: &[OsString],
+) -> Result<BuildSummary, CaptureError> {
+    let (program, arguments) = command.split_first().ok_or(CaptureError::NoCommand)?;
+    let search_path = search_path_without_shims();
+    let shims = Shims::make(store, leakscope_exe, &search_path)?;
+    store.remove_unfinished();
+
+    let events = tempfile::NamedTempFile::new()
+        .map_err(|source| CaptureError::Io { path: env::temp_dir(), source })?;
+    let mut build = Command::new(program);
+    build.args(arguments).env(STORE, store.root()).env(EVENTS, events.path());
+    build.env("PATH", prepend(&shims.folder, &search_path));
+    for variable in ["CC", "CXX"] {
+        if let Some(compiler) = env::var_os(variable) {
+            build.env(variable, shims.stand_in_for(&compiler)?);
+        }
+    }
+    let failed = |source| CaptureError::Run { program: program.to_string_lossy().into_owned(), source };
+    // The build gets the interrupt too and ends by it; we sum up after it.
+    let status = interrupt::while_left_to_children(|| build.status()).map_err(failed)?;
+    store.remove_unfinished();
+    let told = Told::read(events.path());
+    Ok(BuildSummary::new(Some(status), told))
+}
+
+impl BuildSummary {
+    pub(crate) fn new(status: Option<ExitStatus>, told: Told) -> BuildSummary {
+        BuildSummary { status, units: told.units.len(), links: told.links.len(), failures: told.failures }
+    }
+}
+
+impl fmt::Display for BuildSummary {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "captured {}, {}", count(self.units, "unit"), count(self.links, "link"))?;
+        if !self.failures.is_empty() {
+            write!(f, "; {} not captured:", self.failures.len())?;
+            for failure in &self.failures {
+                let name = failure.what.strip_prefix(&failure.directory).unwrap_or(&failure.what);
+                write!(f, "\n  {}: {}", name.display(), failure.reason)?;
+            }
+        }
+        let nothing_captured = self.units == 0 && self.links == 0 && self.failures.is_empty();
+        if nothing_captured && self.status.is_none_or(|status| status.success()) {
+            write!(
+                f,
+                "\nThe build called no compiler through PATH. If it is up to date, clean it first; if it was \
+                 configured with the compiler's absolute path, configure it again under `leakscope build`, or \
+                 use `leakscope build --compdb compile_commands.json`."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// The folder of stand-ins for the compilers that there are.
+struct Shims {
+    folder: PathBuf,
+    exe: PathBuf,
+}
+
+impl Shims {
+    fn make(store: &Store, exe: &Path, search_path: &OsStr) -> Result<Shims, CaptureError> {
+        let exe =
+            fs::canonicalize(exe).map_err(|source| CaptureError::Io { path: exe.to_owned(), source })?;
+        let shims = Shims { folder: store.root().join("shims"), exe };
+        let mut names: BTreeSet<OsString> = BTreeSet::from(["cc".into()]);
+        for folder in env::split_paths(search_path) {
+            let Ok(entries) = fs::read_dir(folder) else { continue };
+            let names_there = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+            names.extend(names_there.filter(|name| name.to_str().is_some_and(is_shimmed)));
+        }
+        for name in names {
+            shims.put(&shims.folder.join(name))?;
+        }
+        Ok(shims)
+    }
+
+    fn put(&self, path: &Path) -> Result<(), StoreError> {
+        if fs::read_link(path).is_ok_and(|target| target == self.exe) {
+            return Ok(());
+        }
+        let error = |source| StoreError::Write { path: path.to_owned(), source };
+        fs::create_dir_all(path.parent().unwrap_or(&self.folder)).map_err(error)?;
+        match fs::remove_file(path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(error(source)),
+            _ => symlink(&self.exe, path).map_err(error),
+        }
+    }
+
+    /// The value of `CC` or `CXX` with a compiler that is named by an
+    /// absolute path replaced; other names are found through `PATH`.
+    fn stand_in_for(&self, value: &OsStr) -> Result<OsString, StoreError> {
+        let Some(text) = value.to_str() else { return Ok(value.to_owned()) };
+        let (first, rest) = text.split_once(' ').map_or((text, ""), |(first, rest)| (first, rest));
+        let path = Path::new(first);
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if !path.is_absolute() || path.starts_with(&self.folder) || !is_shimmed(name) {
+            return Ok(value.to_owned());
+        }
+        let shim = self.folder.join(BY_PATH).join(first.trim_start_matches('/'));
+        self.put(&shim)?;
+        let mut replaced = shim.into_os_string();
+        if !rest.is_empty() {
+            replaced.push(" ");
+            replaced.push(rest);
+        }
+        Ok(replaced)
+    }
+}
+
+fn is_shimmed(name: &str) -> bool {
+    is_compiler_name(name) || is_linker_name(name) || LAUNCHERS.contains(&name)
+}
+
+fn prepend(folder: &Path, search_path: &OsStr) -> OsString {
+    let mut path = folder.as_os_str().to_owned();
+    path.push(":");
+    path.push(search_path);
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(summary: BuildSummary, expected: &str) {
+        assert_eq!(summary.to_string(), expected);
+    }
+
+    #[test]
+    fn summaries() {
+        let failure = Failure {
+            what: "/p/src/x.c".into(),
+            directory: "/p".into(),
+            reason: "src/x.c:1:1: error: nested functions".into(),
+        };
+        let summary = BuildSummary { status: None, units: 1, links: 2, failures: vec![] };
+        check(summary.clone(), "captured 1 unit, 2 links");
+        check(
+            BuildSummary { failures: vec![failure], ..summary.clone() },
+            "captured 1 unit, 2 links; 1 not captured:\n  src/x.c: src/x.c:1:1: error: nested functions",
+        );
+        let nothing = BuildSummary { units: 0, links: 0, ..summary }.to_string();
+        assert!(nothing.starts_with("captured 0 units, 0 links\nThe build called no compiler"), "{nothing}");
+    }
+}

@@ -1,0 +1,371 @@
+//! Safe wrappers around the part of LLVM's C interface that this crate needs.
+//!
+//! Handles borrow from what owns them, so nothing outlives its module or
+//! context, and running passes takes the module exclusively, so that no handle
+//! survives what the passes delete. All types stay on the thread that made
+//! them; several threads work at once with a [`Context`] each.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::iter::successors;
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+use std::sync::Once;
+
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
+use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
+use llvm_sys::core::*;
+use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
+use llvm_sys::prelude::*;
+use llvm_sys::target::{LLVMInitializeX86Target, LLVMInitializeX86TargetInfo, LLVMInitializeX86TargetMC};
+use llvm_sys::target_machine::*;
+use llvm_sys::transforms::pass_builder::*;
+use llvm_sys::{
+    LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMAttributeReturnIndex, LLVMDiagnosticSeverity,
+};
+
+/// Owns everything that is made in it, and collects the errors that LLVM
+/// would print before it ends the process.
+pub struct Context {
+    raw: LLVMContextRef,
+    errors: Box<RefCell<Vec<String>>>,
+}
+
+impl Context {
+    pub fn new() -> Context {
+        let errors = Box::new(RefCell::new(Vec::new()));
+        // SAFETY: a new context; the box keeps its address, and `drop` ends
+        // the context before the box.
+        let raw = unsafe {
+            let raw = LLVMContextCreate();
+            LLVMContextSetDiagnosticHandler(raw, Some(keep_error), (&raw const *errors).cast_mut().cast());
+            raw
+        };
+        Context { raw, errors }
+    }
+
+    /// The module in `bitcode`.
+    pub fn parse(&self, bitcode: &[u8]) -> Result<Module<'_>, String> {
+        let mut module = null_mut();
+        // SAFETY: the buffer is a copy that lives through the call, which
+        // reads it whole; `module` is set when the result is zero.
+        let failed = unsafe {
+            let buffer = Buffer(LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                bitcode.as_ptr().cast(),
+                bitcode.len(),
+                c"module".as_ptr(),
+            ));
+            LLVMParseBitcodeInContext2(self.raw, buffer.0, &mut module) != 0
+        };
+        if failed { Err(self.errors()) } else { Ok(Module { raw: module, context: self }) }
+    }
+
+    fn errors(&self) -> String {
+        self.errors.borrow_mut().drain(..).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: modules borrow the context, so none is left.
+        unsafe { LLVMContextDispose(self.raw) }
+    }
+}
+
+extern "C" fn keep_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
+    // SAFETY: LLVM passes a valid diagnostic, and the pointer that `new` gave.
+    unsafe {
+        if matches!(LLVMGetDiagInfoSeverity(info), LLVMDiagnosticSeverity::LLVMDSError) {
+            let errors = &*errors.cast::<RefCell<Vec<String>>>();
+            errors.borrow_mut().push(take_message(LLVMGetDiagInfoDescription(info)));
+        }
+    }
+}
+
+pub struct Module<'c> {
+    raw: LLVMModuleRef,
+    context: &'c Context,
+}
+
+impl Module<'_> {
+    /// Every function, defined or declared, without LLVM's intrinsics.
+    pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
+        // SAFETY: a live module; null ends the list.
+        let first = unsafe { LLVMGetFirstFunction(self.raw) };
+        // SAFETY: as above.
+        successors(non_null(first), |&function| non_null(unsafe { LLVMGetNextFunction(function) }))
+            // SAFETY: as above.
+            .filter(|&function| unsafe { LLVMGetIntrinsicID(function) } == 0)
+            .map(|raw| Function { raw, context: self.context.raw, module: PhantomData })
+    }
+
+    /// Runs a pass pipeline, written as for `opt -passes=`, with the costs of
+    /// the module's own target.
+    pub fn run_passes(&mut self, pipeline: &str, options: &PassOptions) -> Result<(), String> {
+        let machine = TargetMachine::of(self)?;
+        let pipeline = CString::new(pipeline).map_err(|error| error.to_string())?;
+        // SAFETY: all four are live; no handle into the module is, because
+        // the module is borrowed exclusively.
+        let error = unsafe { LLVMRunPasses(self.raw, pipeline.as_ptr(), machine.0, options.0) };
+        if !error.is_null() {
+            // SAFETY: takes the error, which is not used again; the message
+            // is copied before it is released.
+            return Err(unsafe {
+                let message = LLVMGetErrorMessage(error);
+                let copy = CStr::from_ptr(message).to_string_lossy().into_owned();
+                LLVMDisposeErrorMessage(message);
+                copy
+            });
+        }
+        match self.context.errors() {
+            none if none.is_empty() => Ok(()),
+            errors => Err(errors),
+        }
+    }
+
+    /// Checks every rule of the intermediate language.
+    pub fn verify(&self) -> Result<(), String> {
+        let mut message = null_mut();
+        let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+        // SAFETY: a live module; the message is ours to release in any case.
+        let (broken, message) =
+            unsafe { (LLVMVerifyModule(self.raw, action, &mut message) != 0, take_message(message)) };
+        if broken { Err(message.trim_end().to_owned()) } else { Ok(()) }
+    }
+
+    pub fn bitcode(&self) -> Vec<u8> {
+        // SAFETY: the buffer is live, and of the size it says, while copied.
+        unsafe {
+            let buffer = Buffer(LLVMWriteBitcodeToMemoryBuffer(self.raw));
+            let start = LLVMGetBufferStart(buffer.0).cast::<u8>();
+            std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer.0)).to_vec()
+        }
+    }
+}
+
+impl Drop for Module<'_> {
+    fn drop(&mut self) {
+        // SAFETY: handles borrow the module, so none is left.
+        unsafe { LLVMDisposeModule(self.raw) }
+    }
+}
+
+/// An attribute that is present or absent, by its name in textual form.
+#[derive(Clone, Copy)]
+pub struct Kind(u32);
+
+impl Kind {
+    pub fn named(name: &'static str) -> Kind {
+        // SAFETY: pointer and length are of one live string.
+        let kind = unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) };
+        assert_ne!(kind, 0, "LLVM has no attribute {name:?}");
+        Kind(kind)
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Function<'m> {
+    raw: LLVMValueRef,
+    context: LLVMContextRef,
+    module: PhantomData<&'m ()>,
+}
+
+impl<'m> Function<'m> {
+    pub fn name(self) -> &'m str {
+        let mut length = 0;
+        // SAFETY: the name belongs to the function, which the module keeps.
+        let name = unsafe {
+            let start = LLVMGetValueName2(self.raw, &mut length);
+            std::slice::from_raw_parts(start.cast::<u8>(), length)
+        };
+        std::str::from_utf8(name).unwrap_or_default()
+    }
+
+    pub fn is_declaration(self) -> bool {
+        // SAFETY: a live function.
+        unsafe { LLVMIsDeclaration(self.raw) != 0 }
+    }
+
+    pub fn set(self, kind: Kind) {
+        // SAFETY: a live function and an attribute of its context.
+        unsafe {
+            let attribute = LLVMCreateEnumAttribute(self.context, kind.0, 0);
+            LLVMAddAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, attribute);
+        }
+    }
+
+    pub fn set_string(self, name: &str, value: &str) {
+        // SAFETY: pointers and lengths are of live strings, and are copied.
+        unsafe {
+            let (name, name_length) = (name.as_ptr().cast(), name.len() as u32);
+            let (value, value_length) = (value.as_ptr().cast(), value.len() as u32);
+            let attribute = LLVMCreateStringAttribute(self.context, name, name_length, value, value_length);
+            LLVMAddAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, attribute);
+        }
+    }
+
+    pub fn unset(self, kind: Kind) {
+        self.unset_at(LLVMAttributeFunctionIndex, kind);
+    }
+
+    /// Takes an attribute from the returned value.
+    pub fn unset_return(self, kind: Kind) {
+        self.unset_at(LLVMAttributeReturnIndex, kind);
+    }
+
+    fn unset_at(self, index: LLVMAttributeIndex, kind: Kind) {
+        // SAFETY: a live function; an absent attribute is left absent.
+        unsafe { LLVMRemoveEnumAttributeAtIndex(self.raw, index, kind.0) }
+    }
+
+    /// The calls and invokes in the body, except of intrinsics and assembler.
+    pub fn calls(self) -> impl Iterator<Item = Call<'m>> {
+        // SAFETY: a live function, its blocks and their instructions; null
+        // ends each list.
+        let first = unsafe { LLVMGetFirstBasicBlock(self.raw) };
+        // SAFETY: as above.
+        successors(non_null(first), |&block| non_null(unsafe { LLVMGetNextBasicBlock(block) }))
+            .flat_map(|block| {
+                // SAFETY: as above.
+                let first = unsafe { LLVMGetFirstInstruction(block) };
+                // SAFETY: as above.
+                successors(non_null(first), |&at| non_null(unsafe { LLVMGetNextInstruction(at) }))
+            })
+            // SAFETY: live instructions; the called value is asked of calls only.
+            .filter(|&at| unsafe {
+                (!LLVMIsACallInst(at).is_null() || !LLVMIsAInvokeInst(at).is_null())
+                    && LLVMIsAIntrinsicInst(at).is_null()
+                    && LLVMIsAInlineAsm(LLVMGetCalledValue(at)).is_null()
+            })
+            .map(move |raw| Call { raw, context: self.context, module: PhantomData })
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Call<'m> {
+    raw: LLVMValueRef,
+    context: LLVMContextRef,
+    module: PhantomData<&'m ()>,
+}
+
+impl Call<'_> {
+    pub fn set(self, kind: Kind) {
+        // SAFETY: a live call and an attribute of its context.
+        unsafe {
+            let attribute = LLVMCreateEnumAttribute(self.context, kind.0, 0);
+            LLVMAddCallSiteAttribute(self.raw, LLVMAttributeFunctionIndex, attribute);
+        }
+    }
+
+    /// Takes an attribute from the returned value.
+    pub fn unset_return(self, kind: Kind) {
+        // SAFETY: a live call; an absent attribute is left absent.
+        unsafe { LLVMRemoveCallSiteEnumAttribute(self.raw, LLVMAttributeReturnIndex, kind.0) }
+    }
+}
+
+/// What a pipeline may do beyond what its text says.
+pub struct PassOptions(LLVMPassBuilderOptionsRef);
+
+/// What becomes vector code; loops are unrolled where anything does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Vectors {
+    None,
+    StraightLine,
+    All,
+}
+
+impl PassOptions {
+    pub fn new(vectors: Vectors) -> PassOptions {
+        let any = (vectors != Vectors::None).into();
+        // SAFETY: setters on options that were just made.
+        unsafe {
+            let options = LLVMCreatePassBuilderOptions();
+            LLVMPassBuilderOptionsSetLoopUnrolling(options, any);
+            LLVMPassBuilderOptionsSetLoopInterleaving(options, any);
+            LLVMPassBuilderOptionsSetSLPVectorization(options, any);
+            LLVMPassBuilderOptionsSetLoopVectorization(options, (vectors == Vectors::All).into());
+            PassOptions(options)
+        }
+    }
+}
+
+impl Drop for PassOptions {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, released once.
+        unsafe { LLVMDisposePassBuilderOptions(self.0) }
+    }
+}
+
+/// What the passes ask for costs. Processor and features are empty here,
+/// because each function carries its own as attributes.
+struct TargetMachine(LLVMTargetMachineRef);
+
+impl TargetMachine {
+    fn of(module: &Module<'_>) -> Result<TargetMachine, String> {
+        static TARGETS: Once = Once::new();
+        // SAFETY: registers the one target that this tool knows; `Once` keeps
+        // other threads waiting meanwhile.
+        TARGETS.call_once(|| unsafe {
+            LLVMInitializeX86TargetInfo();
+            LLVMInitializeX86Target();
+            LLVMInitializeX86TargetMC();
+        });
+        let (mut target, mut message) = (null_mut(), null_mut());
+        // SAFETY: the triple belongs to the module; `target` is set where the
+        // result is zero, `message` where it is not.
+        unsafe {
+            let triple = LLVMGetTarget(module.raw);
+            if LLVMGetTargetFromTriple(triple, &mut target, &mut message) != 0 {
+                return Err(take_message(message));
+            }
+            let machine = LLVMCreateTargetMachine(
+                target,
+                triple,
+                c"".as_ptr(),
+                c"".as_ptr(),
+                LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+                LLVMRelocMode::LLVMRelocPIC,
+                LLVMCodeModel::LLVMCodeModelDefault,
+            );
+            Ok(TargetMachine(machine))
+        }
+    }
+}
+
+impl Drop for TargetMachine {
+    fn drop(&mut self) {
+        // SAFETY: made by `of`, released once.
+        unsafe { LLVMDisposeTargetMachine(self.0) }
+    }
+}
+
+struct Buffer(LLVMMemoryBufferRef);
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: owned, released once.
+        unsafe { LLVMDisposeMemoryBuffer(self.0) }
+    }
+}
+
+/// Copies a message of LLVM's and releases it. Null is an empty message.
+///
+/// # Safety
+/// `message` is null or a string that LLVM made and the caller owns.
+unsafe fn take_message(message: *mut c_char) -> String {
+    if message.is_null() {
+        return String::new();
+    }
+    // SAFETY: by the contract of this function.
+    unsafe {
+        let copy = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        copy
+    }
+}
+
+fn non_null<T>(pointer: *mut T) -> Option<*mut T> {
+    (!pointer.is_null()).then_some(pointer)
+}

@@ -1,0 +1,72 @@
+//! The `track` variant: a stack taken inside an allocation function names the
+//! calls that led there, each with its own line, and every allocation that the
+//! source makes is made.
+//!
+//! The stamps of destroyed pointers are not made here yet. They have the same
+//! two places: [`before_optimisation`] sees locals as allocas and each store
+//! of the source; [`after_optimisation`] sees what is left of them.
+//!
+//! Tail calls between different functions become ordinary calls. A program
+//! that loops through them without `musttail` needs the stack for it; a
+//! function that calls itself is a loop before that, as the user's level says.
+
+use crate::llvm::{Function, Kind, Module};
+
+/// The functions whose calls must stay.
+#[rustfmt::skip]
+const ALLOCATORS: [&str; 35] = [
+    "malloc", "calloc", "realloc", "reallocarray", "free",
+    "posix_memalign", "aligned_alloc", "memalign", "valloc", "pvalloc",
+    "strdup", "strndup", "__strdup", "__strndup", "cfree",
+    "_Znwm", "_ZnwmRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_Znam", "_ZnamRKSt9nothrow_t", "_ZnamSt11align_val_t", "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "_ZdlPv", "_ZdlPvm", "_ZdlPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPv", "_ZdaPvm", "_ZdaPvRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+];
+
+/// Keeps allocations, and tells their places apart.
+pub fn before_optimisation(module: &Module<'_>) {
+    let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
+    let [alias_free, alone] = ["noalias", "nomerge"].map(Kind::named);
+    for function in module.functions() {
+        if ALLOCATORS.contains(&function.name()) {
+            forget_meaning(function);
+        }
+        // A block that nobody else knows has dead stores at the end of the
+        // function that drops it; but they say which blocks leak with it.
+        function.unset_return(alias_free);
+        if function.is_declaration() {
+            continue;
+        }
+        // On the caller and not on each call: a call through a pointer may
+        // become a direct one later.
+        for name in &ordinary {
+            function.set_string(name, "");
+        }
+        for call in function.calls() {
+            call.unset_return(alias_free);
+            // Two calls that become one have no line.
+            call.set(alone);
+        }
+    }
+}
+
+/// Keeps frames: each function has a frame pointer, and stays on the stack
+/// until it returns.
+pub fn after_optimisation(module: &Module<'_>) {
+    for function in module.functions().filter(|function| !function.is_declaration()) {
+        function.set_string("frame-pointer", "all");
+        function.set_string("disable-tail-calls", "true");
+    }
+}
+
+/// Makes an allocation function one that may do anything, so that no call of
+/// it is for nothing.
+fn forget_meaning(allocator: Function<'_>) {
+    for meaning in ["builtin", "allockind", "memory", "willreturn"] {
+        allocator.unset(Kind::named(meaning));
+    }
+    allocator.set(Kind::named("nobuiltin"));
+}

@@ -1,0 +1,283 @@
+//! The `track` variant on small sources: what its code still contains, and
+//! what it does when it runs.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use leakscope_instrument::{InstrumentError, Variant, transform};
+
+const LEVELS: [&str; 6] = ["O0", "O1", "O2", "O3", "Os", "Oz"];
+
+/// Feeds `input` to a tool and takes what it writes.
+fn pipe(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", output.status);
+    output.stdout
+}
+
+/// Bitcode as the capture makes it.
+fn capture(language: &str, source: &str) -> Vec<u8> {
+    let flags = ["-w", "-g", "-O1", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-o", "-", "-x"];
+    pipe("clang-19", &[&flags[..], &[language, "-"]].concat(), source.as_bytes())
+}
+
+fn track(language: &str, source: &str, level: &str) -> Vec<u8> {
+    transform(&capture(language, source), Variant::Track, level).unwrap()
+}
+
+/// The instructions at `level`, as assembler.
+fn assembler(language: &str, source: &str, level: &str) -> String {
+    let flags = ["-x", "ir", "-S", "-Xclang", "-disable-llvm-passes", "-o", "-", "-", &format!("-{level}")];
+    let text = String::from_utf8(pipe("clang-19", &flags, &track(language, source, level))).unwrap();
+    let instruction = |line: &&str| !line.trim_start().starts_with(['.', '#']);
+    let code = text.split("\t.section\t.debug").next().unwrap();
+    code.lines().filter(instruction).map(|line| format!("{line}\n")).collect()
+}
+
+/// The machine code at every level has this many calls of each function.
+fn check_calls(language: &str, source: &str, expected: &[(&str, usize)]) {
+    for level in LEVELS {
+        let text = assembler(language, source, level);
+        let found = expected.iter().map(|&(callee, _)| {
+            let call = format!("callq\t{callee}@PLT");
+            (callee, text.lines().filter(|line| line.trim() == call).count())
+        });
+        assert_eq!(found.collect::<Vec<_>>(), expected, "calls at {level} in\n{text}");
+    }
+}
+
+/// Linked and run, the source prints `expected` at each level.
+fn check_output(language: &str, source: &str, levels: &[&str], expected: &str) {
+    for level in levels {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program").display().to_string();
+        let driver = if language == "c++" { "clang++-19" } else { "clang-19" };
+        let flags = [
+            "-x",
+            "ir",
+            "-",
+            "-Xclang",
+            "-disable-llvm-passes",
+            "-rdynamic",
+            "-o",
+            &program,
+            &format!("-{level}"),
+        ];
+        pipe(driver, &flags, &track(language, source, level));
+        assert_eq!(String::from_utf8(pipe(&program, &[], b"")).unwrap(), expected, "at {level}");
+    }
+}
+
+#[test]
+fn allocations_that_nobody_uses_are_made() {
+    check_calls(
+        "c",
+        "#include <stdlib.h>
+         #include <string.h>
+         #include <malloc.h>
+         void leak(void) { malloc(10); calloc(2, 3); aligned_alloc(16, 16); memalign(16, 16); strdup(\"a\"); strndup(\"abc\", 2); }
+         void at_once(void) { free(malloc(10)); }
+         void grown(void) { free(realloc(malloc(1), 2)); reallocarray(0, 2, 3); }
+         void aligned(void) { void *p; posix_memalign(&p, 16, 16); }",
+        &[
+            ("malloc", 3),
+            ("calloc", 1),
+            ("aligned_alloc", 1),
+            ("memalign", 1),
+            ("strdup", 1),
+            ("strndup", 1),
+            ("free", 2),
+            ("realloc", 1),
+            ("reallocarray", 1),
+            ("posix_memalign", 1),
+        ],
+    );
+}
+
+#[test]
+fn operators_that_nobody_needs_are_called() {
+    check_calls(
+        "c++",
+        "#include <new>
+         struct alignas(64) Wide { char bytes[64]; };
+         void leak() { new int; new int[3]; new Wide; new (std::nothrow) int; new Wide[2]; }
+         void at_once() { delete new int; delete[] new int[3]; delete new Wide; }",
+        &[
+            ("_Znwm", 2),
+            ("_Znam", 2),
+            ("_ZnwmSt11align_val_t", 2),
+            ("_ZnamSt11align_val_t", 1),
+            ("_ZnwmRKSt9nothrow_t", 1),
+            ("_ZdlPvm", 1),
+            ("_ZdlPvmSt11align_val_t", 1),
+            ("_ZdaPv", 1),
+        ],
+    );
+}
+
+#[test]
+fn malloc_and_memset_do_not_become_calloc() {
+    check_calls(
+        "c",
+        "#include <stdlib.h>
+         #include <string.h>
+         void *zeroed(unsigned long n) { void *p = malloc(n); if (p) memset(p, 0, n); return p; }",
+        &[("malloc", 1), ("calloc", 0)],
+    );
+}
+
+#[test]
+fn each_place_keeps_its_own_call() {
+    check_calls(
+        "c",
+        "#include <stdlib.h>
+         void *make(unsigned long);
+         void *choose(int kind) {
+             void *p;
+             if (kind == 1) p = malloc(10);
+             else if (kind == 2) p = make(10);
+             else if (kind == 3) p = make(10);
+             else p = malloc(10);
+             return p;
+         }",
+        &[("malloc", 2), ("make", 2)],
+    );
+}
+
+#[test]
+fn a_call_through_a_pointer_is_kept_when_it_becomes_direct() {
+    let text = assembler(
+        "c",
+        "#include <stdlib.h>
+         static inline void twice(void *(*get)(size_t)) { get(1); get(2); }
+         void start(void) { twice(malloc); }",
+        "O2",
+    );
+    assert_eq!(text.matches("callq\tmalloc@PLT").count(), 2, "{text}");
+}
+
+#[test]
+fn roots_and_contents_stay_in_memory() {
+    let text = assembler(
+        "c",
+        "#include <stdlib.h>
+         static void *never_read;
+         void keep(void) { never_read = malloc(10); }
+         void drop(void) { void **holder = malloc(8); *holder = malloc(3); }",
+        "O2",
+    );
+    assert!(text.contains("never_read(%rip)"), "the store to the root is gone in\n{text}");
+    assert!(text.contains("movq\t%rax, (%r"), "the store to the dropped block is gone in\n{text}");
+}
+
+#[test]
+fn stacks_name_every_caller() {
+    check_output(
+        "c",
+        "#define _GNU_SOURCE
+         #include <dlfcn.h>
+         #include <stdio.h>
+         #include <string.h>
+         __attribute__((noinline)) int leaf(int n) {
+             for (void **frame = __builtin_frame_address(0);; frame = frame[0]) {
+                 Dl_info info;
+                 if (!dladdr(frame[1], &info) || !info.dli_sname) break;
+                 puts(info.dli_sname);
+                 if (!strcmp(info.dli_sname, \"main\")) break;
+             }
+             return n;
+         }
+         __attribute__((noinline)) int middle(int n) { return leaf(n + 1); }
+         __attribute__((noinline)) int outer(int n) { return middle(n + 1); }
+         int main(int argc, char **argv) { return outer(argc - 3); }",
+        &LEVELS,
+        "middle\nouter\nmain\n",
+    );
+}
+
+#[test]
+fn tail_recursion_needs_no_stack() {
+    check_output(
+        "c",
+        "#include <stdio.h>
+         __attribute__((noinline)) long sum(long n, long so_far) { return n ? sum(n - 1, so_far + n) : so_far; }
+         int main(void) { printf(\"%ld\\n\", sum(10000000, 0)); }",
+        // At O0 it does in the user's own program too.
+        &LEVELS[1..],
+        "50000005000000\n",
+    );
+}
+
+#[test]
+fn musttail_needs_no_stack() {
+    check_output(
+        "c",
+        "#include <stdio.h>
+         long odd(long n);
+         __attribute__((noinline)) long even(long n) { if (!n) return 1; __attribute__((musttail)) return odd(n - 1); }
+         __attribute__((noinline)) long odd(long n) { if (!n) return 0; __attribute__((musttail)) return even(n - 1); }
+         int main(void) { printf(\"%ld\\n\", even(10000000)); }",
+        &LEVELS,
+        "1\n",
+    );
+}
+
+#[test]
+fn cxx_programs_run() {
+    check_output(
+        "c++",
+        "#include <iostream>
+         #include <map>
+         #include <stdexcept>
+         #include <string>
+         int main() {
+             std::map<std::string, int> ages{{\"ada\", 36}, {\"alan\", 41}};
+             try { ages.at(\"nobody\"); } catch (const std::out_of_range &) { std::cout << ages[\"ada\"] << '\\n'; }
+         }",
+        &LEVELS,
+        "36\n",
+    );
+}
+
+#[test]
+fn the_level_is_the_users() {
+    let source = "void add(int *restrict a, const int *restrict b, int n) { for (int i = 0; i < 1024; i++) a[i] += b[i]; }";
+    let vectors = |level| assembler("c", source, level).contains("paddd");
+    assert_eq!(LEVELS.map(vectors), [false, false, true, true, true, false], "vector code by level");
+
+    let text = String::from_utf8(pipe("llvm-dis-19", &["-o", "-"], &track("c", source, "Oz"))).unwrap();
+    for attribute in ["optsize", "minsize", "\"frame-pointer\"=\"all\"", "\"disable-tail-calls\"=\"true\""] {
+        assert!(text.contains(attribute), "no {attribute} in\n{text}");
+    }
+}
+
+#[test]
+fn threads_work_side_by_side() {
+    let bitcode = capture("c", "#include <stdlib.h>\nvoid *make(void) { return malloc(3); }");
+    let alone = transform(&bitcode, Variant::Track, "O2").unwrap();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| transform(&bitcode, Variant::Track, "O2"))).collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap().unwrap(), alone);
+        }
+    });
+}
+
+#[test]
+fn bad_input_is_an_error() {
+    let good = capture("c", "int one(void) { return 1; }");
+    let error = |bitcode: &[u8], level| transform(bitcode, Variant::Track, level).unwrap_err();
+    assert!(matches!(error(&good, "O9"), InstrumentError::Level(level) if level == "O9"));
+    for damaged in [&b""[..], b"not bitcode", &good[..good.len() / 2]] {
+        let error = error(damaged, "O2");
+        assert!(matches!(&error, InstrumentError::Read(reason) if !reason.is_empty()), "{error}");
+    }
+}

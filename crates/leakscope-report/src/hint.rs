@@ -1,0 +1,39 @@
+//! One line on what to do next, chosen by what the report lacks.
+
+use std::collections::BTreeSet;
+
+use leakscope_core::{Command, Engine, Finding, Frame, Kind, Report};
+
+use crate::text::short_id;
+use crate::wording;
+
+/// What would help most, where blocks were lost: lines for most of them, then leak
+/// points.
+pub(crate) fn next_step(report: &Report) -> Option<String> {
+    let lost: Vec<&Finding> = report.findings.iter().filter(|finding| finding.kind == Kind::Lost).collect();
+    let first = lost.first()?;
+    let blind: Vec<&Frame> = lost
+        .iter()
+        .filter_map(|finding| finding.allocated.headline())
+        .filter(|frame| frame.line.is_none())
+        .collect();
+    if blind.len() * 2 >= lost.len() {
+        let modules: BTreeSet<&str> = blind.iter().filter_map(|frame| frame.module.as_deref()).collect();
+        let modules = wording::few(modules.into_iter());
+        return Some(format!("no line numbers for {modules}: compile with -g, or install the debug symbols"));
+    }
+    let placed = lost.iter().any(|finding| finding.leaked.is_some());
+    let program = wording::printable(&report.target.program);
+    Some(match report.engine {
+        Engine::Preload if report.command == Command::Run => format!(
+            "to see where the last pointer was lost, capture the build with `leakscope build -- make` and use \
+             `leakscope run {program}`"
+        ),
+        _ if placed => format!(
+            "free the block before the marked place, or keep a pointer to it; `id:{}` in leakscope.supp hides a finding",
+            short_id(first)
+        ),
+        _ => "no leak point is known: follow the allocation's stack to the owner that should free the block"
+            .to_owned(),
+    })
+}

@@ -1,0 +1,389 @@
+//! The report as SARIF 2.1.0, for code scanning and editors.
+//!
+//! A result stands at the leak point, or where that is not known at the user's
+//! frame of the allocation; the other places are related locations. Columns
+//! are given as debug information has them, in bytes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use leakscope_core::{Exit, Finding, Frame, Kind, PathStep, Place, Report, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::{paths, wording};
+
+/// The report as a SARIF log. Paths inside `base_dir` become relative to
+/// `%SRCROOT%`, which is what code scanning needs to show them.
+pub fn sarif(report: &Report, base_dir: Option<&Path>) -> String {
+    let mut log = Log { base_dir, artifacts: BTreeMap::new() };
+    report.findings.iter().flat_map(files).for_each(|file| {
+        log.artifacts.insert(log.uri(file), 0);
+    });
+    for (index, slot) in log.artifacts.values_mut().enumerate() {
+        *slot = index;
+    }
+    let artifacts: Vec<Value> =
+        log.artifacts.keys().map(|uri| json!({"location": log.artifact(uri)})).collect();
+    let mut run = json!({
+        "tool": {"driver": {
+            "name": report.tool.name,
+            "version": report.tool.version,
+            "semanticVersion": report.tool.version,
+            "rules": RULES.map(|rule| rule.json()),
+        }},
+        "invocations": [invocation(report)],
+        "artifacts": artifacts,
+        "results": report.findings.iter().map(|finding| log.result(finding)).collect::<Vec<_>>(),
+        "properties": {
+            "command": report.command,
+            "engine": report.engine,
+            "program": report.target.program,
+            "summary": report.summary,
+        },
+    });
+    if let Some(base) = base_dir {
+        let folder = format!("{}/", base.to_string_lossy().trim_end_matches('/'));
+        run["originalUriBaseIds"] = json!({SRCROOT: {"uri": file_uri(&folder)}});
+    }
+    let document = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    });
+    format!("{document:#}\n")
+}
+
+const SRCROOT: &str = "%SRCROOT%";
+
+struct Rule {
+    id: &'static str,
+    name: &'static str,
+    level: &'static str,
+    short: &'static str,
+    full: &'static str,
+    help: &'static str,
+}
+
+/// In the order of [`Kind`].
+const RULES: [Rule; 4] = [
+    Rule {
+        id: "lost",
+        name: "LostBlock",
+        level: "error",
+        short: "Memory was lost",
+        full: "No pointer to the block was left when the program ended, so nothing could have freed it.",
+        help: "Free the block before its last pointer goes, or keep a pointer to it. If a leak point is given, \
+               that is where the last pointer went.",
+    },
+    Rule {
+        id: "forgotten",
+        name: "ForgottenBlock",
+        level: "note",
+        short: "Memory was never freed",
+        full: "The block was still reachable when the program ended, but was never freed.",
+        help: "Free the block when it is no longer needed. A block that is in use to the end is harmless.",
+    },
+    Rule {
+        id: "stale",
+        name: "StaleBlock",
+        level: "warning",
+        short: "Memory is no longer used",
+        full: "The block has not been accessed for long, though it is still allocated.",
+        help: "Free the block after its last use.",
+    },
+    Rule {
+        id: "possible-leak",
+        name: "PossibleLeak",
+        level: "warning",
+        short: "Memory may leak",
+        full: "On some path through the source the last pointer to the block goes before the block is freed.",
+        help: "Free the block on the path shown, or keep a pointer to it.",
+    },
+];
+
+impl Rule {
+    fn json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "shortDescription": {"text": self.short},
+            "fullDescription": {"text": self.full},
+            "help": {"text": self.help, "markdown": format!("**{}.** {}\n\n{}", self.short, self.full, self.help)},
+            "defaultConfiguration": {"level": self.level},
+            "properties": {"tags": ["correctness", "memory-leak", "external/cwe/cwe-401"], "precision": "high"},
+        })
+    }
+}
+
+fn rule_index(kind: Kind) -> usize {
+    match kind {
+        Kind::Lost => 0,
+        Kind::Forgotten => 1,
+        Kind::Stale => 2,
+        Kind::Warning => 3,
+    }
+}
+
+fn level(finding: &Finding) -> &'static str {
+    match finding.verdict {
+        Some(Verdict::MustLeak) => "error",
+        Some(Verdict::LikelyNotLeak) => "note",
+        _ => RULES[rule_index(finding.kind)].level,
+    }
+}
+
+fn invocation(report: &Report) -> Value {
+    let mut invocation = json!({"executionSuccessful": true, "arguments": report.target.args});
+    match report.target.exit {
+        Some(Exit::Code(code)) => invocation["exitCode"] = code.into(),
+        Some(Exit::Signal(signal)) => {
+            invocation["executionSuccessful"] = false.into();
+            invocation["exitSignalNumber"] = signal.into();
+            if let Some(name) = wording::signal(signal) {
+                invocation["exitSignalName"] = name.into();
+            }
+        }
+        None => {}
+    }
+    invocation
+}
+
+/// The files that `finding` names, in any of its places.
+fn files(finding: &Finding) -> impl Iterator<Item = &str> {
+    let places = [Some(&finding.allocated), finding.leaked.as_ref(), finding.last_used.as_ref()];
+    let freed = finding.freed_elsewhere.iter().map(|sibling| &sibling.place);
+    let candidates = finding.candidates.iter().map(|candidate| &candidate.place);
+    let frames = places.into_iter().flatten().chain(freed).chain(candidates).flat_map(|place| &place.stack);
+    let steps = finding.path.iter().map(|step| step.file.as_str());
+    frames.filter_map(|frame| frame.file.as_deref()).chain(steps)
+}
+
+struct Log<'a> {
+    base_dir: Option<&'a Path>,
+    /// Index of each file, by URI.
+    artifacts: BTreeMap<String, usize>,
+}
+
+impl Log<'_> {
+    fn result(&self, finding: &Finding) -> Value {
+        let rule = rule_index(finding.kind);
+        let related = self.related(finding);
+        let mut result = json!({
+            "ruleId": RULES[rule].id,
+            "ruleIndex": rule,
+            "level": level(finding),
+            "message": {"text": message(finding, &related)},
+            "locations": [],
+            "partialFingerprints": {"leakscopeId/v1": finding.id},
+        });
+        let headline = finding.leaked.as_ref().unwrap_or(&finding.allocated).headline();
+        if let Some(location) = headline.and_then(|frame| self.location(frame)) {
+            result["locations"] = json!([location]);
+        }
+        if !related.is_empty() {
+            result["relatedLocations"] = related.into_iter().map(|related| related.location).collect();
+        }
+        let stacks: Vec<Value> = self
+            .places(finding)
+            .into_iter()
+            .filter(|(_, place)| !place.stack.is_empty())
+            .map(|(says, place)| self.stack(&says, place))
+            .collect();
+        if !stacks.is_empty() {
+            result["stacks"] = stacks.into();
+        }
+        let flow = self.flow(finding);
+        if flow.len() > 1 {
+            result["codeFlows"] = json!([{"threadFlows": [{"locations": flow}]}]);
+        }
+        let mut properties = Map::new();
+        properties.insert("exact".to_owned(), finding.exact.into());
+        properties.insert("cause".to_owned(), json!(finding.cause));
+        for (name, value) in [("blocks", finding.blocks), ("bytes", finding.bytes)] {
+            properties.extend(value.map(|value| (name.to_owned(), value.into())));
+        }
+        if !finding.via.is_empty() {
+            properties.insert("via".to_owned(), json!(finding.via));
+        }
+        result["properties"] = properties.into();
+        result
+    }
+
+    /// The places of `finding` in the order of time, the leak last.
+    fn places<'f>(&self, finding: &'f Finding) -> Vec<(String, &'f Place)> {
+        let lost = || wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
+        let mut places = vec![("allocated here".to_owned(), &finding.allocated)];
+        places.extend(finding.last_used.as_ref().map(|place| ("last used here".to_owned(), place)));
+        places.extend(finding.leaked.as_ref().map(|place| (lost(), place)));
+        places
+    }
+
+    /// Where to look besides the headline.
+    fn related(&self, finding: &Finding) -> Vec<Related> {
+        let headline = finding.leaked.as_ref().unwrap_or(&finding.allocated);
+        let mut places = self.places(finding);
+        places.retain(|(_, place)| !std::ptr::eq(*place, headline));
+        for sibling in &finding.freed_elsewhere {
+            let blocks = wording::count(sibling.blocks, "other block");
+            places.push((format!("{blocks} allocated there freed here"), &sibling.place));
+        }
+        for candidate in &finding.candidates {
+            let says = wording::lost_here(candidate.cause, candidate.variable.as_deref(), true);
+            places.push((says.replacen("last pointer", "an earlier pointer", 1), &candidate.place));
+        }
+        let located = places.into_iter().filter_map(|(says, place)| {
+            let location = self.location(place.headline()?)?;
+            Some((says, location))
+        });
+        located
+            .enumerate()
+            .map(|(index, (says, mut location))| {
+                let id = index + 1;
+                location["id"] = id.into();
+                location["message"] = json!({"text": says});
+                Related { id, says, location }
+            })
+            .collect()
+    }
+
+    fn stack(&self, says: &str, place: &Place) -> Value {
+        let frames: Vec<Value> = place
+            .stack
+            .iter()
+            .map(|frame| {
+                let mut entry = Map::new();
+                entry.extend(self.location(frame).map(|location| ("location".to_owned(), location)));
+                entry.extend(frame.module.clone().map(|module| ("module".to_owned(), module.into())));
+                entry.into()
+            })
+            .collect();
+        json!({"message": {"text": says}, "frames": frames})
+    }
+
+    /// The way to the leak: the branches that an analysis followed, else the
+    /// places in the order of time.
+    fn flow(&self, finding: &Finding) -> Vec<Value> {
+        let step = |step: &PathStep| {
+            let frame = Frame {
+                function: Some(step.function.clone()),
+                file: Some(step.file.clone()),
+                line: Some(step.line),
+                column: Some(step.column),
+                ..Frame::default()
+            };
+            let says = if step.taken { "branch taken" } else { "branch not taken" };
+            (says.to_owned(), self.location(&frame))
+        };
+        let place =
+            |(says, place): (String, &Place)| (says, place.headline().and_then(|frame| self.location(frame)));
+        let steps: Vec<(String, Option<Value>)> = if !finding.path.is_empty() {
+            finding.path.iter().map(step).collect()
+        } else if finding.leaked.is_some() {
+            self.places(finding).into_iter().map(place).collect()
+        } else {
+            Vec::new()
+        };
+        steps
+            .into_iter()
+            .filter_map(|(says, location)| {
+                let mut location = location?;
+                location["message"] = json!({"text": says});
+                Some(json!({"location": location}))
+            })
+            .collect()
+    }
+
+    /// A frame as a location; `None` if not even its module is known.
+    fn location(&self, frame: &Frame) -> Option<Value> {
+        let mut physical = Map::new();
+        if let Some(file) = &frame.file {
+            physical.insert("artifactLocation".to_owned(), self.artifact(&self.uri(file)));
+            if let Some(line) = frame.line.filter(|&line| line > 0) {
+                let mut region = json!({"startLine": line});
+                if let Some(column) = frame.column.filter(|&column| column > 0) {
+                    region["startColumn"] = column.into();
+                }
+                physical.insert("region".to_owned(), region);
+            }
+        } else {
+            let module = frame.module.as_deref()?;
+            physical.insert("artifactLocation".to_owned(), json!({"uri": encoded(module)}));
+            if let Some(offset) = frame.offset {
+                physical
+                    .insert("address".to_owned(), json!({"relativeAddress": offset, "kind": "instruction"}));
+            }
+        }
+        let mut location = json!({"physicalLocation": physical});
+        if let Some(function) = &frame.function {
+            location["logicalLocations"] = json!([{"fullyQualifiedName": function, "kind": "function"}]);
+        }
+        Some(location)
+    }
+
+    fn artifact(&self, uri: &str) -> Value {
+        let mut artifact = json!({"uri": uri});
+        if !uri.starts_with("file:") && self.base_dir.is_some() {
+            artifact["uriBaseId"] = SRCROOT.into();
+        }
+        if let Some(&index) = self.artifacts.get(uri) {
+            artifact["index"] = index.into();
+        }
+        artifact
+    }
+
+    fn uri(&self, file: &str) -> String {
+        file_uri(&paths::relative(file, self.base_dir))
+    }
+}
+
+struct Related {
+    id: usize,
+    says: String,
+    location: Value,
+}
+
+/// What a reader sees in a list of results; each related location is linked.
+fn message(finding: &Finding, related: &[Related]) -> String {
+    let size = wording::size(finding.blocks.unwrap_or(0), finding.bytes.unwrap_or(0));
+    let mut text = match finding.kind {
+        Kind::Lost => format!("{size} lost"),
+        Kind::Forgotten => format!("{size} never freed"),
+        Kind::Stale => format!("{size} not used for long"),
+        Kind::Warning => match finding.verdict {
+            Some(Verdict::MustLeak) => "block leaks for certain".to_owned(),
+            Some(Verdict::LikelyNotLeak) => "block likely does not leak".to_owned(),
+            _ => "block may leak".to_owned(),
+        },
+    };
+    if finding.leaked.is_some() {
+        let how = wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
+        let _ = write!(text, ": {how}");
+    } else {
+        text += ": allocated here";
+    }
+    if !finding.via.is_empty() {
+        text += "; reachable only from other lost blocks";
+    }
+    for Related { id, says, .. } in related {
+        let _ = write!(text, "; [{}]({id})", says.replace(['[', ']', '\\'], "_"));
+    }
+    text + "."
+}
+
+/// A path as a URI: absolute paths with their scheme, others relative.
+fn file_uri(path: &str) -> String {
+    if path.starts_with('/') { format!("file://{}", encoded(path)) } else { encoded(path) }
+}
+
+fn encoded(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte) {
+            uri.push(byte.into());
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri
+}

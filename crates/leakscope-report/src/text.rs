@@ -1,0 +1,409 @@
+//! The terminal report.
+//!
+//! Each finding: what was lost in one line, the source of every place that is
+//! known, who called. Then the totals, and one line on what to do next.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use annotate_snippets::renderer::{AnsiColor, Effects, Style};
+use annotate_snippets::{AnnotationKind, Level};
+use leakscope_core::{Command, Exit, Finding, Frame, Kind, Place, Report, Totals, Verdict};
+
+use crate::hint;
+use crate::snippet::{self, Files, Sources, Spot};
+use crate::stack::{self, Line};
+use crate::tree::{self, Root};
+use crate::wording::{self, FEW};
+
+#[derive(Clone, Debug)]
+pub struct TextOptions {
+    pub color: bool,
+    /// Source lines are cut to this many columns.
+    pub width: usize,
+    /// Show at most so many findings.
+    pub max: Option<usize>,
+    pub show_forgotten: bool,
+    /// Paths inside this folder are shown relative to it.
+    pub base_dir: Option<PathBuf>,
+}
+
+impl Default for TextOptions {
+    fn default() -> TextOptions {
+        TextOptions { color: false, width: 100, max: None, show_forgotten: false, base_dir: None }
+    }
+}
+
+/// The report as an engineer reads it.
+pub fn text(report: &Report, sources: &dyn Sources, options: &TextOptions) -> String {
+    let page = Page { report, options };
+    let mut files = Files::new(sources);
+    let mut out = page.crash();
+    let roots: Vec<Root> = tree::roots(&report.findings)
+        .into_iter()
+        .filter(|root| options.show_forgotten || root.finding.kind != Kind::Forgotten)
+        .collect();
+    let (shown, cut) = roots.split_at(options.max.unwrap_or(roots.len()).min(roots.len()));
+    for root in shown {
+        out += &page.finding(root, &mut files);
+        out.push('\n');
+    }
+    out += &page.cut(cut);
+    out += &page.outcome();
+    out += &page.totals(&roots);
+    if let Some(hint) = hint::next_step(report) {
+        let _ = writeln!(out, "{}{hint}", page.paint(HINT, "hint: "));
+    }
+    out
+}
+
+const LOST: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD);
+const FORGOTTEN: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
+const FINE: Style = AnsiColor::BrightGreen.on_default().effects(Effects::BOLD);
+const HINT: Style = AnsiColor::BrightCyan.on_default().effects(Effects::BOLD);
+const BOLD: Style = Style::new().effects(Effects::BOLD);
+const DIM: Style = Style::new().effects(Effects::DIMMED);
+
+/// Lines of the allocation's stack, and of the leak's.
+const ALLOCATION_LINES: usize = 12;
+const LEAK_LINES: usize = 5;
+/// Names up to this width are aligned in a stack; longer ones stand out.
+const NAME_COLUMN: usize = 40;
+/// Digits of an id that are enough to name it in a suppression.
+pub(crate) const ID_DIGITS: usize = 8;
+
+struct Page<'a> {
+    report: &'a Report,
+    options: &'a TextOptions,
+}
+
+impl Page<'_> {
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.options.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    fn frame(&self, frame: &Frame) -> String {
+        wording::frame(frame, self.options.base_dir.as_deref())
+    }
+
+    fn place(&self, place: &Place) -> String {
+        place.headline().map_or_else(|| "unknown code".to_owned(), |frame| self.frame(frame))
+    }
+
+    /// The signal that killed the program.
+    fn crashed(&self) -> Option<i32> {
+        match self.report.target.exit {
+            Some(Exit::Signal(signal)) => Some(signal),
+            _ => None,
+        }
+    }
+
+    fn crash(&self) -> String {
+        let Some(signal) = self.crashed() else {
+            return String::new();
+        };
+        let killed = self.paint(LOST, &format!("killed by {}", signal_name(signal)));
+        format!(
+            "{}: {killed}; what follows is how the heap stood then\n\n",
+            wording::printable(&self.report.target.program)
+        )
+    }
+
+    fn finding(&self, root: &Root, files: &mut Files) -> String {
+        let finding = root.finding;
+        let mut out = self.headline(root);
+        let level = if finding.kind == Kind::Lost { Level::ERROR } else { Level::WARNING };
+        let (snippets, missing) = snippet::render(level, self.spots(finding), files, self.options);
+        if !snippets.is_empty() {
+            let _ = writeln!(out, "{snippets}");
+        }
+        for spot in missing {
+            // The headline has said where it was allocated.
+            if spot.label != ALLOCATED {
+                let _ = writeln!(out, "  {}: {}", self.frame(spot.frame), spot.label);
+            }
+        }
+        out += &self.stacks(finding);
+        out += &self.notes(finding);
+        out += &self.below(root);
+        out
+    }
+
+    fn headline(&self, root: &Root) -> String {
+        let finding = root.finding;
+        let (style, kind) = match finding.kind {
+            Kind::Lost => (LOST, "lost"),
+            Kind::Forgotten => (FORGOTTEN, "forgotten"),
+            Kind::Stale => (FORGOTTEN, "stale"),
+            Kind::Warning => (FORGOTTEN, "warning"),
+        };
+        let at = self.place(&finding.allocated);
+        let size = wording::size(finding.blocks.unwrap_or(0), finding.bytes.unwrap_or(0));
+        let says = match (finding.kind, finding.verdict) {
+            (Kind::Warning, Some(Verdict::MustLeak)) => format!("block leaks for certain, allocated in {at}"),
+            (Kind::Warning, Some(Verdict::LikelyNotLeak)) => {
+                format!("block likely does not leak, allocated in {at}")
+            }
+            (Kind::Warning, _) => format!("block may leak, allocated in {at}"),
+            _ if root.cycle => format!("{size} in a cycle, allocated in {at}"),
+            _ => format!("{size}, allocated in {at}"),
+        };
+        let lost = match &finding.leaked {
+            Some(place) => format!(", {} {}", lost_in(finding), self.place(place)),
+            None => String::new(),
+        };
+        let id = self.paint(DIM, &format!("[{}]", short_id(finding)));
+        format!(
+            "{} {} {id}\n",
+            self.paint(style, &format!("{kind}:")),
+            self.paint(BOLD, &format!("{says}{lost}"))
+        )
+    }
+
+    /// The places of `finding`, the one to look at first in front.
+    fn spots<'f>(&self, finding: &'f Finding) -> Vec<Spot<'f>> {
+        let mut spots: Vec<Spot<'f>> = Vec::new();
+        let mut add = |place: Option<&'f Place>, label: String| {
+            let Some(frame) = place.and_then(Place::headline) else { return };
+            // Two things at one place are one mark.
+            if let Some(spot) = spots.iter_mut().find(|spot| spot.frame == frame) {
+                spot.label = format!("{}; {label}", spot.label);
+                return;
+            }
+            let weight = if spots.is_empty() { AnnotationKind::Primary } else { AnnotationKind::Context };
+            spots.push(Spot { frame, label, weight });
+        };
+        let lost = wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
+        add(finding.leaked.as_ref(), lost);
+        add(Some(&finding.allocated), ALLOCATED.to_owned());
+        add(finding.last_used.as_ref(), "last used here".to_owned());
+        for sibling in finding.freed_elsewhere.iter().take(FEW) {
+            let blocks = wording::count(sibling.blocks, "other block");
+            let verb = if sibling.blocks == 1 { "is" } else { "are" };
+            add(Some(&sibling.place), format!("{blocks} from there {verb} freed here"));
+        }
+        spots
+    }
+
+    /// The stacks that say more than their first frame, one frame on a line.
+    fn stacks(&self, finding: &Finding) -> String {
+        let leaked =
+            finding.leaked.as_ref().map(|place| (lost_in(finding), stack::folded(place, LEAK_LINES)));
+        let allocated = ("allocated in", stack::folded(&finding.allocated, ALLOCATION_LINES));
+        let stacks: Vec<(&str, Vec<Line>)> =
+            leaked.into_iter().chain([allocated]).filter(|(_, lines)| lines.len() > 1).collect();
+        let widths = stacks.iter().flat_map(|(_, lines)| lines).map(|line| match line {
+            Line::Frame(frame, _) => function(frame).chars().count(),
+            _ => 0,
+        });
+        let column = widths.filter(|&width| width <= NAME_COLUMN).max().unwrap_or(0);
+        let mut out = String::new();
+        for (title, lines) in stacks {
+            for (index, line) in lines.into_iter().enumerate() {
+                let title = self.paint(DIM, &format!("{:12}", if index == 0 { title } else { "" }));
+                let _ = writeln!(out, "  {title}  {}", self.stack_line(line, column));
+            }
+        }
+        out
+    }
+
+    fn stack_line(&self, line: Line, column: usize) -> String {
+        match line {
+            Line::Frame(frame, times) => {
+                let at = wording::location(frame, self.options.base_dir.as_deref()).unwrap_or_default();
+                let times = if times > 1 { format!("  {times} times") } else { String::new() };
+                format!("{:column$}  {}", function(frame), self.paint(DIM, &format!("{at}{times}")))
+            }
+            Line::System(count) => {
+                self.paint(DIM, &format!("… {}", wording::count(count as u64, "system frame")))
+            }
+            Line::Omitted(count) => {
+                self.paint(DIM, &format!("… {}", wording::count(count as u64, "more frame")))
+            }
+        }
+    }
+
+    fn notes(&self, finding: &Finding) -> String {
+        let mut out = String::new();
+        if finding.leaked.is_some() && !finding.exact {
+            out += "  the block was lost after that, in code that is not tracked\n";
+        }
+        for candidate in finding.candidates.iter().take(FEW) {
+            let how = wording::lost_here(candidate.cause, candidate.variable.as_deref(), true);
+            let how = how.replacen("last pointer", "an earlier pointer", 1);
+            let _ = writeln!(out, "  {}: {how}", self.place(&candidate.place));
+        }
+        if let Some(counted) = &finding.counted {
+            let field = counted
+                .field
+                .as_deref()
+                .map_or(String::new(), |field| format!(" `{}`", wording::printable(field)));
+            let _ = writeln!(
+                out,
+                "  reference count{field} is {}, with {} left",
+                wording::number(counted.references),
+                wording::count(counted.holders, "holder"),
+            );
+        }
+        for step in finding.path.iter() {
+            let frame = Frame {
+                function: Some(step.function.clone()),
+                file: Some(step.file.clone()),
+                line: Some(step.line),
+                ..Frame::default()
+            };
+            let taken = if step.taken { "taken" } else { "not taken" };
+            let _ = writeln!(out, "  {}: branch {taken}", self.frame(&frame));
+        }
+        out
+    }
+
+    fn below(&self, root: &Root) -> String {
+        let mut out = String::new();
+        if !root.cycle && !root.finding.via.is_empty() {
+            out += "  reachable only from lost blocks that this report leaves out\n";
+        }
+        if root.below.is_empty() {
+            return out;
+        }
+        let total = sum(root.below.iter().copied());
+        let size = self.paint(BOLD, &wording::size(total.blocks, total.bytes));
+        let _ = write!(out, "  and {size} reachable only from these");
+        let at = |finding: &Finding| {
+            let id = self.paint(DIM, &format!("[{}]", short_id(finding)));
+            format!("allocated in {} {id}", self.place(&finding.allocated))
+        };
+        if let [only] = root.below[..] {
+            let _ = writeln!(out, ", {}", at(only));
+            return out;
+        }
+        out += ":\n";
+        for finding in root.below.iter().take(FEW) {
+            let size = wording::size(finding.blocks.unwrap_or(0), finding.bytes.unwrap_or(0));
+            let _ = writeln!(out, "    {size}, {}", at(finding));
+        }
+        if root.below.len() > FEW {
+            let _ = writeln!(out, "    … and {} more", wording::number((root.below.len() - FEW) as u64));
+        }
+        out
+    }
+
+    fn cut(&self, cut: &[Root]) -> String {
+        if cut.is_empty() {
+            return String::new();
+        }
+        let total = sum(cut.iter().flat_map(|root| root.below.iter().copied().chain([root.finding])));
+        let size = wording::size(total.blocks, total.bytes);
+        format!("… and {} more: {size} (raise --max to see them)\n\n", wording::number(cut.len() as u64))
+    }
+
+    /// Says plainly that nothing was lost, where that is so.
+    fn outcome(&self) -> String {
+        let summary = &self.report.summary;
+        if self.report.findings.iter().any(|finding| finding.kind != Kind::Forgotten) {
+            return String::new();
+        }
+        let left_out = summary.suppressed.findings + summary.baseline.findings > 0;
+        let says = match (self.report.command, left_out) {
+            (Command::Check | Command::Validate, false) => "no leak was found",
+            (Command::Check | Command::Validate, true) => "no other leak was found",
+            (Command::Watch, false) => "nothing went stale",
+            (Command::Watch, true) => "nothing else went stale",
+            (Command::Run, false) => "nothing was lost",
+            (Command::Run, true) => "nothing else was lost",
+        };
+        let says = self.paint(FINE, says);
+        if self.report.command != Command::Run {
+            return format!("{says}\n");
+        }
+        match summary.forgotten {
+            Totals { findings: 0, .. } if left_out => format!("{says}; every other block was freed\n"),
+            Totals { findings: 0, .. } => format!("{says}; every block was freed\n"),
+            Totals { blocks, bytes, .. } => {
+                let verb = if blocks == 1 { "was" } else { "were" };
+                format!("{says}; {} {verb} {}\n", wording::size(blocks, bytes), self.reachable())
+            }
+        }
+    }
+
+    fn reachable(&self) -> String {
+        let when = if self.crashed().is_some() { "then" } else { "at exit" };
+        let more = if self.options.show_forgotten { "" } else { " (--show-forgotten lists them)" };
+        format!("still reachable {when}{more}")
+    }
+
+    /// The table of totals; what the outcome has said is not said again.
+    fn totals(&self, roots: &[Root]) -> String {
+        let summary = &self.report.summary;
+        let rules = wording::few(self.report.suppressions.iter().map(|used| used.rule.as_str()));
+        let rows: Vec<(&str, Totals, String)> = [
+            ("lost", summary.lost, String::new()),
+            ("  indirectly", indirect(roots), "reachable only from other lost blocks".to_owned()),
+            ("stale", summary.stale, String::new()),
+            ("warnings", summary.warning, String::new()),
+            ("forgotten", summary.forgotten, self.reachable()),
+            ("suppressed", summary.suppressed, rules),
+            ("in baseline", summary.baseline, String::new()),
+        ]
+        .into_iter()
+        .filter(|(_, totals, _)| totals.findings > 0)
+        .collect();
+        if rows.iter().all(|&(name, ..)| name == "forgotten") {
+            return String::new();
+        }
+        let mut out = format!("{}\n", self.paint(DIM, "              findings      blocks           bytes"));
+        for (name, totals, note) in rows {
+            // Warnings are of places, not of blocks.
+            let counted = |value| if totals.blocks == 0 { String::new() } else { wording::number(value) };
+            let name = format!("{name:12}");
+            let name = if name.starts_with("lost") { self.paint(LOST, &name) } else { name };
+            let row = format!(
+                "{name}  {:>8}  {:>10}  {:>14}",
+                wording::number(totals.findings),
+                counted(totals.blocks),
+                counted(totals.bytes),
+            );
+            let _ = match note.as_str() {
+                "" => writeln!(out, "{}", row.trim_end()),
+                note => writeln!(out, "{row}  {}", self.paint(DIM, note)),
+            };
+        }
+        out
+    }
+}
+
+const ALLOCATED: &str = "allocated here";
+
+/// What is said of the leak place, by how well it is known.
+fn lost_in(finding: &Finding) -> &'static str {
+    if finding.exact { "lost in" } else { "last seen in" }
+}
+
+fn function(frame: &Frame) -> String {
+    wording::printable(frame.function.as_deref().unwrap_or("?"))
+}
+
+pub(crate) fn short_id(finding: &Finding) -> &str {
+    finding.id.get(..ID_DIGITS).unwrap_or(&finding.id)
+}
+
+fn sum<'a>(findings: impl Iterator<Item = &'a Finding>) -> Totals {
+    let mut totals = Totals::default();
+    findings.for_each(|finding| totals.add(finding));
+    totals
+}
+
+/// The lost blocks that only lost blocks reach. A cycle's first finding stands
+/// for the cycle and is not one of them.
+fn indirect(roots: &[Root]) -> Totals {
+    let left_out = roots.iter().filter(|root| !root.cycle && !root.finding.via.is_empty());
+    sum(roots.iter().flat_map(|root| root.below.iter().copied()).chain(left_out.map(|root| root.finding)))
+}
+
+/// `signal 11 (SIGSEGV)`.
+fn signal_name(signal: i32) -> String {
+    match wording::signal(signal) {
+        Some(name) => format!("signal {signal} ({name})"),
+        None => format!("signal {signal}"),
+    }
+}

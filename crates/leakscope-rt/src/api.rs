@@ -1,0 +1,172 @@
+//! The C allocation functions, as the program calls them.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use crate::heap::{self, Request};
+use crate::thread::{self, Thread};
+use crate::unwind::{self, Caller};
+use crate::{caller, fault, sys};
+
+/// Alignment of all blocks, as in glibc.
+const ALIGN: usize = 16;
+
+/// # Safety
+/// As for the C function, here and below.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    or_errno(allocate(size, ALIGN, false, caller!()))
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    let caller = caller!();
+    or_errno(count.checked_mul(size).map_or(0, |bytes| allocate(bytes, ALIGN, true, caller)))
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
+    reallocate(pointer as usize, size, caller!())
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn reallocarray(pointer: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    let caller = caller!();
+    match count.checked_mul(size) {
+        Some(bytes) => reallocate(pointer as usize, bytes, caller),
+        None => or_errno(0),
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn free(pointer: *mut c_void) {
+    release(pointer as usize, caller!());
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn cfree(pointer: *mut c_void) {
+    release(pointer as usize, caller!());
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    let caller = caller!();
+    if !align.is_power_of_two() || align % size_of::<usize>() != 0 {
+        return libc::EINVAL;
+    }
+    let start = sys::keeping_errno(|| allocate(size, align, false, caller));
+    if start == 0 {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the caller's place for the result.
+    unsafe { *result = start as *mut c_void };
+    0
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    aligned(align, size, caller!())
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    aligned(align, size, caller!())
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
+    or_errno(allocate(size, sys::PAGE, false, caller!()))
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    let caller = caller!();
+    let size = size.checked_next_multiple_of(sys::PAGE);
+    or_errno(size.map_or(0, |size| allocate(size.max(sys::PAGE), sys::PAGE, false, caller)))
+}
+
+/// What was asked for, so that nothing of the program's lies beyond it.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
+    heap::live_block(pointer as usize).map_or(0, |block| block.size())
+}
+
+/// A new block for the code at `caller`; 0 if there is no memory.
+#[inline(always)]
+pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
+    let thread = this_thread();
+    let stack = unwind::allocation_stack(thread, caller);
+    heap::allocate(thread, Request { size, align, zeroed, stack })
+}
+
+/// Frees a block for the code at `caller`.
+#[inline(always)]
+pub fn release(address: usize, caller: Caller) {
+    if address == 0 {
+        return;
+    }
+    let thread = this_thread();
+    match heap::live_block(address) {
+        Ok(block) => {
+            let stack = unwind::free_stack(thread, caller);
+            heap::free(thread, block, stack);
+        }
+        Err(refused) => fault::stop(thread, address, refused, caller),
+    }
+}
+
+/// glibc's meaning: a null pointer allocates, a size of zero frees.
+#[inline(always)]
+fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
+    if address == 0 {
+        return or_errno(allocate(size, ALIGN, false, caller));
+    }
+    if size == 0 {
+        release(address, caller);
+        return null_mut();
+    }
+    let thread = this_thread();
+    let block = match heap::live_block(address) {
+        Ok(block) => block,
+        Err(refused) => fault::stop(thread, address, refused, caller),
+    };
+    let stack = unwind::allocation_stack(thread, caller);
+    let before = block.size();
+    if heap::resize(block, size, stack) {
+        return address as *mut c_void;
+    }
+    let start = heap::allocate(thread, Request { size, align: ALIGN, zeroed: false, stack });
+    if start != 0 {
+        // SAFETY: two different live blocks, both at least so long.
+        unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
+        heap::free(thread, block, stack);
+    }
+    or_errno(start)
+}
+
+fn aligned(align: usize, size: usize, caller: Caller) -> *mut c_void {
+    // glibc rounds the alignment up, and so do we.
+    match align.checked_next_power_of_two() {
+        Some(align) => or_errno(allocate(size, align.max(1), false, caller)),
+        None => {
+            sys::set_errno(libc::EINVAL);
+            null_mut()
+        }
+    }
+}
+
+#[inline(always)]
+fn or_errno(start: usize) -> *mut c_void {
+    if start == 0 {
+        sys::set_errno(libc::ENOMEM);
+    }
+    start as *mut c_void
+}
+
+#[inline(always)]
+fn this_thread() -> &'static mut Thread {
+    // SAFETY: each thread has its own, and code that holds it calls nothing
+    // of the program's. A signal handler that allocates is as wrong here as
+    // it is with any other `malloc`.
+    unsafe { &mut *thread::current() }
+}

@@ -1,0 +1,445 @@
+//! Address space of the heap, cut into chunks of 64 KiB.
+//!
+//! One reservation holds all blocks, a second one the metadata of blocks at
+//! positions computed from theirs, a third one a descriptor for each chunk.
+//! So a range check and three loads lead from any address to its block. Only
+//! what was handed out is committed.
+//!
+//! This file hands out runs of chunks; what is inside is the business of
+//! `heap`.
+
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::lock::Lock;
+use crate::sys;
+
+pub const CHUNK: usize = 1 << CHUNK_SHIFT;
+pub const CHUNK_SHIFT: usize = 16;
+
+/// Reserved where the address space is not limited.
+const FULL_SIZE: usize = 1 << 42;
+const LEAST_SIZE: usize = 1 << 24;
+
+/// Chunks committed at a time: their descriptors fill a page.
+const GROWTH: usize = sys::PAGE / size_of::<Chunk>();
+
+/// Freed runs from this length on are given back to the system at once.
+const DISCARD_RUN: usize = 16;
+
+/// Freed chunks that may wait for their next use with memory behind them.
+const DIRTY_MAX: usize = 64;
+
+/// Start and size of the blocks' reservation; both 0 before the first use.
+pub static BASE: AtomicUsize = AtomicUsize::new(0);
+pub static SIZE: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of chunks handed out so far, counted from the start.
+static TOP: AtomicUsize = AtomicUsize::new(0);
+static CHUNKS: AtomicUsize = AtomicUsize::new(0);
+static METAS: AtomicUsize = AtomicUsize::new(0);
+
+/// Address space limit that was found at the start, if it left less than
+/// [`FULL_SIZE`].
+static LIMITED: AtomicUsize = AtomicUsize::new(0);
+
+/// Chunks that may be in use, where the program limits itself.
+static ALLOWED: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+static RUNS: Lock<Runs> = Lock::new(Runs { bins: [NONE; BINS], committed: 0, dirty: 0 });
+
+const BINS: usize = 32;
+pub const NONE: u32 = u32::MAX;
+
+/// Free runs by the binary logarithm of their length.
+struct Runs {
+    bins: [u32; BINS],
+    committed: usize,
+    dirty: usize,
+}
+
+/// What a chunk is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Use {
+    /// Not handed out, or the inside of a free run.
+    None = 0,
+    Free = 1,
+    /// Small blocks of one class.
+    Small = 2,
+    /// First chunk of one large block.
+    Large = 3,
+    /// A later chunk of a large block; `head` is the first one.
+    Tail = 4,
+}
+
+/// Descriptor of a chunk. Which fields mean something depends on `usage`.
+/// Fields other than `usage` are written only by the holder of the lock that
+/// the chunk is under: the arena's, its class's, or (large) its owner's.
+#[repr(C, align(64))]
+pub struct Chunk {
+    usage: AtomicU32,
+    pub class: u8,
+    /// Memory behind it may be other than zero.
+    pub dirty: bool,
+    pub listed: bool,
+    /// Length of the run; valid in the first and last chunk of a free run,
+    /// and in the first of a large one.
+    pub run: u32,
+    pub head: u32,
+    pub next: u32,
+    pub previous: u32,
+    /// Small: blocks that fit, were carved, and are free.
+    pub capacity: u32,
+    pub carved: u32,
+    pub free: u32,
+    /// Small: first free block, as a slot number.
+    pub first_free: u64,
+    /// Large: where the block starts.
+    pub start: usize,
+}
+
+impl Chunk {
+    #[inline(always)]
+    pub fn usage(&self) -> Use {
+        // Relaxed: a valid block's chunk was set up before its address was known.
+        match self.usage.load(Ordering::Relaxed) {
+            1 => Use::Free,
+            2 => Use::Small,
+            3 => Use::Large,
+            4 => Use::Tail,
+            _ => Use::None,
+        }
+    }
+
+    pub fn set_usage(&self, usage: Use) {
+        self.usage.store(usage as u32, Ordering::Relaxed);
+    }
+}
+
+/// Reserves the heap at the first call. False if there is no address space.
+pub fn ready() -> bool {
+    BASE.load(Ordering::Acquire) != 0 || reserve()
+}
+
+#[cold]
+fn reserve() -> bool {
+    let _runs = RUNS.lock();
+    if BASE.load(Ordering::Relaxed) != 0 {
+        return true;
+    }
+    let left = address_space_left();
+    // Blocks and their metadata, with a quarter left for everything else.
+    let mut size = FULL_SIZE.min(left / 8 * 3) & !(CHUNK * GROWTH - 1);
+    if size < FULL_SIZE {
+        LIMITED.store(size, Ordering::Relaxed);
+    }
+    while size >= LEAST_SIZE.min(FULL_SIZE) {
+        let count = size / CHUNK;
+        // One more chunk, so that the start can be aligned.
+        let blocks = sys::reserve(size + CHUNK);
+        let metas = sys::reserve(size);
+        let chunks = sys::reserve(count * size_of::<Chunk>());
+        if blocks != 0 && metas != 0 && chunks != 0 {
+            METAS.store(metas, Ordering::Relaxed);
+            CHUNKS.store(chunks, Ordering::Relaxed);
+            SIZE.store(size, Ordering::Relaxed);
+            // Release: whoever sees the base sees the rest.
+            BASE.store((blocks + CHUNK - 1) & !(CHUNK - 1), Ordering::Release);
+            return true;
+        }
+        for (address, bytes) in [(blocks, size + CHUNK), (metas, size), (chunks, count * size_of::<Chunk>())]
+        {
+            if address != 0 {
+                // SAFETY: reserved just now, and used by nobody.
+                unsafe { sys::unmap(address, bytes) };
+            }
+        }
+        size = size / 2 & !(CHUNK * GROWTH - 1);
+        LIMITED.store(size, Ordering::Relaxed);
+    }
+    false
+}
+
+/// Bytes that the blocks may take if the address space is limited, else 0.
+pub fn limited_to() -> usize {
+    LIMITED.load(Ordering::Relaxed)
+}
+
+/// Keeps the blocks to so many bytes from now on.
+pub fn limit(bytes: usize) {
+    ALLOWED.store(bytes / CHUNK, Ordering::Relaxed);
+}
+
+/// Address space that this module reserved.
+pub fn reserved() -> usize {
+    let size = SIZE.load(Ordering::Relaxed);
+    2 * size + CHUNK + size / CHUNK * size_of::<Chunk>()
+}
+
+/// True for memory that holds our own bookkeeping or blocks.
+pub fn owns(address: usize) -> bool {
+    let size = SIZE.load(Ordering::Relaxed);
+    let within = |start: &AtomicUsize, bytes| address.wrapping_sub(start.load(Ordering::Relaxed)) < bytes;
+    within(&BASE, size) || within(&METAS, size) || within(&CHUNKS, size / CHUNK * size_of::<Chunk>())
+}
+
+fn address_space_left() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: a plain query; the system call itself, since `getrlimit` may be ours.
+    unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_AS, 0usize, &mut limit) };
+    if limit.rlim_cur == libc::RLIM_INFINITY {
+        return usize::MAX;
+    }
+    let mut text = [0; 64];
+    let used = sys::File::open(c"/proc/self/statm").map_or(0, |file| {
+        let count = file.read(&mut text);
+        file.close();
+        let digits = text[..count].iter().take_while(|byte| byte.is_ascii_digit());
+        digits.fold(0, |pages, byte| pages * 10 + usize::from(byte - b'0')) * sys::PAGE
+    });
+    (limit.rlim_cur as usize).saturating_sub(used)
+}
+
+/// The descriptor of chunk `index`, which must be below [`top`].
+#[inline(always)]
+pub fn chunk(index: usize) -> *mut Chunk {
+    (CHUNKS.load(Ordering::Relaxed) + index * size_of::<Chunk>()) as *mut Chunk
+}
+
+/// Number of chunks that were ever handed out.
+#[inline(always)]
+pub fn top() -> usize {
+    TOP.load(Ordering::Relaxed)
+}
+
+#[inline(always)]
+pub fn address_of(index: usize) -> usize {
+    BASE.load(Ordering::Relaxed) + (index << CHUNK_SHIFT)
+}
+
+/// Start of the metadata; each chunk has as many bytes there as in the heap.
+#[inline(always)]
+pub fn metas() -> usize {
+    METAS.load(Ordering::Relaxed)
+}
+
+/// `count` chunks in a row, the first at a multiple of `align` chunks; the
+/// first one's `dirty` holds for all. The caller sets their use.
+pub fn take(count: usize, align: usize) -> Option<usize> {
+    RUNS.lock().take(count, align)
+}
+
+/// Gives back a run.
+pub fn give(index: usize, count: usize) {
+    RUNS.lock().give(index, count);
+}
+
+/// Lengthens a large run in place, if what follows is free.
+pub fn extend(index: usize, count: usize, wanted: usize) -> bool {
+    RUNS.lock().extend(index, count, wanted)
+}
+
+pub fn before_fork() {
+    RUNS.acquire();
+}
+
+pub fn after_fork() {
+    RUNS.release();
+}
+
+impl Runs {
+    fn take(&mut self, count: usize, align: usize) -> Option<usize> {
+        let total = count + align - 1;
+        let found = match self.find(total) {
+            Some(found) => found,
+            None => self.grow(total)?,
+        };
+        let start = found.next_multiple_of(align);
+        // SAFETY: a free run's descriptors are under our lock.
+        let (run, dirty) = unsafe { ((*chunk(found)).run as usize, (*chunk(found)).dirty) };
+        self.unlink(found);
+        if start > found {
+            self.link(found, start - found, dirty);
+        }
+        if found + run > start + count {
+            self.link(start + count, found + run - start - count, dirty);
+        }
+        // SAFETY: as above; the run is now the caller's.
+        unsafe { (*chunk(start)).dirty = dirty };
+        Some(start)
+    }
+
+    /// First fit among the runs that may be long enough.
+    fn find(&mut self, count: usize) -> Option<usize> {
+        for bin in bin_of(count)..BINS {
+            let mut index = self.bins[bin];
+            while index != NONE {
+                // SAFETY: a listed chunk heads a free run, under our lock.
+                let free = unsafe { &*chunk(index as usize) };
+                if free.run as usize >= count {
+                    return Some(index as usize);
+                }
+                index = free.next;
+            }
+        }
+        None
+    }
+
+    /// A free run of at least `count` chunks at the top of the heap.
+    fn grow(&mut self, count: usize) -> Option<usize> {
+        let top = TOP.load(Ordering::Relaxed);
+        // A free run at the very end is part of the new one.
+        let start = match top.checked_sub(1) {
+            // SAFETY: the last chunk below the top is committed.
+            Some(last) if unsafe { (*chunk(last)).usage() } == Use::Free => {
+                // SAFETY: as above; the last chunk of a free run knows its length.
+                top - unsafe { (*chunk(last)).run as usize }
+            }
+            _ => top,
+        };
+        let end = start + count;
+        if end > (SIZE.load(Ordering::Relaxed) / CHUNK).min(ALLOWED.load(Ordering::Relaxed)) {
+            return None;
+        }
+        if end > self.committed {
+            let wanted = end.next_multiple_of(GROWTH);
+            let (from, more) = (self.committed, wanted - self.committed);
+            // SAFETY: the ranges lie in our reservations, since `end` does and
+            // their sizes are multiples of the growth.
+            let done = unsafe {
+                sys::commit(chunk(from) as usize, more * size_of::<Chunk>())
+                    && sys::commit(metas() + from * CHUNK, more * CHUNK)
+                    && sys::commit(address_of(from), more * CHUNK)
+            };
+            if !done {
+                return None;
+            }
+            self.committed = wanted;
+        }
+        TOP.store(end, Ordering::Relaxed);
+        // SAFETY: committed above, and nobody else's yet.
+        unsafe { (*chunk(top)).dirty = false };
+        self.give_clean(top, end - top);
+        Some(start)
+    }
+
+    fn give_clean(&mut self, index: usize, count: usize) {
+        let (mut start, mut end, mut dirty) = (index, index + count, false);
+        if let Some(before) = index.checked_sub(1) {
+            // SAFETY: the descriptor below a handed-out one is committed.
+            let last = unsafe { &*chunk(before) };
+            if last.usage() == Use::Free {
+                start = index - last.run as usize;
+                // SAFETY: the first chunk of that free run.
+                dirty |= unsafe { (*chunk(start)).dirty };
+                self.unlink(start);
+            }
+        }
+        if end < top() {
+            // SAFETY: below the top, so committed.
+            let next = unsafe { &*chunk(end) };
+            if next.usage() == Use::Free {
+                let run = next.run as usize;
+                dirty |= next.dirty;
+                self.unlink(end);
+                end += run;
+            }
+        }
+        // SAFETY: the run given back is nobody's.
+        dirty |= unsafe { (*chunk(index)).dirty };
+        self.link(start, end - start, dirty);
+        if self.dirty > DIRTY_MAX {
+            self.discard_all();
+        }
+    }
+
+    fn give(&mut self, index: usize, count: usize) {
+        // SAFETY: the caller gives up a committed run; its memory is not needed.
+        unsafe {
+            (*chunk(index)).dirty = count < DISCARD_RUN || !sys::discard(address_of(index), count * CHUNK)
+        };
+        self.give_clean(index, count);
+    }
+
+    fn extend(&mut self, index: usize, count: usize, wanted: usize) -> bool {
+        let (end, more) = (index + count, wanted - count);
+        if end == top() && self.grow(more).is_none() {
+            return false;
+        }
+        // SAFETY: below the top, so committed.
+        let next = unsafe { &*chunk(end) };
+        if next.usage() != Use::Free || (next.run as usize) < more {
+            return false;
+        }
+        let (run, dirty) = (next.run as usize, next.dirty);
+        self.unlink(end);
+        if run > more {
+            self.link(end + more, run - more, dirty);
+        }
+        // SAFETY: the chunks are the caller's now.
+        unsafe { (*chunk(end)).dirty = dirty };
+        true
+    }
+
+    fn discard_all(&mut self) {
+        for bin in 0..BINS {
+            let mut index = self.bins[bin];
+            while index != NONE {
+                // SAFETY: a listed chunk heads a free run, under our lock.
+                let free = unsafe { &mut *chunk(index as usize) };
+                if free.dirty {
+                    // SAFETY: nobody uses a free run's memory.
+                    free.dirty =
+                        !unsafe { sys::discard(address_of(index as usize), free.run as usize * CHUNK) };
+                    self.dirty -= if free.dirty { 0 } else { free.run as usize };
+                }
+                index = free.next;
+            }
+        }
+    }
+
+    fn link(&mut self, index: usize, count: usize, dirty: bool) {
+        let bin = &mut self.bins[bin_of(count)];
+        if *bin != NONE {
+            // SAFETY: a listed chunk, under our lock.
+            unsafe { (*chunk(*bin as usize)).previous = index as u32 };
+        }
+        // SAFETY: both ends of a run that is free now, under our lock.
+        let (first, last) = unsafe { (&mut *chunk(index), chunk(index + count - 1)) };
+        first.run = count as u32;
+        first.dirty = dirty;
+        first.next = *bin;
+        first.previous = NONE;
+        first.set_usage(Use::Free);
+        // SAFETY: may be the same chunk as the first, so through its pointer.
+        unsafe {
+            (*last).run = count as u32;
+            (*last).set_usage(Use::Free);
+        }
+        *bin = index as u32;
+        self.dirty += if dirty { count } else { 0 };
+    }
+
+    fn unlink(&mut self, index: usize) {
+        // SAFETY: heads a free run, under our lock.
+        let first = unsafe { &mut *chunk(index) };
+        let count = first.run as usize;
+        match first.previous {
+            NONE => self.bins[bin_of(count)] = first.next,
+            // SAFETY: a listed chunk.
+            previous => unsafe { (*chunk(previous as usize)).next = first.next },
+        }
+        if first.next != NONE {
+            // SAFETY: a listed chunk.
+            unsafe { (*chunk(first.next as usize)).previous = first.previous };
+        }
+        first.set_usage(Use::None);
+        // SAFETY: the other end of the same run.
+        unsafe { (*chunk(index + count - 1)).set_usage(Use::None) };
+        self.dirty -= if first.dirty { count } else { 0 };
+    }
+}
+
+fn bin_of(count: usize) -> usize {
+    (count.ilog2() as usize).min(BINS - 1)
+}

@@ -1,0 +1,371 @@
+//! The life of the process: start, fork, end, and the records written on the
+//! way.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use leakscope_wire::{self as wire, Reason};
+
+use crate::lock::Lock;
+use crate::park::{self, Parked, Then};
+use crate::record::{self, Occasion};
+use crate::unwind::{self, Caller, Registers};
+use crate::{caller, depot, heap, modules, signals, sys, thread};
+
+/// The process that this runtime belongs to: another one after `fork`, and
+/// not that of a `vfork` child, which runs in its parent's memory.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+static SEQUENCE: AtomicU32 = AtomicU32::new(0);
+/// The last record of this process is written.
+static ENDED: AtomicBool = AtomicBool::new(false);
+static SNAPSHOT: Lock<()> = Lock::new(());
+/// Child that writes a snapshot while the program goes on.
+static SCRIBE: AtomicU32 = AtomicU32::new(0);
+
+/// What asks for snapshots from outside: a thread waits on this.
+static REQUESTS: AtomicU32 = AtomicU32::new(0);
+static EVERY_MILLIS: AtomicUsize = AtomicUsize::new(0);
+static SNAPSHOT_SIGNAL: AtomicU32 = AtomicU32::new(0);
+
+/// Runs before any constructor in an executable, and among the first in a
+/// preloaded library. In both cases before libc registers the loader's own
+/// work for the end, so that ours comes last.
+#[cfg(not(test))]
+#[used]
+#[cfg_attr(feature = "executable", unsafe(link_section = ".preinit_array"))]
+#[cfg_attr(not(feature = "executable"), unsafe(link_section = ".init_array"))]
+static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
+
+#[cfg_attr(test, allow(dead_code))]
+unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    PROCESS.store(sys::pid(), Ordering::Relaxed);
+    thread::start();
+    // SAFETY: the loader gives the environment.
+    unsafe { read_settings(environment) };
+    // SAFETY: handlers without arguments that live as long as the process.
+    unsafe {
+        __register_atfork(
+            Some(before_fork),
+            Some(after_fork_in_parent),
+            Some(after_fork_in_child),
+            core::ptr::null_mut(),
+        );
+        if record::is_wanted() {
+            __cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
+            __cxa_at_quick_exit(at_exit, core::ptr::null_mut());
+        }
+    }
+    if is_whole() {
+        // The executable that this runtime was linked into.
+        modules::set_framed(start as *const () as usize);
+    }
+    if record::is_wanted() {
+        park::start();
+        signals::start();
+        start_snapshots();
+    }
+}
+
+core::arch::global_asm!(
+    ".weak leakscope_whole",
+    ".section .data.rel.ro.leakscope,\"aw\",@progbits",
+    ".balign 8",
+    ".globl leakscope_whole_address",
+    ".hidden leakscope_whole_address",
+    "leakscope_whole_address: .quad leakscope_whole",
+    ".text",
+);
+
+/// The link of a program all of whose code was derived defines
+/// `leakscope_whole`.
+#[cfg_attr(test, allow(dead_code))]
+fn is_whole() -> bool {
+    unsafe extern "C" {
+        static leakscope_whole_address: usize;
+    }
+    // SAFETY: defined above, never written.
+    cfg!(feature = "executable") && unsafe { leakscope_whole_address } != 0
+}
+
+/// # Safety
+/// `environment` is an array of C strings that ends with null.
+#[cfg_attr(test, allow(dead_code))]
+unsafe fn read_settings(mut environment: *const *const c_char) {
+    // SAFETY: as the caller says.
+    while let Some(entry) = unsafe { (*environment).as_ref() } {
+        // SAFETY: as the caller says.
+        let entry = unsafe { core::ffi::CStr::from_ptr(entry) }.to_bytes();
+        // SAFETY: the array goes on until null.
+        environment = unsafe { environment.add(1) };
+        let value = |name: &str| entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        if let Some(path) = value(wire::env::DIR) {
+            record::set_folder(path);
+        } else if let Some(depth) = value(wire::env::DEPTH) {
+            unwind::set_depth(number(depth));
+        } else if let Some(signal) = value(wire::env::SNAPSHOT_SIGNAL) {
+            SNAPSHOT_SIGNAL.store(number(signal) as u32, Ordering::Relaxed);
+        } else if let Some(millis) = value(wire::env::SNAPSHOT_EVERY) {
+            EVERY_MILLIS.store(number(millis), Ordering::Relaxed);
+        }
+    }
+}
+
+fn number(text: &[u8]) -> usize {
+    text.iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0, |value, byte| value * 10 + usize::from(byte & 15))
+}
+
+/// After everything else that runs at the end of the program.
+extern "C" fn at_exit(_: *mut c_void) {
+    end(caller!(), 0);
+}
+
+/// The last record, made from the end of the program's own frames.
+fn end(caller: Caller, status: i32) {
+    sys::keeping_errno(|| {
+        let frames = program_frames(caller);
+        report(Reason::Exit, status, &Parked::of(&frames), Then::Ends);
+    });
+}
+
+/// The registers as they are in the program, outside this runtime and outside
+/// libc's own code for the end. What lies below on the stack is not the
+/// program's, and words that dead frames left there would hide leaks.
+fn program_frames(caller: Caller) -> Registers {
+    let libc_code = unwind::module_of(libc::exit as *const () as usize);
+    let own_code = unwind::module_of(at_exit as *const () as usize);
+    Registers::here().leave(|registers| {
+        registers.rsp as usize <= caller.frame
+            || (libc_code != own_code && libc_code.contains(&(registers.rip as usize)))
+    })
+}
+
+/// Writes a record, in a copy of the process where that is possible: the
+/// program stops only while it is copied.
+pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
+    let process = PROCESS.load(Ordering::Relaxed);
+    if !record::is_wanted() || sys::pid() != process {
+        return;
+    }
+    if then == Then::Ends && ENDED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let guard = if then == Then::Ends { SNAPSHOT.lock_soon() } else { Some(SNAPSHOT.lock()) };
+    modules::update();
+    let all_stopped = park::begin(current, then);
+    let occasion = Occasion {
+        reason,
+        status,
+        pid: process,
+        sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
+        limits: if all_stopped { 0 } else { wire::limits::THREAD_RUNNING },
+        fault: None,
+    };
+    write_in_copy(&occasion, then);
+    drop(guard);
+}
+
+/// A record of a misuse of the heap, which is about to end the program.
+pub fn report_fault(fault: wire::Fault) {
+    let process = PROCESS.load(Ordering::Relaxed);
+    if !record::is_wanted() || sys::pid() != process || ENDED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    modules::update();
+    record::write(&Occasion {
+        reason: Reason::Fault,
+        status: 0,
+        pid: process,
+        sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
+        limits: 0,
+        fault: Some(fault),
+    });
+}
+
+fn write_in_copy(occasion: &Occasion, then: Then) {
+    wait_for_scribe();
+    // SAFETY: a copy of the process that shares nothing, sends no signal when
+    // it ends, and in which only this code runs.
+    let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
+    if child == 0 {
+        let all = u64::MAX;
+        // SAFETY: blocks all signals; the copy has nothing to do but this.
+        unsafe {
+            libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &all, 0usize, 8usize);
+            let done = record::write(occasion);
+            libc::syscall(libc::SYS_exit_group, i32::from(!done));
+        }
+    }
+    if child < 0 && then == Then::Ends {
+        record::write(occasion);
+    }
+    park::end();
+    if child > 0 {
+        SCRIBE.store(child as u32, Ordering::Relaxed);
+        if then == Then::Ends {
+            wait_for_scribe();
+        }
+    }
+}
+
+fn wait_for_scribe() {
+    let child = SCRIBE.swap(0, Ordering::Relaxed);
+    if child != 0 {
+        // SAFETY: waits for our own child, whose status nobody else wants.
+        unsafe {
+            while libc::waitpid(child as i32, core::ptr::null_mut(), libc::__WALL) < 0
+                && *libc::__errno_location() == libc::EINTR
+            {}
+        }
+    }
+}
+
+/// A snapshot of the heap, for `leakscope.h`. 0 if one was written or begun.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn leakscope_snapshot() -> c_int {
+    let caller = caller!();
+    if !record::is_wanted() {
+        return -1;
+    }
+    sys::keeping_errno(|| {
+        let frames = Registers::here().leave(|registers| registers.rsp as usize <= caller.frame);
+        report(Reason::Snapshot, 0, &Parked::of(&frames), Then::GoesOn);
+    });
+    0
+}
+
+/// A thread that takes snapshots when asked, or from time to time.
+fn start_snapshots() {
+    let signal = SNAPSHOT_SIGNAL.load(Ordering::Relaxed) as c_int;
+    if signal == 0 && EVERY_MILLIS.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    if signal != 0 {
+        // SAFETY: a handler that only counts and wakes.
+        unsafe {
+            let mut action: libc::sigaction = core::mem::zeroed();
+            action.sa_sigaction = on_request as *const () as usize;
+            action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+            signals::set(signal, &action);
+        }
+    }
+    // SAFETY: a detached thread with all signals blocked, that uses only this
+    // runtime.
+    unsafe {
+        let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before);
+        let mut thread = core::mem::zeroed();
+        if libc::pthread_create(&mut thread, core::ptr::null(), take_snapshots, core::ptr::null_mut()) == 0 {
+            libc::pthread_detach(thread);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+    }
+}
+
+extern "C" fn on_request(_: c_int) {
+    sys::keeping_errno(|| {
+        REQUESTS.fetch_add(1, Ordering::Relaxed);
+        sys::futex_wake(&REQUESTS, 1);
+    });
+}
+
+extern "C" fn take_snapshots(_: *mut c_void) -> *mut c_void {
+    let mut served = 0;
+    loop {
+        match EVERY_MILLIS.load(Ordering::Relaxed) {
+            0 => {
+                while REQUESTS.load(Ordering::Relaxed) == served {
+                    sys::futex_wait(&REQUESTS, served);
+                }
+            }
+            millis => sys::futex_wait_millis(&REQUESTS, served, millis as u64),
+        }
+        served = REQUESTS.load(Ordering::Relaxed);
+        report(Reason::Snapshot, 0, &Parked::of(&Registers::here()), Then::GoesOn);
+    }
+}
+
+/// Stands in for `_exit`, which runs no handlers.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    end(caller!(), status);
+    loop {
+        // SAFETY: ends the process.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    end(caller!(), status);
+    loop {
+        // SAFETY: ends the process.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
+/// Stands in for `dlclose`: what it unmaps is noted first.
+///
+/// # Safety
+/// As for `dlclose`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+    static REAL: AtomicUsize = AtomicUsize::new(0);
+    if REAL.load(Ordering::Relaxed) == 0 {
+        // SAFETY: the name is a C string.
+        let real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlclose".as_ptr()) };
+        REAL.store(real as usize, Ordering::Relaxed);
+    }
+    let real = REAL.load(Ordering::Relaxed);
+    if real == 0 {
+        return -1;
+    }
+    modules::update();
+    let before = modules::generation();
+    // SAFETY: libc's function, with the caller's argument.
+    let result =
+        unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> c_int>(real)(handle) };
+    modules::update();
+    if modules::generation() != before {
+        unwind::forget_rules();
+    }
+    result
+}
+
+extern "C" fn before_fork() {
+    SNAPSHOT.acquire();
+    heap::before_fork();
+    depot::before_fork();
+    modules::before_fork();
+    unwind::before_fork();
+}
+
+extern "C" fn after_fork_in_parent() {
+    unwind::after_fork();
+    modules::after_fork();
+    depot::after_fork();
+    heap::after_fork();
+    SNAPSHOT.release();
+}
+
+extern "C" fn after_fork_in_child() {
+    after_fork_in_parent();
+    heap::new_epoch();
+    PROCESS.store(sys::pid(), Ordering::Relaxed);
+    SEQUENCE.store(0, Ordering::Relaxed);
+    ENDED.store(false, Ordering::Relaxed);
+    SCRIBE.store(0, Ordering::Relaxed);
+    if record::is_wanted() {
+        start_snapshots();
+    }
+}
+
+type Handler = Option<extern "C" fn()>;
+
+unsafe extern "C" {
+    fn __register_atfork(prepare: Handler, parent: Handler, child: Handler, module: *mut c_void) -> c_int;
+    fn __cxa_atexit(f: extern "C" fn(*mut c_void), argument: *mut c_void, module: *mut c_void) -> c_int;
+    fn __cxa_at_quick_exit(f: extern "C" fn(*mut c_void), argument: *mut c_void) -> c_int;
+}

@@ -1,0 +1,240 @@
+//! The executables and shared objects of the process, also those that are
+//! gone.
+//!
+//! An address means something only together with the modules that were there
+//! when it was recorded. Modules that come are found when the list is read;
+//! when one goes, the list gets a new generation.
+
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::lock::Lock;
+use crate::sys;
+
+const RESERVED: usize = 1 << 26;
+const PATH_MAX: usize = 512;
+
+/// A module as the loader says it. Zero bytes are an empty one.
+#[repr(C)]
+pub struct Module {
+    pub bias: usize,
+    pub start: usize,
+    pub end: usize,
+    pub first_generation: u32,
+    /// `u32::MAX` while it is there.
+    pub last_generation: u32,
+    pub path: [u8; PATH_MAX],
+    pub path_bytes: usize,
+    seen: bool,
+}
+
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static UPDATE: Lock<()> = Lock::new(());
+
+/// Code of this range was compiled by us as a whole: every function in it
+/// keeps a frame pointer.
+static FRAMED_START: AtomicUsize = AtomicUsize::new(0);
+static FRAMED_SIZE: AtomicUsize = AtomicUsize::new(0);
+
+#[inline(always)]
+pub fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// True for return addresses in code that keeps frame pointers throughout.
+#[inline(always)]
+pub fn is_framed(address: u64) -> bool {
+    let start = FRAMED_START.load(Ordering::Relaxed) as u64;
+    address.wrapping_sub(start) < FRAMED_SIZE.load(Ordering::Relaxed) as u64
+}
+
+/// Says that the module around `address` was derived as a whole.
+pub fn set_framed(address: usize) {
+    let mut wanted = Around { address, start: 0, end: 0 };
+    // SAFETY: the callback gets our own structure back.
+    unsafe { libc::dl_iterate_phdr(Some(around), (&raw mut wanted).cast()) };
+    FRAMED_START.store(wanted.start, Ordering::Relaxed);
+    FRAMED_SIZE.store(wanted.end - wanted.start, Ordering::Relaxed);
+}
+
+struct Around {
+    address: usize,
+    start: usize,
+    end: usize,
+}
+
+unsafe extern "C" fn around(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
+    // SAFETY: both come from `set_framed` through the loader.
+    let (info, wanted) = unsafe { (&*info, &mut *data.cast::<Around>()) };
+    for header in headers(info) {
+        let start = info.dlpi_addr as usize + header.p_vaddr as usize;
+        let end = start + header.p_memsz as usize;
+        if header.p_type == libc::PT_LOAD
+            && header.p_flags & libc::PF_X != 0
+            && (start..end).contains(&wanted.address)
+        {
+            (wanted.start, wanted.end) = (start, end);
+            return 1;
+        }
+    }
+    0
+}
+
+fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
+    // SAFETY: the loader says so many headers are there.
+    unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) }
+}
+
+/// Reads the loader's list. Call it without holding any other lock, since the
+/// loader holds its own meanwhile and may be waiting for ours.
+pub fn update() {
+    let now = loaded();
+    let Some(_update) = UPDATE.lock_soon() else { return now.release() };
+    let known = all_mut();
+    known.iter_mut().for_each(|module| module.seen = false);
+    let generation = generation();
+    for index in 0..now.count {
+        let module = now.get(index);
+        let same = |other: &&mut Module| {
+            other.last_generation == u32::MAX
+                && other.bias == module.bias
+                && other.start == module.start
+                && other.path[..other.path_bytes] == module.path[..module.path_bytes]
+        };
+        match all_mut().iter_mut().find(same) {
+            Some(found) => found.seen = true,
+            None => add(module, generation),
+        }
+    }
+    let mut gone = false;
+    for module in all_mut() {
+        if !module.seen && module.last_generation == u32::MAX {
+            module.last_generation = generation;
+            gone = true;
+        }
+    }
+    if gone {
+        GENERATION.store(generation + 1, Ordering::Relaxed);
+    }
+    now.release();
+}
+
+fn add(module: &Module, generation: u32) {
+    if BASE.load(Ordering::Relaxed) == 0 {
+        BASE.store(sys::reserve(RESERVED), Ordering::Relaxed);
+    }
+    let (base, count) = (BASE.load(Ordering::Relaxed), COUNT.load(Ordering::Relaxed));
+    let end = ((count + 1) * size_of::<Module>()).next_multiple_of(sys::PAGE);
+    // SAFETY: the whole is our reservation; committing again changes nothing.
+    if base == 0 || end > RESERVED || !unsafe { sys::commit(base, end) } {
+        return;
+    }
+    let place = (base + count * size_of::<Module>()) as *mut Module;
+    // SAFETY: committed just now, and not in the list yet.
+    unsafe {
+        core::ptr::copy_nonoverlapping(module, place, 1);
+        (*place).first_generation = generation;
+        (*place).last_generation = u32::MAX;
+        (*place).seen = true;
+    }
+    COUNT.store(count + 1, Ordering::Relaxed);
+}
+
+/// All modules of all generations.
+pub fn all() -> &'static [Module] {
+    all_mut()
+}
+
+fn all_mut() -> &'static mut [Module] {
+    let (base, count) = (BASE.load(Ordering::Relaxed), COUNT.load(Ordering::Relaxed));
+    if base == 0 {
+        return &mut [];
+    }
+    // SAFETY: so many were written; changed only under the update lock, or by
+    // the only thread of a scanning child.
+    unsafe { core::slice::from_raw_parts_mut(base as *mut Module, count) }
+}
+
+/// The loader's list, copied.
+struct Loaded {
+    base: usize,
+    bytes: usize,
+    count: usize,
+}
+
+impl Loaded {
+    fn get(&self, index: usize) -> &Module {
+        // SAFETY: so many were written by `collect`.
+        unsafe { &*((self.base + index * size_of::<Module>()) as *const Module) }
+    }
+
+    fn release(self) {
+        if self.base != 0 {
+            // SAFETY: mapped by `loaded`, not used any more.
+            unsafe { sys::unmap(self.base, self.bytes) };
+        }
+    }
+}
+
+fn loaded() -> Loaded {
+    let mut bytes = 1 << 18;
+    loop {
+        let mut list = Loaded { base: sys::allocate(bytes), bytes, count: 0 };
+        if list.base == 0 {
+            return list;
+        }
+        // SAFETY: the callback gets our own structure back.
+        if unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut list).cast()) } == 0 {
+            return list;
+        }
+        list.release();
+        bytes *= 2;
+    }
+}
+
+unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
+    // SAFETY: both come from `loaded` through the loader.
+    let (info, list) = unsafe { (&*info, &mut *data.cast::<Loaded>()) };
+    if (list.count + 1) * size_of::<Module>() > list.bytes {
+        return 1;
+    }
+    let bias = info.dlpi_addr as usize;
+    let loads = || headers(info).iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let start = loads().map(|header| bias + header.p_vaddr as usize).min();
+    let end = loads().map(|header| bias + (header.p_vaddr + header.p_memsz) as usize).max();
+    let (Some(start), Some(end)) = (start, end) else { return 0 };
+    // SAFETY: room was checked above; the memory is zero, a valid module.
+    let module = unsafe { &mut *((list.base + list.count * size_of::<Module>()) as *mut Module) };
+    (module.bias, module.start, module.end) = (bias, start, end);
+    // SAFETY: the loader's names are C strings.
+    let name = unsafe { core::ffi::CStr::from_ptr(info.dlpi_name) }.to_bytes();
+    module.path_bytes = if name.is_empty() && list.count == 0 {
+        executable_path(&mut module.path)
+    } else {
+        let bytes = name.len().min(PATH_MAX);
+        module.path[..bytes].copy_from_slice(&name[..bytes]);
+        bytes
+    };
+    list.count += 1;
+    0
+}
+
+fn executable_path(path: &mut [u8; PATH_MAX]) -> usize {
+    // SAFETY: the buffer is as large as said.
+    let count = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), PATH_MAX) };
+    count.max(0) as usize
+}
+
+/// Address space set aside here.
+pub fn reserved() -> usize {
+    RESERVED
+}
+
+pub fn before_fork() {
+    UPDATE.acquire();
+}
+
+pub fn after_fork() {
+    UPDATE.release();
+}

@@ -1,0 +1,361 @@
+//! Stopping the other threads, so that their stacks and registers can be
+//! read.
+//!
+//! No ptrace: each thread gets a signal, whose handler notes the registers
+//! and waits. A thread that sits in a system call which a signal would cut
+//! short visibly (`poll`, `nanosleep`, …) is left alone while the program
+//! goes on: the kernel tells where its stack is, and our stand-ins for those
+//! functions (`waits`) have put its registers there. A thread that cannot be
+//! stopped has all of its stack scanned.
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::sys::{self, File};
+use crate::unwind::Registers;
+
+/// The signal by which threads are stopped.
+pub const SIGNAL: i32 = 62;
+
+/// How long a thread may take to stop.
+const PATIENCE_MILLIS: u64 = 300;
+
+/// Bytes of glibc's control block for a thread that we look at.
+pub const CONTROL_BLOCK: usize = 0x900;
+
+/// A thread at the moment of the scan.
+#[repr(C)]
+pub struct Parked {
+    thread: AtomicU32,
+    state: AtomicU32,
+    /// Stack pointer; 0 if it is not known.
+    pub stack: usize,
+    pub registers: [u64; 16],
+}
+
+const ASKED: u32 = 0;
+const STOPPED: u32 = 1;
+const GONE: u32 = 2;
+
+static LIST: AtomicUsize = AtomicUsize::new(0);
+static LIST_BYTES: AtomicUsize = AtomicUsize::new(0);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// 1 while threads are to stand still.
+static HOLD: AtomicU32 = AtomicU32::new(0);
+/// Changes whenever a thread has stopped.
+static STOPS: AtomicU32 = AtomicU32::new(0);
+
+/// Where glibc's control block has the thread's number; 0 before it is found.
+static NUMBER_OFFSET: AtomicUsize = AtomicUsize::new(0);
+
+/// What happens to the program after the scan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It goes on, so no thread may notice.
+    GoesOn,
+    Ends,
+}
+
+/// Prepares the handler, and learns the layout of control blocks.
+pub fn start() {
+    // SAFETY: a handler that only touches this module's memory.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+        libc::sigfillset(&mut action.sa_mask);
+        crate::signals::set(SIGNAL, &action);
+    }
+    let (own, number) = (thread_pointer(), sys::thread_id());
+    // SAFETY: our own control block is larger than this.
+    let found = (0x200..0x400).step_by(4).find(|offset| unsafe { *((own + offset) as *const u32) } == number);
+    NUMBER_OFFSET.store(found.unwrap_or(0), Ordering::Relaxed);
+}
+
+/// Stops all other threads. `current` is what counts of this one. Returns
+/// whether all were stopped.
+pub fn begin(current: &Parked, then: Then) -> bool {
+    let own = sys::thread_id();
+    let mut threads = 0;
+    for_each_thread(|_| threads += 1);
+    let capacity = threads + 64;
+    let bytes = (capacity * size_of::<Parked>()).next_multiple_of(sys::PAGE);
+    LIST.store(sys::allocate(bytes), Ordering::Relaxed);
+    LIST_BYTES.store(bytes, Ordering::Relaxed);
+    COUNT.store(0, Ordering::Relaxed);
+    if LIST.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    add(own, STOPPED, current.stack, current.registers);
+    // Release: who sees the hold sees the list.
+    HOLD.store(1, Ordering::Release);
+    // A thread may have started another one before it stopped.
+    while ask_new_threads(capacity, own, then) {
+        wait_for_stops();
+    }
+    threads_mut().iter().all(|thread| thread.state.load(Ordering::Acquire) != ASKED)
+}
+
+/// Lets the others go on.
+pub fn end() {
+    HOLD.store(0, Ordering::Release);
+    sys::futex_wake(&HOLD, i32::MAX);
+    let (list, bytes) = (LIST.load(Ordering::Relaxed), LIST_BYTES.load(Ordering::Relaxed));
+    // A thread that comes late looks for itself in an empty list.
+    COUNT.store(0, Ordering::Relaxed);
+    if list != 0 && threads_mut().is_empty() {
+        LIST.store(0, Ordering::Release);
+        // SAFETY: ours, and nobody waits on memory inside it.
+        unsafe { sys::unmap(list, bytes) };
+    }
+}
+
+/// The threads of the scan; those that could not be stopped have no stack
+/// pointer.
+pub fn threads() -> &'static [Parked] {
+    threads_mut()
+}
+
+fn threads_mut() -> &'static mut [Parked] {
+    let list = LIST.load(Ordering::Acquire);
+    if list == 0 {
+        return &mut [];
+    }
+    // SAFETY: so many entries were written; each is changed by one thread.
+    unsafe { core::slice::from_raw_parts_mut(list as *mut Parked, COUNT.load(Ordering::Acquire)) }
+}
+
+pub fn owns(address: usize) -> bool {
+    address.wrapping_sub(LIST.load(Ordering::Relaxed)) < LIST_BYTES.load(Ordering::Relaxed)
+}
+
+/// The number of the thread whose control block lies at `address`, if one
+/// does. The address must be readable for [`CONTROL_BLOCK`] bytes.
+pub fn control_block(address: usize) -> Option<u32> {
+    let offset = NUMBER_OFFSET.load(Ordering::Relaxed);
+    // SAFETY: readable, as the caller says.
+    let word = |at: usize| unsafe { *((address + at) as *const usize) };
+    // Two pointers to itself, and the stack guard, which all threads share.
+    let found = offset != 0 && word(0) == address && word(0x10) == address && word(0x28) == stack_guard();
+    found.then(|| word(offset & !7) as u64 >> (offset % 8 * 8)).map(|number| number as u32)
+}
+
+/// Whether a thread was there when the scan began.
+pub fn is_alive(number: u32) -> bool {
+    let same = |thread: &Parked| thread.thread.load(Ordering::Relaxed) == number;
+    number != 0 && threads().iter().any(|thread| same(thread) && thread.state.load(Ordering::Relaxed) != GONE)
+}
+
+impl Parked {
+    /// A thread of which these registers count.
+    pub fn of(registers: &Registers) -> Parked {
+        let r = registers;
+        let mut all = [0; 16];
+        all[..6].copy_from_slice(&[r.rbx, r.rbp, r.r12, r.r13, r.r14, r.r15]);
+        Parked { thread: AtomicU32::new(0), state: AtomicU32::new(0), stack: r.rsp as usize, registers: all }
+    }
+
+    /// A thread that a signal interrupted.
+    pub fn interrupted(context: &libc::ucontext_t) -> Parked {
+        let general = &context.uc_mcontext.gregs;
+        let mut registers = [0; 16];
+        // R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP.
+        for (register, value) in registers.iter_mut().zip(general) {
+            *register = *value as u64;
+        }
+        // Below the stack pointer a function may keep 128 bytes.
+        let stack = general[libc::REG_RSP as usize] as usize - 128;
+        Parked { thread: AtomicU32::new(0), state: AtomicU32::new(0), stack: stack & !7, registers }
+    }
+}
+
+fn add(number: u32, state: u32, stack: usize, registers: [u64; 16]) {
+    let count = COUNT.load(Ordering::Relaxed);
+    let place = (LIST.load(Ordering::Relaxed) + count * size_of::<Parked>()) as *mut Parked;
+    // SAFETY: callers keep to the list's capacity.
+    unsafe {
+        place.write(Parked {
+            thread: AtomicU32::new(number),
+            state: AtomicU32::new(state),
+            stack,
+            registers,
+        });
+    }
+    // Release: who counts the entry sees it.
+    COUNT.store(count + 1, Ordering::Release);
+}
+
+/// Asks threads that are not in the list yet. False if there was none.
+fn ask_new_threads(capacity: usize, own: u32, then: Then) -> bool {
+    let mut asked = false;
+    for_each_thread(|number| {
+        let known = threads().iter().any(|thread| thread.thread.load(Ordering::Relaxed) == number);
+        if known || number == own || COUNT.load(Ordering::Relaxed) == capacity {
+            return;
+        }
+        asked = true;
+        match whereabouts(number) {
+            Whereabouts::Gone => add(number, GONE, 0, [0; 16]),
+            Whereabouts::Waiting { stack } if then == Then::GoesOn => add(number, STOPPED, stack, [0; 16]),
+            _ => {
+                add(number, ASKED, 0, [0; 16]);
+                // SAFETY: a signal to a thread of this process, whose handler is ours.
+                unsafe { libc::syscall(libc::SYS_tgkill, sys::pid(), number, SIGNAL) };
+            }
+        }
+    });
+    asked
+}
+
+fn wait_for_stops() {
+    let waiting = || threads().iter().filter(|thread| thread.state.load(Ordering::Acquire) == ASKED);
+    for _ in 0..PATIENCE_MILLIS {
+        let stops = STOPS.load(Ordering::Acquire);
+        if waiting().next().is_none() {
+            return;
+        }
+        sys::futex_wait_millis(&STOPS, stops, 1);
+        for thread in waiting() {
+            if let Whereabouts::Gone = whereabouts(thread.thread.load(Ordering::Relaxed)) {
+                thread.state.store(GONE, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    sys::keeping_errno(|| {
+        if HOLD.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let own = sys::thread_id();
+        let asked = |thread: &&mut Parked| {
+            thread.thread.load(Ordering::Relaxed) == own && thread.state.load(Ordering::Relaxed) == ASKED
+        };
+        let Some(entry) = threads_mut().iter_mut().find(asked) else { return };
+        // SAFETY: the kernel gives handlers with SA_SIGINFO the context.
+        let now = Parked::interrupted(unsafe { &*context.cast::<libc::ucontext_t>() });
+        entry.stack = now.stack;
+        entry.registers = now.registers;
+        // Release: the asker sees the registers.
+        entry.state.store(STOPPED, Ordering::Release);
+        STOPS.fetch_add(1, Ordering::Release);
+        sys::futex_wake(&STOPS, 1);
+        while HOLD.load(Ordering::Acquire) == 1 {
+            sys::futex_wait(&HOLD, 1);
+        }
+    });
+}
+
+enum Whereabouts {
+    /// Ended, or on its way.
+    Gone,
+    /// In a system call that a signal would end early.
+    Waiting {
+        stack: usize,
+    },
+    Elsewhere,
+}
+
+fn whereabouts(number: u32) -> Whereabouts {
+    let mut text = [0; 256];
+    let Some(status) = read_of_thread(number, b"stat", &mut text) else { return Whereabouts::Gone };
+    // The name before the state is in parentheses, and may hold any character.
+    let after_name = status.iter().rposition(|&byte| byte == b')').map_or(0, |end| end + 2);
+    if matches!(status.get(after_name), None | Some(b'Z' | b'X')) {
+        return Whereabouts::Gone;
+    }
+    let Some(call) = read_of_thread(number, b"syscall", &mut text) else { return Whereabouts::Elsewhere };
+    let mut fields = call.split(|&byte| byte == b' ');
+    let number = fields.next().filter(|field| field.first().is_some_and(u8::is_ascii_digit));
+    let number = number.map(|field| field.iter().fold(0, |value, byte| value * 10 + i64::from(byte & 15)));
+    match (number, fields.nth(6)) {
+        (Some(number), Some(stack)) if CUT_SHORT.contains(&number) => {
+            let digits = stack.strip_prefix(b"0x").unwrap_or(stack);
+            let digits = digits.iter().filter_map(|&byte| (byte as char).to_digit(16));
+            let stack = digits.fold(0, |value, digit| value * 16 + digit as usize);
+            Whereabouts::Waiting { stack: stack & !7 }
+        }
+        _ => Whereabouts::Elsewhere,
+    }
+}
+
+/// System calls that end with EINTR although the handler asks to restart.
+const CUT_SHORT: [i64; 17] = [
+    libc::SYS_poll,
+    libc::SYS_ppoll,
+    libc::SYS_select,
+    libc::SYS_pselect6,
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_pause,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_io_getevents,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+];
+
+fn read_of_thread<'a>(number: u32, name: &[u8], text: &'a mut [u8; 256]) -> Option<&'a [u8]> {
+    let mut path = crate::text::Text::<64>::new();
+    path.push(b"/proc/self/task/").push_number(u64::from(number)).push(b"/").push(name);
+    let file = File::open(path.as_c_str())?;
+    let count = file.read(text);
+    file.close();
+    (count > 0).then_some(&text[..count])
+}
+
+fn for_each_thread(mut f: impl FnMut(u32)) {
+    // SAFETY: the path is a C string.
+    let folder = unsafe {
+        libc::open(c"/proc/self/task".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC)
+    };
+    if folder < 0 {
+        return;
+    }
+    let mut entries = [0u8; 1024];
+    loop {
+        // SAFETY: the buffer is valid for its length.
+        let count =
+            unsafe { libc::syscall(libc::SYS_getdents64, folder, entries.as_mut_ptr(), entries.len()) };
+        if count <= 0 {
+            break;
+        }
+        let mut at = 0;
+        while at < count as usize {
+            // Inode (8 bytes), offset (8), length (2), type (1), then the name.
+            let length = usize::from(u16::from_le_bytes([entries[at + 16], entries[at + 17]]));
+            let name = &entries[at + 19..at + length];
+            if name[0].is_ascii_digit() {
+                let digits = name.iter().take_while(|byte| byte.is_ascii_digit());
+                f(digits.fold(0, |number, byte| number * 10 + u32::from(byte - b'0')));
+            }
+            at += length;
+        }
+    }
+    File(folder).close();
+}
+
+/// Address of the calling thread's control block.
+fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: reads a word of the control block.
+    unsafe {
+        asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags))
+    };
+    pointer
+}
+
+fn stack_guard() -> usize {
+    let guard;
+    // SAFETY: reads a word of the control block.
+    unsafe {
+        asm!("mov {}, qword ptr fs:[0x28]", out(reg) guard, options(nostack, readonly, preserves_flags))
+    };
+    guard
+}

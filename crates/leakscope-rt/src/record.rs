@@ -1,0 +1,286 @@
+//! Writing down what is known: the record file of `leakscope-wire`.
+//!
+//! The file gets its name when it is complete, so that a reader never takes
+//! half of one for the whole.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use leakscope_wire as wire;
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::sys::{self, File};
+use crate::text::Text;
+use crate::{arena, depot, modules, scan, unwind};
+
+const BUFFER: usize = 1 << 16;
+
+/// What to say besides the blocks.
+pub struct Occasion {
+    pub reason: wire::Reason,
+    pub status: i32,
+    pub pid: u32,
+    pub sequence: u32,
+    pub limits: u64,
+    pub fault: Option<wire::Fault>,
+}
+
+/// Folder for records; set once.
+static FOLDER: Folder = Folder { path: core::cell::UnsafeCell::new([0; 4096]), bytes: AtomicUsize::new(0) };
+
+struct Folder {
+    path: core::cell::UnsafeCell<[u8; 4096]>,
+    bytes: AtomicUsize,
+}
+
+// SAFETY: written once, before the program has a second thread.
+unsafe impl Sync for Folder {}
+
+/// Says where records go.
+pub fn set_folder(path: &[u8]) {
+    if path.len() + 64 < 4096 {
+        // SAFETY: at the start, with one thread.
+        unsafe { (&mut *FOLDER.path.get())[..path.len()].copy_from_slice(path) };
+        FOLDER.bytes.store(path.len(), Ordering::Release);
+    }
+}
+
+/// Whether anybody wants records.
+pub fn is_wanted() -> bool {
+    FOLDER.bytes.load(Ordering::Acquire) != 0
+}
+
+fn folder() -> &'static [u8] {
+    // SAFETY: not changed after its length was set.
+    unsafe { &(&*FOLDER.path.get())[..FOLDER.bytes.load(Ordering::Acquire)] }
+}
+
+/// Scans the heap, and writes a record. False if that was not possible.
+pub fn write(occasion: &Occasion) -> bool {
+    let mut name = Text::<4096>::new();
+    name.push(folder()).push(b"/").push_number(u64::from(occasion.pid)).push(b"-");
+    name.push_number(u64::from(occasion.sequence)).push(b".partial");
+    let Some(file) = File::create(name.as_c_str()) else { return false };
+    let buffer = sys::allocate(BUFFER);
+    let mut writer = Writer { file, buffer, used: 0, written: 0, failed: buffer == 0 };
+    let done = writer.record(occasion);
+    file.close();
+    let mut complete = Text::<4096>::new();
+    complete.push(&name.as_bytes()[..name.as_bytes().len() - b"partial".len()]).push(b"record");
+    // SAFETY: both are C strings.
+    done && unsafe { libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) } == 0
+}
+
+struct Writer {
+    file: File,
+    buffer: usize,
+    used: usize,
+    written: u64,
+    failed: bool,
+}
+
+impl Writer {
+    fn record(&mut self, occasion: &Occasion) -> bool {
+        // SAFETY: plain queries.
+        let (parent, time) = unsafe { (libc::getppid() as u32, libc::time(core::ptr::null_mut()) as u64) };
+        self.put(&wire::Header {
+            magic: wire::MAGIC,
+            version: wire::VERSION,
+            reason: occasion.reason as u32,
+            status: occasion.status,
+            pid: occasion.pid,
+            parent,
+            sequence: occasion.sequence,
+            time,
+        });
+        self.modules();
+        if let Some(fault) = &occasion.fault {
+            self.section(wire::SectionKind::FAULT, |writer| writer.put(fault));
+        }
+        let Some(tallies) = Tallies::new() else { return false };
+        if let Some(fault) = &occasion.fault {
+            for stack in [fault.stack, fault.allocated, fault.freed] {
+                tallies.use_stack(stack);
+            }
+        }
+        if occasion.reason != wire::Reason::Fault {
+            self.blocks(&tallies, occasion.limits);
+        }
+        self.stacks(&tallies);
+        self.section(wire::SectionKind::END, |_| {});
+        self.flush();
+        !self.failed
+    }
+
+    fn modules(&mut self) {
+        self.section(wire::SectionKind::MODULES, |writer| {
+            for module in modules::all() {
+                writer.put(&wire::Module {
+                    bias: module.bias as u64,
+                    start: module.start as u64,
+                    end: module.end as u64,
+                    first_generation: module.first_generation,
+                    last_generation: module.last_generation,
+                    path_bytes: module.path_bytes as u32,
+                    reserved: 0,
+                });
+                writer.bytes(&module.path[..module.path_bytes]);
+                writer.bytes(&[0; 8][..module.path_bytes.next_multiple_of(8) - module.path_bytes]);
+            }
+        });
+    }
+
+    fn blocks(&mut self, tallies: &Tallies, limits: u64) {
+        let Some(found) = scan::run() else {
+            self.failed = true;
+            return;
+        };
+        self.section(wire::SectionKind::TOTALS, |writer| {
+            let limited = arena::limited_to() as u64;
+            writer.put(&wire::Totals {
+                live_blocks: found.live_blocks,
+                live_bytes: found.live_bytes,
+                limits: limits | if limited != 0 { wire::limits::ADDRESS_SPACE } else { 0 },
+                heap_limit: limited,
+            });
+        });
+        self.section(wire::SectionKind::LOST, |writer| {
+            scan::for_each_lost(|block| {
+                let stack = block.meta().stack.load(Ordering::Relaxed);
+                tallies.use_stack(stack);
+                writer.put(&wire::LostBlock {
+                    address: block.start as u64,
+                    bytes: block.size() as u64,
+                    stack,
+                    reserved: 0,
+                });
+            });
+        });
+        self.section(wire::SectionKind::EDGES, |writer| {
+            scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
+        });
+        scan::for_each_reached(|block| {
+            tallies.add(block.meta().stack.load(Ordering::Relaxed), block.size() as u64);
+        });
+        self.section(wire::SectionKind::REACHABLE, |writer| {
+            tallies.for_each(|stack, tally| {
+                if tally.blocks > 0 {
+                    writer.put(&wire::Reachable {
+                        blocks: tally.blocks,
+                        bytes: tally.bytes,
+                        stack,
+                        reserved: 0,
+                    });
+                }
+            });
+        });
+    }
+
+    fn stacks(&mut self, tallies: &Tallies) {
+        self.section(wire::SectionKind::STACKS, |writer| {
+            let mut frames = [0; unwind::DEPTH_MAX];
+            tallies.for_each(|id, tally| {
+                if tally.used {
+                    let (generation, count) = depot::read(id, &mut frames);
+                    writer.put(&wire::Stack { id, generation, frames: count as u32, reserved: 0 });
+                    writer.bytes(frames[..count].as_bytes());
+                }
+            });
+        });
+    }
+
+    /// A section whose length is filled in when its content is written.
+    fn section(&mut self, kind: wire::SectionKind, content: impl FnOnce(&mut Writer)) {
+        let place = self.written;
+        self.put(&wire::Section { kind, reserved: 0, bytes: 0 });
+        let start = self.written;
+        content(self);
+        let bytes = self.written - start;
+        if bytes > 0 {
+            self.flush();
+            let header = wire::Section { kind, reserved: 0, bytes };
+            let header = header.as_bytes();
+            // SAFETY: the bytes are valid for their length.
+            let count =
+                unsafe { libc::pwrite(self.file.0, header.as_ptr().cast(), header.len(), place as i64) };
+            self.failed |= count != header.len() as isize;
+        }
+    }
+
+    fn put<T: IntoBytes + Immutable>(&mut self, value: &T) {
+        self.bytes(value.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.used + bytes.len() > BUFFER {
+            self.flush();
+        }
+        if self.failed || bytes.len() > BUFFER {
+            self.failed = true;
+            return;
+        }
+        // SAFETY: there is room, as checked above.
+        unsafe {
+            let place = (self.buffer + self.used) as *mut u8;
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+        }
+        self.used += bytes.len();
+        self.written += bytes.len() as u64;
+    }
+
+    fn flush(&mut self) {
+        if self.used > 0 {
+            // SAFETY: so many bytes of the buffer were written.
+            let bytes = unsafe { core::slice::from_raw_parts(self.buffer as *const u8, self.used) };
+            self.failed |= !self.file.write_all(bytes);
+            self.used = 0;
+        }
+    }
+}
+
+/// For each stack, what is reachable of it and whether it is mentioned.
+struct Tallies {
+    base: *mut Tally,
+    end: u32,
+}
+
+#[repr(C)]
+struct Tally {
+    blocks: u64,
+    bytes: u64,
+    used: bool,
+}
+
+impl Tallies {
+    fn new() -> Option<Tallies> {
+        let end = depot::end();
+        let base = sys::allocate(end as usize * size_of::<Tally>());
+        (base != 0).then_some(Tallies { base: base as *mut Tally, end })
+    }
+
+    fn get(&self, stack: u32) -> Option<&mut Tally> {
+        // SAFETY: within the allocation; one thread, and no two at a time.
+        (stack < self.end).then(|| unsafe { &mut *self.base.add(stack as usize) })
+    }
+
+    fn use_stack(&self, stack: u32) {
+        if let Some(tally) = self.get(stack) {
+            tally.used = true;
+        }
+    }
+
+    fn add(&self, stack: u32, bytes: u64) {
+        if let Some(tally) = self.get(stack) {
+            tally.blocks += 1;
+            tally.bytes += bytes;
+            tally.used = true;
+        }
+    }
+
+    fn for_each(&self, mut f: impl FnMut(u32, &Tally)) {
+        for stack in 0..self.end {
+            if let Some(tally) = self.get(stack) {
+                f(stack, tally);
+            }
+        }
+    }
+}

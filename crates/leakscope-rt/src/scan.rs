@@ -1,0 +1,194 @@
+//! Which live blocks can still be reached.
+//!
+//! Conservative, as in LeakSanitizer: a word that points into a block, at any
+//! offset, reaches it. Roots are all writable memory of the process that is
+//! not the heap itself: data and bss of every module, thread-local storage,
+//! what libc keeps, mappings of the program's own. Of stacks only the live
+//! part counts, and a stack whose thread is gone not at all: words left there
+//! would hide leaks.
+//!
+//! Runs in a forked copy of the process (or in the process itself, at its
+//! end), so nothing moves meanwhile.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::heap::{self, Block};
+use crate::maps::{self, Mapping};
+use crate::sys::{self, File};
+use crate::{arena, park, signals};
+
+/// Marks in a live block's `freed` word.
+const REACHED: u32 = 1;
+const LOST: u32 = 2;
+
+/// A scan that found what is reachable.
+pub struct Scan {
+    pub live_blocks: u64,
+    pub live_bytes: u64,
+}
+
+/// Marks what is reachable from memory and from the threads' registers.
+/// Returns `None` if there is no memory for the work.
+pub fn run() -> Option<Scan> {
+    let mut scan = Scan { live_blocks: 0, live_bytes: 0 };
+    let mut blocks = 0;
+    heap::for_each_live(|block| {
+        blocks += 1;
+        if block.is_own() {
+            scan.live_blocks += 1;
+            scan.live_bytes += block.size() as u64;
+        }
+    });
+    let mut marker = Marker { work: sys::allocate((blocks + 1) * 8) as *mut usize, count: 0 };
+    if marker.work.is_null() {
+        return None;
+    }
+    for thread in park::threads() {
+        for &word in &thread.registers {
+            marker.word(word as usize);
+        }
+    }
+    let mut buffer = File::open(c"/proc/self/mem");
+    maps::for_each(|mapping| marker.mapping(mapping, &mut buffer));
+    marker.drain();
+    Some(scan)
+}
+
+struct Marker {
+    work: *mut usize,
+    count: usize,
+}
+
+impl Marker {
+    #[inline]
+    fn word(&mut self, word: usize) {
+        let Some(block) = heap::find(word).filter(Block::is_live) else { return };
+        let mark = &block.meta().freed;
+        if mark.load(Ordering::Relaxed) != REACHED {
+            mark.store(REACHED, Ordering::Relaxed);
+            // SAFETY: there is room for every live block, and each comes once.
+            unsafe { *self.work.add(self.count) = block.start };
+            self.count += 1;
+        }
+    }
+
+    fn drain(&mut self) {
+        while self.count > 0 {
+            self.count -= 1;
+            // SAFETY: pushed before.
+            let start = unsafe { *self.work.add(self.count) };
+            if let Some(block) = heap::find(start) {
+                self.range(start, start + block.size());
+            }
+        }
+    }
+
+    /// Readable memory, word by word.
+    fn range(&mut self, start: usize, end: usize) {
+        let mut address = start.next_multiple_of(8);
+        while address + 8 <= end {
+            // SAFETY: callers give readable memory; any word is a valid integer.
+            self.word(unsafe { core::ptr::read_volatile(address as *const usize) });
+            address += 8;
+        }
+    }
+
+    fn mapping(&mut self, mapping: &Mapping, memory: &mut Option<File>) {
+        let ours = arena::owns(mapping.start) || signals::owns(mapping.start) || park::owns(mapping.start);
+        let device =
+            mapping.is_named(b"/dev/") && !mapping.is_named(b"/dev/shm/") && !mapping.is_named(b"/dev/zero");
+        if !mapping.readable || !mapping.writable || ours || device || mapping.start == self.work as usize {
+            return;
+        }
+        if mapping.shared {
+            return self.shared(mapping, memory);
+        }
+        if mapping.is_named(b"/") {
+            return self.range(mapping.start, mapping.end);
+        }
+        self.anonymous(mapping);
+        self.drain();
+    }
+
+    /// A mapping that may hold thread stacks: each ends with the thread's
+    /// control block.
+    fn anonymous(&mut self, mapping: &Mapping) {
+        let mut start = mapping.start;
+        let mut address = mapping.start.next_multiple_of(64);
+        while address + park::CONTROL_BLOCK <= mapping.end {
+            if let Some(thread) = park::control_block(address) {
+                let end = (address + park::CONTROL_BLOCK).next_multiple_of(sys::PAGE).min(mapping.end);
+                if park::is_alive(thread) {
+                    self.live_stack(start, end);
+                }
+                start = end;
+                address = end;
+            } else {
+                address += 64;
+            }
+        }
+        self.live_stack(start, mapping.end);
+    }
+
+    /// Memory that is scanned from the stack pointer on if it is a stack in
+    /// use, and else as a whole.
+    fn live_stack(&mut self, start: usize, end: usize) {
+        let within = |thread: &&park::Parked| (start..end).contains(&thread.stack);
+        let low = park::threads().iter().filter(within).map(|thread| thread.stack).min();
+        self.range(low.unwrap_or(start), end);
+    }
+
+    /// Files may be shorter than their mapping: read through the kernel,
+    /// which says so instead of killing us.
+    fn shared(&mut self, mapping: &Mapping, memory: &mut Option<File>) {
+        let Some(memory) = memory else { return };
+        let mut buffer = [0; 4096];
+        for page in (mapping.start..mapping.end).step_by(buffer.len()) {
+            let count = memory.read_at(&mut buffer, page);
+            for word in buffer[..count].chunks_exact(8) {
+                self.word(usize::from_le_bytes(word.try_into().unwrap_or_default()));
+            }
+        }
+    }
+}
+
+/// Calls `f` for each block of this process that was not reached, in the
+/// order of addresses, and numbers them for [`lost_number`].
+pub fn for_each_lost(mut f: impl FnMut(Block)) {
+    let mut count = 0;
+    heap::for_each_live(|block| {
+        if block.is_own() && block.meta().freed.load(Ordering::Relaxed) != REACHED {
+            block.meta().freed.store(LOST + count, Ordering::Relaxed);
+            count += 1;
+            f(block);
+        }
+    });
+}
+
+pub fn for_each_reached(mut f: impl FnMut(Block)) {
+    heap::for_each_live(|block| {
+        if block.is_own() && block.meta().freed.load(Ordering::Relaxed) == REACHED {
+            f(block);
+        }
+    });
+}
+
+/// Calls `f` for each pointer from one lost block to another, by the numbers
+/// that [`for_each_lost`] gave.
+pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
+    heap::for_each_live(|block| {
+        let Some(from) = lost_number(&block) else { return };
+        for address in (block.start..block.start + block.size() / 8 * 8).step_by(8) {
+            // SAFETY: inside a live block.
+            let word = unsafe { *(address as *const usize) };
+            if let Some(to) = heap::find(word).filter(Block::is_live).and_then(|to| lost_number(&to)) {
+                f(from, to);
+            }
+        }
+    });
+}
+
+fn lost_number(block: &Block) -> Option<u32> {
+    let mark: &AtomicU32 = &block.meta().freed;
+    mark.load(Ordering::Relaxed).checked_sub(LOST)
+}

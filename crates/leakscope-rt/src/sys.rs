@@ -1,0 +1,171 @@
+//! The few things asked of the kernel. All are async-signal-safe, none
+//! allocates, and failure is a value.
+
+use core::ffi::CStr;
+use core::sync::atomic::AtomicU32;
+
+pub const PAGE: usize = 4096;
+
+/// Address space without memory behind it; 0 if there is none.
+pub fn reserve(bytes: usize) -> usize {
+    map(bytes, libc::PROT_NONE)
+}
+
+/// Zeroed memory; 0 if there is none.
+pub fn allocate(bytes: usize) -> usize {
+    map(bytes, libc::PROT_READ | libc::PROT_WRITE)
+}
+
+fn map(bytes: usize, protection: i32) -> usize {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping disturbs nothing that exists.
+    let address = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if address == libc::MAP_FAILED { 0 } else { address as usize }
+}
+
+/// # Safety
+/// The range is a mapping of the caller's that nothing refers to any more.
+pub unsafe fn unmap(address: usize, bytes: usize) {
+    // SAFETY: as the caller says.
+    unsafe { libc::munmap(address as *mut _, bytes) };
+}
+
+/// Makes reserved address space usable; counted by the kernel as any private
+/// mapping is, so an overcommitting request fails as it would elsewhere.
+///
+/// # Safety
+/// The range was reserved by [`reserve`].
+pub unsafe fn commit(address: usize, bytes: usize) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { libc::mprotect(address as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
+}
+
+/// Gives the memory behind a range back; it reads as zeros afterwards.
+///
+/// # Safety
+/// The range is committed, and its content is not needed any more.
+pub unsafe fn discard(address: usize, bytes: usize) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { libc::madvise(address as *mut _, bytes, libc::MADV_DONTNEED) == 0 }
+}
+
+pub fn futex_wait(word: &AtomicU32, expected: u32) {
+    let null = core::ptr::null::<libc::timespec>();
+    // SAFETY: the word outlives the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            null,
+        )
+    };
+}
+
+pub fn futex_wait_millis(word: &AtomicU32, expected: u32, millis: u64) {
+    let time = libc::timespec { tv_sec: (millis / 1000) as i64, tv_nsec: (millis % 1000 * 1_000_000) as i64 };
+    // SAFETY: the word and the time outlive the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            &time,
+        )
+    };
+}
+
+pub fn futex_wake(word: &AtomicU32, threads: i32) {
+    // SAFETY: the word outlives the call.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads)
+    };
+}
+
+/// Process id as the kernel says it now, also in a child of `vfork`.
+pub fn pid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_getpid) as u32 }
+}
+
+pub fn thread_id() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Runs `f` and leaves `errno` as it was.
+pub fn keeping_errno<T>(f: impl FnOnce() -> T) -> T {
+    // SAFETY: errno is a thread's own variable.
+    let before = unsafe { *libc::__errno_location() };
+    let value = f();
+    set_errno(before);
+    value
+}
+
+pub fn set_errno(value: i32) {
+    // SAFETY: errno is a thread's own variable.
+    unsafe { *libc::__errno_location() = value };
+}
+
+/// An open file; not closed by itself.
+#[derive(Clone, Copy)]
+pub struct File(pub i32);
+
+impl File {
+    pub fn open(path: &CStr) -> Option<File> {
+        File::new(path, libc::O_RDONLY | libc::O_CLOEXEC, 0)
+    }
+
+    pub fn create(path: &CStr) -> Option<File> {
+        File::new(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC, 0o600)
+    }
+
+    fn new(path: &CStr, flags: i32, mode: u32) -> Option<File> {
+        // SAFETY: the path is a C string.
+        let fd = unsafe { libc::open(path.as_ptr(), flags, mode) };
+        (fd >= 0).then_some(File(fd))
+    }
+
+    /// Reads what fits; 0 at the end or on an error.
+    pub fn read(self, buffer: &mut [u8]) -> usize {
+        loop {
+            // SAFETY: the buffer is valid for its length.
+            let count = unsafe { libc::read(self.0, buffer.as_mut_ptr().cast(), buffer.len()) };
+            if count >= 0 {
+                return count as usize;
+            }
+            // SAFETY: errno is a thread's own variable.
+            if unsafe { *libc::__errno_location() } != libc::EINTR {
+                return 0;
+            }
+        }
+    }
+
+    /// Reads at an offset; 0 where nothing can be read.
+    pub fn read_at(self, buffer: &mut [u8], offset: usize) -> usize {
+        // SAFETY: the buffer is valid for its length.
+        let count = unsafe { libc::pread(self.0, buffer.as_mut_ptr().cast(), buffer.len(), offset as i64) };
+        count.max(0) as usize
+    }
+
+    pub fn write_all(self, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            // SAFETY: the bytes are valid for their length.
+            let count = unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) };
+            if count > 0 {
+                bytes = &bytes[count as usize..];
+            // SAFETY: errno is a thread's own variable.
+            } else if count == 0 || unsafe { *libc::__errno_location() } != libc::EINTR {
+                return false;
+            }
+        }
+        true
+    }
+
+    pub fn close(self) {
+        // SAFETY: the descriptor is ours.
+        unsafe { libc::close(self.0) };
+    }
+}

@@ -1,0 +1,135 @@
+//! What each thread keeps for itself: free blocks, the bounds of its stack.
+//!
+//! Stable Rust has no thread-local variables without `std`, so the variable
+//! is made in assembly, in the initial-exec model: two instructions, and
+//! right both in an executable and in a preloaded library.
+
+use core::arch::{asm, global_asm};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::heap::{self, Cache};
+use crate::size_class::CLASSES;
+use crate::{record, signals, sys};
+
+/// Zero bytes are a valid new thread.
+#[repr(C, align(16))]
+pub struct Thread {
+    pub caches: [Cache; CLASSES],
+    /// Where this thread's stack lies; both 0 until it is known.
+    pub stack_low: usize,
+    pub stack_high: usize,
+    /// Another stack on which the thread ran last (signal stack, coroutine).
+    pub other_low: usize,
+    pub other_high: usize,
+    /// Above 0 while the runtime itself may allocate: nothing is unwound.
+    pub busy: u32,
+    pub known: bool,
+    /// Stack for signal handlers that we gave it.
+    handler_stack: u32,
+}
+
+global_asm!(
+    ".section .tbss.leakscope_thread,\"awT\",@nobits",
+    ".balign 64",
+    ".globl leakscope_thread",
+    ".hidden leakscope_thread",
+    ".type leakscope_thread,@object",
+    ".size leakscope_thread,{size}",
+    "leakscope_thread:",
+    ".zero {size}",
+    ".text",
+    size = const size_of::<Thread>(),
+);
+
+/// The calling thread's own state.
+#[inline(always)]
+pub fn current() -> *mut Thread {
+    let address: *mut Thread;
+    // SAFETY: computes the address of the thread's variable; no side effects.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + leakscope_thread@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) address,
+            options(pure, nomem, nostack)
+        );
+    }
+    address
+}
+
+/// Key whose destructor runs when a thread ends; plus one, 0 before it is made.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Makes the key early, so that it is one of the first 32: setting those does
+/// not allocate.
+pub fn start() {
+    let mut key = 0;
+    // SAFETY: plain libc calls with valid arguments.
+    if KEY.load(Ordering::Relaxed) == 0 && unsafe { libc::pthread_key_create(&mut key, Some(at_end)) } == 0 {
+        KEY.store(key + 1, Ordering::Relaxed);
+    }
+}
+
+/// Learns about the calling thread; once, before its first unwinding.
+#[cold]
+pub fn learn(thread: &mut Thread) {
+    thread.known = true;
+    thread.busy += 1;
+    sys::keeping_errno(|| {
+        if sys::thread_id() == sys::pid() {
+            // SAFETY: a variable of the dynamic loader, set before any code runs.
+            thread.stack_high = unsafe { __libc_stack_end } as usize;
+            thread.stack_low = thread.stack_high.saturating_sub(main_stack_limit());
+        } else {
+            (thread.stack_low, thread.stack_high) = own_stack();
+        }
+        if record::is_wanted() && thread.handler_stack == 0 {
+            thread.handler_stack = signals::give_stack();
+        }
+        arm();
+    });
+    thread.busy -= 1;
+}
+
+fn arm() {
+    let key = KEY.load(Ordering::Relaxed);
+    if key != 0 {
+        // SAFETY: the key exists; any other value than null makes the destructor run.
+        unsafe { libc::pthread_setspecific(key - 1, 1 as *const _) };
+    }
+}
+
+/// Runs among the thread's other destructors, which may allocate after it:
+/// then the thread is learned of again, and this runs once more.
+extern "C" fn at_end(_: *mut libc::c_void) {
+    // SAFETY: the thread's own state, and this is the only code that uses it now.
+    let thread = unsafe { &mut *current() };
+    heap::flush(thread);
+    signals::take_stack_back(core::mem::take(&mut thread.handler_stack));
+    thread.known = false;
+}
+
+fn main_stack_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a plain query.
+    unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_STACK, 0usize, &mut limit) };
+    (limit.rlim_cur as usize).clamp(1 << 16, 1 << 30)
+}
+
+fn own_stack() -> (usize, usize) {
+    let mut attributes = core::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut low, mut size) = (core::ptr::null_mut(), 0);
+    // SAFETY: initialised by the first call, used by the others only then.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return (0, 0);
+        }
+        libc::pthread_attr_getstack(attributes.as_ptr(), &mut low, &mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+    }
+    (low as usize, low as usize + size)
+}
+
+unsafe extern "C" {
+    static __libc_stack_end: *const u8;
+}

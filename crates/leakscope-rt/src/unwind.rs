@@ -1,0 +1,512 @@
+//! Call stacks of the running thread.
+//!
+//! Code that we derived keeps frame pointers: there a step is two loads.
+//! Everything else (libc, libraries, preloaded programs) is stepped by its
+//! own unwind tables, boiled down to a [`Rule`] for each return address and
+//! cached. Every read is checked against the bounds of the stack, so that
+//! damaged frames end the walk instead of the program.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Register, RegisterRule,
+    UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
+};
+
+use crate::lock::Lock;
+use crate::thread::{self, Thread};
+use crate::{depot, heap, modules};
+
+/// No stack is longer than this.
+pub const DEPTH_MAX: usize = 256;
+
+/// Frames kept of an allocation's stack.
+static DEPTH: AtomicUsize = AtomicUsize::new(32);
+
+/// Frames kept of a free: enough to see past wrappers.
+const FREE_DEPTH: usize = 4;
+
+pub fn set_depth(depth: usize) {
+    DEPTH.store(depth.clamp(1, DEPTH_MAX), Ordering::Relaxed);
+}
+
+/// Frame of the function that the program called, from which walks start.
+#[derive(Clone, Copy)]
+pub struct Caller {
+    pub frame: usize,
+}
+
+/// The frame of the function in which it stands.
+#[macro_export]
+macro_rules! caller {
+    () => {{
+        let frame: usize;
+        // SAFETY: reads the frame pointer, which this crate is built with.
+        unsafe { core::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+        $crate::unwind::Caller { frame }
+    }};
+}
+
+/// Number of the stack that ends in the code which called us to allocate.
+#[inline]
+pub fn allocation_stack(thread: &mut Thread, caller: Caller) -> u32 {
+    capture(thread, caller, DEPTH.load(Ordering::Relaxed))
+}
+
+/// The same, shorter, for a free.
+#[inline]
+pub fn free_stack(thread: &mut Thread, caller: Caller) -> u32 {
+    capture(thread, caller, FREE_DEPTH)
+}
+
+#[inline]
+fn capture(thread: &mut Thread, caller: Caller, depth: usize) -> u32 {
+    if thread.busy > 0 {
+        return 0;
+    }
+    if !thread.known {
+        thread::learn(thread);
+    }
+    let mut frames = [const { core::mem::MaybeUninit::<u64>::uninit() }; DEPTH_MAX];
+    let (count, hash) = walk(thread, caller, &mut frames[..depth]);
+    // SAFETY: the walk wrote so many.
+    let frames = unsafe { core::slice::from_raw_parts(frames.as_ptr().cast::<u64>(), count) };
+    depot::number_of(frames, hash)
+}
+
+/// Registers by which a frame is found.
+#[derive(Clone, Copy)]
+struct Cursor {
+    address: u64,
+    stack: usize,
+    frame: usize,
+}
+
+fn walk(thread: &mut Thread, caller: Caller, frames: &mut [core::mem::MaybeUninit<u64>]) -> (usize, u64) {
+    let high = bounds(thread, caller.frame);
+    // The frames of this crate lie on the same stack, so these are readable.
+    let mut at = Cursor { address: 0, stack: caller.frame, frame: caller.frame };
+    let (mut count, mut hash) = (0, 0);
+    if !step_framed(&mut at, high) {
+        return (0, 0);
+    }
+    while count < frames.len() && at.address != 0 {
+        frames[count].write(at.address);
+        hash = depot::mix(hash, at.address);
+        count += 1;
+        let stepped = if modules::is_framed(at.address) {
+            step_framed(&mut at, high)
+        } else {
+            rule_for(at.address).step(&mut at, high)
+        };
+        if !stepped {
+            break;
+        }
+    }
+    (count, hash)
+}
+
+/// The end of the stack that `address` lies on.
+#[inline(always)]
+fn bounds(thread: &mut Thread, address: usize) -> usize {
+    if (thread.stack_low..thread.stack_high).contains(&address) {
+        thread.stack_high
+    } else if (thread.other_low..thread.other_high).contains(&address) {
+        thread.other_high
+    } else {
+        other_bounds(thread, address)
+    }
+}
+
+/// A signal stack or a coroutine's: a block of ours, or some mapping.
+#[cold]
+fn other_bounds(thread: &mut Thread, address: usize) -> usize {
+    let (low, high) = match heap::find(address) {
+        Some(block) => (block.start, block.start + block.room),
+        None => crate::maps::around(address).unwrap_or((address, address)),
+    };
+    (thread.other_low, thread.other_high) = (low, high);
+    high
+}
+
+/// A word of the stack, between the frame that we are in and its end.
+#[inline(always)]
+fn load(address: usize, low: usize, high: usize) -> Option<u64> {
+    if address % 8 != 0 || address < low || address >= high.wrapping_sub(8) {
+        return None;
+    }
+    // SAFETY: between a live frame and the end of the same stack.
+    Some(unsafe { *(address as *const u64) })
+}
+
+#[inline(always)]
+fn step_framed(at: &mut Cursor, high: usize) -> bool {
+    let (Some(frame), Some(address)) = (load(at.frame, at.stack, high), load(at.frame + 8, at.stack, high))
+    else {
+        return false;
+    };
+    *at = Cursor { address, stack: at.frame + 16, frame: frame as usize };
+    true
+}
+
+/// How to step out of a frame, for one return address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rule {
+    /// The outermost frame, or code without unwind tables.
+    Stop,
+    /// The caller's stack pointer is the stack pointer plus so many bytes;
+    /// its frame pointer lies so far below that, or is unchanged (0).
+    Stack { up: u32, saved: u16 },
+    /// The same from the frame pointer.
+    Frame { up: u32, saved: u16 },
+    /// The caller's stack pointer stands in the frame, so far below the frame
+    /// pointer: functions that align their stack.
+    Stored { below: u32, saved_at_frame: bool },
+}
+
+impl Rule {
+    #[inline]
+    fn step(self, at: &mut Cursor, high: usize) -> bool {
+        let (top, saved) = match self {
+            Rule::Stop => return false,
+            Rule::Stack { up, saved } => (at.stack.wrapping_add(up as usize), saved),
+            Rule::Frame { up, saved } => (at.frame.wrapping_add(up as usize), saved),
+            Rule::Stored { below, saved_at_frame } => {
+                let Some(top) = load(at.frame.wrapping_sub(below as usize), at.stack, high) else {
+                    return false;
+                };
+                let frame =
+                    if saved_at_frame { load(at.frame, at.stack, high) } else { Some(at.frame as u64) };
+                let (Some(frame), Some(address)) =
+                    (frame, load((top as usize).wrapping_sub(8), at.stack, high))
+                else {
+                    return false;
+                };
+                *at = Cursor { address, stack: top as usize, frame: frame as usize };
+                return true;
+            }
+        };
+        let Some(address) = load(top.wrapping_sub(8), at.stack, high) else { return false };
+        let frame = match saved {
+            0 => Some(at.frame as u64),
+            saved => load(top.wrapping_sub(saved as usize), at.stack, high),
+        };
+        let Some(frame) = frame else { return false };
+        *at = Cursor { address, stack: top, frame: frame as usize };
+        true
+    }
+
+    fn pack(self) -> u64 {
+        match self {
+            Rule::Stop => 1 << 48,
+            Rule::Stack { up, saved } => 2 << 48 | u64::from(saved) << 32 | u64::from(up),
+            Rule::Frame { up, saved } => 3 << 48 | u64::from(saved) << 32 | u64::from(up),
+            Rule::Stored { below, saved_at_frame } => {
+                4 << 48 | u64::from(saved_at_frame) << 32 | u64::from(below)
+            }
+        }
+    }
+
+    fn unpack(packed: u64) -> Rule {
+        let (low, middle) = (packed as u32, (packed >> 32) as u16);
+        match packed >> 48 {
+            2 => Rule::Stack { up: low, saved: middle },
+            3 => Rule::Frame { up: low, saved: middle },
+            4 => Rule::Stored { below: low, saved_at_frame: middle != 0 },
+            _ => Rule::Stop,
+        }
+    }
+}
+
+/// Rules by return address. An entry is two words, the first of which is the
+/// address combined with the second: so a reader that sees half of a
+/// concurrent change finds that it does not fit, without a lock.
+struct Entry {
+    check: AtomicU64,
+    rule: AtomicU64,
+}
+
+const ENTRIES: usize = 1 << 13;
+static RULES: [Entry; ENTRIES] =
+    [const { Entry { check: AtomicU64::new(0), rule: AtomicU64::new(0) } }; ENTRIES];
+
+/// Forgets all rules: the code that they are for may be gone.
+pub fn forget_rules() {
+    for entry in &RULES {
+        entry.check.store(0, Ordering::Relaxed);
+        entry.rule.store(0, Ordering::Relaxed);
+    }
+}
+
+#[inline]
+fn rule_for(address: u64) -> Rule {
+    for way in 0..2 {
+        let entry = &RULES[(address as usize ^ way) % ENTRIES];
+        let rule = entry.rule.load(Ordering::Relaxed);
+        if rule != 0 && entry.check.load(Ordering::Relaxed) ^ rule == address {
+            return Rule::unpack(rule);
+        }
+    }
+    find_rule(address)
+}
+
+#[cold]
+fn find_rule(address: u64) -> Rule {
+    // The return address may be just after the end of a function that never
+    // returns, so the call itself is looked up.
+    let rule = TABLES.lock().rule(address - 1).unwrap_or(Rule::Stop);
+    let first = &RULES[address as usize % ENTRIES];
+    let entry = if first.rule.load(Ordering::Relaxed) == 0 {
+        first
+    } else {
+        &RULES[(address as usize ^ 1) % ENTRIES]
+    };
+    entry.rule.store(rule.pack(), Ordering::Relaxed);
+    entry.check.store(address ^ rule.pack(), Ordering::Relaxed);
+    rule
+}
+
+/// Room for reading unwind tables; shared, since it is too large for a small
+/// stack.
+static TABLES: Lock<Tables> = Lock::new(Tables { context: None });
+
+struct Tables {
+    context: Option<UnwindContext<usize, Room>>,
+}
+
+/// gimli's storage without allocation.
+struct Room;
+
+impl UnwindContextStorage<usize> for Room {
+    type Rules = [(Register, RegisterRule<usize>); 32];
+    type Stack = [UnwindTableRow<usize, Room>; 4];
+}
+
+type Bytes = EndianSlice<'static, NativeEndian>;
+
+impl Tables {
+    fn rule(&mut self, address: u64) -> Option<Rule> {
+        self.with_row(address, rule_of)
+    }
+
+    /// Calls `f` with the row of the unwind tables for the code at `address`.
+    fn with_row<T>(
+        &mut self,
+        address: u64,
+        f: impl FnOnce(&UnwindTableRow<usize, Room>, &EhFrame<Bytes>) -> Option<T>,
+    ) -> Option<T> {
+        let (found, bases) = table_around(address)?;
+        let header = EhFrameHdr::from(found.header).parse(&bases, 8).ok()?;
+        let table = header.table()?;
+        let pointer = table.lookup(address, &bases).ok()?;
+        let frames = EhFrame::from(found.frames);
+        let offset = table.pointer_to_offset(pointer).ok()?;
+        let entry = frames.fde_from_offset(&bases, offset, EhFrame::cie_from_offset).ok()?;
+        let context = self.context.get_or_insert_with(UnwindContext::new_in);
+        let row = entry.unwind_info_for_address(&frames, &bases, context, address).ok()?;
+        f(row, &frames)
+    }
+}
+
+/// The registers that a call leaves as they were, with which a frame and
+/// everything above it can be scanned.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Registers {
+    pub rbx: u64,
+    pub rbp: u64,
+    pub r12: u64,
+    pub r13: u64,
+    pub r14: u64,
+    pub r15: u64,
+    pub rsp: u64,
+    pub rip: u64,
+}
+
+impl Registers {
+    /// Those of the code in which it stands.
+    #[inline(always)]
+    pub fn here() -> Registers {
+        let mut now = Registers::default();
+        // SAFETY: only stores registers into the structure.
+        unsafe {
+            core::arch::asm!(
+                "mov [{0}], rbx", "mov [{0} + 8], rbp", "mov [{0} + 16], r12", "mov [{0} + 24], r13",
+                "mov [{0} + 32], r14", "mov [{0} + 40], r15", "mov [{0} + 48], rsp",
+                "lea {1}, [rip]", "mov [{0} + 56], {1}",
+                in(reg) &raw mut now, out(reg) _, options(nostack, preserves_flags)
+            );
+        }
+        now
+    }
+
+    /// Steps out of frames as long as `inside` holds for their code, and
+    /// returns the registers as they are in the first one for which it does
+    /// not. Without tables, what was reached so far.
+    pub fn leave(mut self, inside: impl Fn(&Registers) -> bool) -> Registers {
+        let Some(mut tables) = TABLES.lock_soon() else { return self };
+        while inside(&self) {
+            match tables.with_row(self.rip - 1, |row, _| self.caller(row)) {
+                Some(caller) => self = caller,
+                None => break,
+            }
+        }
+        self
+    }
+
+    fn caller(&self, row: &UnwindTableRow<usize, Room>) -> Option<Registers> {
+        let top = match row.cfa() {
+            CfaRule::RegisterAndOffset { register: X86_64::RSP, offset } => {
+                self.rsp.wrapping_add_signed(*offset)
+            }
+            CfaRule::RegisterAndOffset { register: X86_64::RBP, offset } => {
+                self.rbp.wrapping_add_signed(*offset)
+            }
+            _ => return None,
+        };
+        if row.register(X86_64::RA) == Some(RegisterRule::Undefined) || top < self.rsp || top % 8 != 0 {
+            return None;
+        }
+        let word = |offset: i64| {
+            // SAFETY: the tables of code that is running say that it saved a
+            // register there.
+            unsafe { *(top.wrapping_add_signed(offset) as *const u64) }
+        };
+        let saved = |register, now| match row.register(register) {
+            Some(RegisterRule::Offset(offset)) => word(offset),
+            _ => now,
+        };
+        Some(Registers {
+            rbx: saved(X86_64::RBX, self.rbx),
+            rbp: saved(X86_64::RBP, self.rbp),
+            r12: saved(X86_64::R12, self.r12),
+            r13: saved(X86_64::R13, self.r13),
+            r14: saved(X86_64::R14, self.r14),
+            r15: saved(X86_64::R15, self.r15),
+            rsp: top,
+            rip: word(-8),
+        })
+    }
+}
+
+fn rule_of(row: &UnwindTableRow<usize, Room>, frames: &EhFrame<Bytes>) -> Option<Rule> {
+    if row.register(X86_64::RA) == Some(RegisterRule::Undefined) {
+        return Some(Rule::Stop);
+    }
+    let saved = match row.register(X86_64::RBP) {
+        Some(RegisterRule::Offset(offset)) => Some(u16::try_from(-offset).ok()?),
+        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => Some(0),
+        _ => None,
+    };
+    match row.cfa() {
+        CfaRule::RegisterAndOffset { register, offset } => {
+            let (up, saved) = (u32::try_from(*offset).ok()?, saved?);
+            match *register {
+                X86_64::RSP => Some(Rule::Stack { up, saved }),
+                X86_64::RBP => Some(Rule::Frame { up, saved }),
+                _ => None,
+            }
+        }
+        CfaRule::Expression(expression) => stored_rule(expression.get(frames).ok()?, row, frames),
+    }
+}
+
+/// `DW_OP_breg6 -n; DW_OP_deref`: what GCC says of functions that align their
+/// stack.
+fn stored_rule(
+    expression: gimli::Expression<Bytes>,
+    row: &UnwindTableRow<usize, Room>,
+    frames: &EhFrame<Bytes>,
+) -> Option<Rule> {
+    let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
+    let mut operations = expression.operations(encoding);
+    let below = match operations.next().ok()?? {
+        gimli::Operation::RegisterOffset { register: X86_64::RBP, offset, .. } => {
+            u32::try_from(-offset).ok()?
+        }
+        _ => return None,
+    };
+    if !matches!(operations.next().ok()??, gimli::Operation::Deref { .. }) {
+        return None;
+    }
+    let saved_at_frame = match row.register(X86_64::RBP) {
+        Some(RegisterRule::Expression(place)) => {
+            let mut place = place.get(frames).ok()?.operations(encoding);
+            matches!(
+                place.next().ok()??,
+                gimli::Operation::RegisterOffset { register: X86_64::RBP, offset: 0, .. }
+            )
+        }
+        _ => false,
+    };
+    Some(Rule::Stored { below, saved_at_frame })
+}
+
+/// Bounds of the module around an address.
+pub fn module_of(address: usize) -> core::ops::Range<usize> {
+    find_object(address as u64).map_or(0..0, |object| object.map_start as usize..object.map_end as usize)
+}
+
+/// Asks the loader without taking any lock of its.
+fn find_object(address: u64) -> Option<DlFindObject> {
+    let mut object = core::mem::MaybeUninit::<DlFindObject>::zeroed();
+    // SAFETY: the structure is as large as glibc's; zero bytes are valid.
+    unsafe { (_dl_find_object(address as *mut _, object.as_mut_ptr()) == 0).then(|| object.assume_init()) }
+}
+
+/// The unwind tables for an address.
+fn table_around(address: u64) -> Option<(Found, BaseAddresses)> {
+    let object = find_object(address)?;
+    let (header, end) = (object.eh_frame as usize, object.map_end as usize);
+    if header == 0 || header >= end {
+        return None;
+    }
+    // SAFETY: the loader maps a module up to its end; the tables lie in it.
+    let header_bytes: &'static [u8] =
+        unsafe { core::slice::from_raw_parts(header as *const u8, end - header) };
+    let bases = BaseAddresses::default().set_eh_frame_hdr(header as u64);
+    let parsed = EhFrameHdr::new(header_bytes, NativeEndian).parse(&bases, 8).ok()?;
+    let gimli::Pointer::Direct(start) = parsed.eh_frame_ptr() else { return None };
+    let start = start as usize;
+    if start >= end {
+        return None;
+    }
+    // SAFETY: as above.
+    let frame_bytes: &'static [u8] = unsafe { core::slice::from_raw_parts(start as *const u8, end - start) };
+    let bases = bases.set_eh_frame(start as u64);
+    Some((
+        Found {
+            header: EndianSlice::new(header_bytes, NativeEndian),
+            frames: EndianSlice::new(frame_bytes, NativeEndian),
+        },
+        bases,
+    ))
+}
+
+struct Found {
+    header: Bytes,
+    frames: Bytes,
+}
+
+/// glibc's `struct dl_find_object`.
+#[repr(C)]
+struct DlFindObject {
+    flags: u64,
+    map_start: *mut libc::c_void,
+    map_end: *mut libc::c_void,
+    link_map: *mut libc::c_void,
+    eh_frame: *mut libc::c_void,
+    reserved: [u64; 7],
+}
+
+unsafe extern "C" {
+    fn _dl_find_object(address: *mut libc::c_void, result: *mut DlFindObject) -> i32;
+}
+
+pub fn before_fork() {
+    TABLES.acquire();
+}
+
+pub fn after_fork() {
+    TABLES.release();
+}

@@ -1,0 +1,149 @@
+//! Record files, checked and taken apart.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use leakscope_wire as wire;
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is not a record of leakscope's", .0.display())]
+    Foreign(PathBuf),
+    #[error("{} has record version {found}, this leakscope reads {expected}", path.display())]
+    Version { path: PathBuf, found: u32, expected: u32 },
+    #[error("{} is cut off or damaged", .0.display())]
+    Damaged(PathBuf),
+}
+
+/// What one process wrote at one moment.
+#[derive(Debug)]
+pub struct Record {
+    pub header: wire::Header,
+    pub modules: Vec<(wire::Module, PathBuf)>,
+    /// By id: generation and return addresses, innermost first.
+    pub stacks: BTreeMap<u32, (u32, Vec<u64>)>,
+    pub lost: Vec<wire::LostBlock>,
+    pub edges: Vec<wire::Edge>,
+    pub reachable: Vec<wire::Reachable>,
+    pub fault: Option<wire::Fault>,
+    pub totals: wire::Totals,
+}
+
+/// The records of one process in the order in which it wrote them.
+#[derive(Debug)]
+pub struct Process {
+    pub pid: u32,
+    pub parent: u32,
+    pub records: Vec<Record>,
+}
+
+/// All complete records in a folder, by process; the first process to write
+/// comes first.
+pub fn read_folder(folder: &Path) -> Result<Vec<Process>, TraceError> {
+    let error = |source| TraceError::Read { path: folder.to_owned(), source };
+    let mut processes = BTreeMap::new();
+    for entry in fs::read_dir(folder).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        if path.extension().is_some_and(|extension| extension == "record") {
+            let bytes = fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
+            let record = parse(&bytes, &path)?;
+            let new =
+                || Process { pid: record.header.pid, parent: record.header.parent, records: Vec::new() };
+            processes.entry(record.header.pid).or_insert_with(new).records.push(record);
+        }
+    }
+    let mut processes: Vec<Process> = processes.into_values().collect();
+    for process in &mut processes {
+        process.records.sort_by_key(|record| record.header.sequence);
+    }
+    Ok(processes)
+}
+
+fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
+    let damaged = || TraceError::Damaged(path.to_owned());
+    let (header, mut rest) = take::<wire::Header>(bytes).ok_or_else(damaged)?;
+    if header.magic != wire::MAGIC {
+        return Err(TraceError::Foreign(path.to_owned()));
+    }
+    if header.version != wire::VERSION {
+        let (found, expected) = (header.version, wire::VERSION);
+        return Err(TraceError::Version { path: path.to_owned(), found, expected });
+    }
+    let mut record = Record {
+        header,
+        modules: Vec::new(),
+        stacks: BTreeMap::new(),
+        lost: Vec::new(),
+        edges: Vec::new(),
+        reachable: Vec::new(),
+        fault: None,
+        totals: wire::Totals::default(),
+    };
+    loop {
+        let (section, after) = take::<wire::Section>(rest).ok_or_else(damaged)?;
+        if section.kind == wire::SectionKind::END {
+            return Ok(record);
+        }
+        let length = usize::try_from(section.bytes).map_err(|_| damaged())?;
+        let (payload, after) = after.split_at_checked(length).ok_or_else(damaged)?;
+        fill(&mut record, section.kind, payload).ok_or_else(damaged)?;
+        rest = after;
+    }
+}
+
+fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<()> {
+    match kind {
+        wire::SectionKind::MODULES => record.modules = modules(payload)?,
+        wire::SectionKind::STACKS => record.stacks = stacks(payload)?,
+        wire::SectionKind::LOST => record.lost = all(payload)?,
+        wire::SectionKind::EDGES => record.edges = all(payload)?,
+        wire::SectionKind::REACHABLE => record.reachable = all(payload)?,
+        wire::SectionKind::FAULT => record.fault = Some(take(payload)?.0),
+        wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
+        _ => {}
+    }
+    Some(())
+}
+
+fn modules(mut payload: &[u8]) -> Option<Vec<(wire::Module, PathBuf)>> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut modules = Vec::new();
+    while !payload.is_empty() {
+        let (module, rest) = take::<wire::Module>(payload)?;
+        let length = module.path_bytes as usize;
+        let (path, rest) = rest.split_at_checked(length.next_multiple_of(8))?;
+        modules.push((module, PathBuf::from(std::ffi::OsStr::from_bytes(&path[..length]))));
+        payload = rest;
+    }
+    Some(modules)
+}
+
+fn stacks(mut payload: &[u8]) -> Option<BTreeMap<u32, (u32, Vec<u64>)>> {
+    let mut stacks = BTreeMap::new();
+    while !payload.is_empty() {
+        let (stack, rest) = take::<wire::Stack>(payload)?;
+        let (frames, rest) = rest.split_at_checked(stack.frames as usize * 8)?;
+        stacks.insert(stack.id, (stack.generation, all(frames)?));
+        payload = rest;
+    }
+    Some(stacks)
+}
+
+fn all<T: FromBytes + Immutable + KnownLayout>(mut payload: &[u8]) -> Option<Vec<T>> {
+    let mut values = Vec::with_capacity(payload.len() / size_of::<T>());
+    while !payload.is_empty() {
+        let (value, rest) = take(payload)?;
+        values.push(value);
+        payload = rest;
+    }
+    Some(values)
+}
+
+fn take<T: FromBytes + Immutable + KnownLayout>(bytes: &[u8]) -> Option<(T, &[u8])> {
+    T::read_from_prefix(bytes).ok()
+}

@@ -1,0 +1,79 @@
+//! Builds the runtime that goes into target programs, twice: as an object for
+//! linking, and as a shared object for preloading. Both become part of the
+//! `leakscope` executable, so that they are always found and always fit.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let workspace = Path::new("../..").canonicalize().expect("the workspace is two folders up");
+    for source in
+        ["crates/leakscope-rt", "crates/leakscope-wire", "crates/leakscope-instrument", "Cargo.toml"]
+    {
+        println!("cargo::rerun-if-changed={}", workspace.join(source).display());
+    }
+
+    let target = out.join("runtime");
+    cargo(&workspace, &target, "staticlib", &["--features", "executable"]);
+    let object = only_member(&target.join("runtime/libleakscope_rt.a"), &out);
+    cargo(&workspace, &target, "cdylib", &[]);
+    let preload = target.join("runtime/libleakscope_rt.so");
+
+    // Linked in where all code of a program keeps frame pointers.
+    let whole = out.join("whole.o");
+    let source = out.join("whole.s");
+    let text =
+        ".section .note.GNU-stack,\"\",@progbits\n.data\n.globl leakscope_whole\nleakscope_whole: .byte 1\n";
+    fs::write(&source, text).expect("OUT_DIR is writable");
+    run(Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&whole));
+
+    let mut hasher = blake3::Hasher::new();
+    for (variable, path) in
+        [("RUNTIME_OBJECT", &object), ("RUNTIME_PRELOAD", &preload), ("RUNTIME_WHOLE", &whole)]
+    {
+        println!("cargo::rustc-env={variable}={}", path.display());
+        hasher.update(&fs::read(path).expect("built just now"));
+    }
+    for entry in ["lib.rs", "llvm.rs", "track.rs"] {
+        let path = workspace.join("crates/leakscope-instrument/src").join(entry);
+        hasher.update(&fs::read(path).expect("the workspace is whole"));
+    }
+    println!("cargo::rustc-env=RUNTIME_KEY={}", &hasher.finalize().to_hex()[..16]);
+}
+
+/// Builds the runtime. The flags are its own, whatever the workspace is built
+/// with; the target folder is its own, so that cargo does not wait for itself.
+fn cargo(workspace: &Path, target: &Path, crate_type: &str, more: &[&str]) {
+    let mut command = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
+    command.current_dir(workspace).args(["rustc", "--quiet", "--package", "leakscope-rt", "--lib"]);
+    command.args(["--profile", "runtime", "--crate-type", crate_type]).args(more);
+    command.arg("--target-dir").arg(target);
+    for variable in
+        ["CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_TARGET_DIR"]
+    {
+        command.env_remove(variable);
+    }
+    command.env("RUSTFLAGS", "-C force-frame-pointers=yes -C force-unwind-tables=yes");
+    run(&mut command);
+}
+
+/// After link-time optimisation all of the runtime is in one object of the
+/// archive; the others are compiler support that it does not need.
+fn only_member(archive: &Path, out: &Path) -> PathBuf {
+    let list = Command::new("ar").arg("t").arg(archive).output().expect("ar runs");
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    let names: Vec<&str> = list.lines().filter(|name| name.starts_with("leakscope_rt-")).collect();
+    let [name] = names[..] else { panic!("expected one object of the runtime, found {names:?}") };
+    let object = out.join("leakscope_rt.o");
+    let content = Command::new("ar").arg("p").arg(archive).arg(name).output().expect("ar runs");
+    fs::write(&object, content.stdout).expect("OUT_DIR is writable");
+    object
+}
+
+fn run(command: &mut Command) {
+    let status = command.status().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    assert!(status.success(), "{command:?} failed");
+}

@@ -1,0 +1,243 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use leakscope_core::FailOn;
+
+/// Finds memory leaks in C and C++ programs, and says where to fix them.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  leakscope build -- make -j8         capture a program while its own build runs
+  leakscope run ./prog -- in.txt      run it, and report what it leaked
+  leakscope run a.c b.c -- x y        the same for bare source files
+  leakscope run --engine preload /usr/bin/xmllint -- --noout a.xml
+                                      a program that cannot be rebuilt";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Capture a program while its own build runs
+    #[command(after_help = BUILD_EXAMPLES)]
+    Build(Build),
+    /// Run a program and report what it leaked
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<Run>),
+    /// Make an instrumented variant of a captured program
+    #[command(after_help = DERIVE_EXAMPLES)]
+    Derive(Derive),
+    /// Show what a program, library or object was made of
+    #[command(after_help = "Example:\n  leakscope inspect ./prog")]
+    Inspect(Inspect),
+}
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  leakscope build -- make -j8
+  leakscope build -- sh -c './configure && make'
+  leakscope build -- sh -c 'cmake -B build && cmake --build build'
+  leakscope build -- sh -c 'meson setup build && ninja -C build'
+  leakscope build --compdb build/compile_commands.json
+
+Configure under leakscope too: cmake and meson remember the compiler they found.
+What the build makes is the same as without leakscope; the capture is in .leakscope/.";
+
+#[derive(Debug, Args)]
+pub struct Build {
+    /// Capture what a compile_commands.json lists, instead of running a build
+    #[arg(long, value_name = "FILE", conflicts_with = "build")]
+    pub compdb: Option<PathBuf>,
+    /// Folder for the capture
+    #[arg(long, value_name = "DIR", default_value = ".leakscope")]
+    pub store: PathBuf,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// The build command
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "compdb")]
+    pub build: Vec<OsString>,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  leakscope run ./prog -- --config x.conf < input
+  leakscope run prog.c -- x y
+  leakscope run --format sarif -o leaks.sarif ./prog
+  leakscope run --baseline known.json --fail-on lost ./tests
+  leakscope run --snapshot-every 60 ./server
+  leakscope run --engine preload /usr/bin/prog
+
+The program's exit code is passed on; it is 23 when something was lost (--exit-code).
+Suppressions are read from leakscope.supp in the current folder, lines as
+LeakSanitizer takes them: leak:function, leak:file.c, leak:libfoo.so.";
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A captured program, any executable, or source files
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// How to run it: `track` needs a captured program, `preload` takes any
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    pub engine: Option<Engine>,
+    #[command(flatten)]
+    pub report: ReportOptions,
+    /// Exit code when the report fails the run
+    #[arg(long, value_name = "N", default_value_t = 23)]
+    pub exit_code: u8,
+    /// Frames kept of each allocation's call stack
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub depth: u32,
+    /// Take a snapshot when the program gets this signal, as in USR2
+    #[arg(long, value_name = "SIGNAL", value_parser = signal)]
+    pub snapshot_signal: Option<i32>,
+    /// Take a snapshot every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub snapshot_every: Option<Duration>,
+    /// Keep the target's records in this folder
+    #[arg(long, value_name = "DIR")]
+    pub keep_records: Option<PathBuf>,
+    /// A flag for compiling bare source files, as in --cflag=-DX=1 or --cflag=-lz
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflag: Vec<String>,
+    /// Arguments of the program
+    #[arg(last = true, value_name = "ARGS")]
+    pub arguments: Vec<OsString>,
+}
+
+/// How a report is made and judged; the same for every command that has one.
+#[derive(Debug, Args)]
+pub struct ReportOptions {
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the report to a file instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show also blocks that were reachable to the end and never freed
+    #[arg(long)]
+    pub show_forgotten: bool,
+    /// Show at most so many findings
+    #[arg(long, value_name = "N")]
+    pub max: Option<usize>,
+    /// Suppressions; leakscope.supp is read by itself where it is there
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Vec<PathBuf>,
+    /// Findings of an earlier --format json report do not count
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// What makes the run fail: lost, forgotten, any or none
+    #[arg(long, value_name = "WHAT", default_value = "lost")]
+    pub fail_on: FailOn,
+    /// Say nothing but errors and findings
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+const DERIVE_EXAMPLES: &str = "\
+Example:
+  leakscope derive ./prog --engine track -o prog.track
+  LEAKSCOPE_DIR=records ./prog.track        writes its records there at the end";
+
+#[derive(Debug, Args)]
+pub struct Derive {
+    /// A captured program
+    pub program: PathBuf,
+    #[arg(long, value_enum, default_value_t = DeriveEngine::Track)]
+    pub engine: DeriveEngine,
+    /// Where to put it; without, only its path is printed
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// Executable, shared object, archive or object
+    pub file: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    Track,
+    Preload,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeriveEngine {
+    Track,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    Sarif,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a number of seconds above 0, found {text:?}");
+    let seconds: f64 = text.parse().map_err(|_| expected())?;
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| time.as_millis() > 0).ok_or_else(expected)
+}
+
+fn signal(text: &str) -> Result<i32, String> {
+    let name = text.strip_prefix("SIG").unwrap_or(text);
+    let known = [
+        ("HUP", libc::SIGHUP),
+        ("INT", libc::SIGINT),
+        ("QUIT", libc::SIGQUIT),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+        ("ALRM", libc::SIGALRM),
+        ("TERM", libc::SIGTERM),
+        ("WINCH", libc::SIGWINCH),
+        ("IO", libc::SIGIO),
+        ("PWR", libc::SIGPWR),
+    ];
+    let named = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, number)| number);
+    let usable = |number: &i32| (1..=64).contains(number) && ![libc::SIGKILL, libc::SIGSTOP].contains(number);
+    named
+        .or_else(|| text.parse().ok().filter(usable))
+        .ok_or_else(|| format!("expected a signal as in USR2 or 12, found {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn signals_by_name_and_number() {
+        for (text, expected) in
+            [("USR2", Some(12)), ("SIGUSR2", Some(12)), ("usr2", Some(12)), ("12", Some(12))]
+        {
+            assert_eq!(signal(text).ok(), expected);
+        }
+        for text in ["KILL", "9", "0", "65", "USR3", ""] {
+            assert!(signal(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The commands, one file each.
+
+mod build;
+mod derive;
+mod inspect;
+mod run;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::cli::{Cli, Command};
+
+pub fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        Command::Build(options) => build::run(&options),
+        Command::Run(options) => run::run(&options),
+        Command::Derive(options) => derive::run(&options),
+        Command::Inspect(options) => inspect::run(&options),
+    }
+}

@@ -1,0 +1,98 @@
+//! `leakscope derive`, and what `run` does by itself before it runs.
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use leakscope_capture::derive::{Derived, Variant, derive};
+use leakscope_capture::{LinkId, Store, Unit, program};
+use leakscope_instrument::transform;
+
+use crate::cli::{Derive, DeriveEngine};
+use crate::runtime::{KEY, Runtime};
+
+pub fn run(options: &Derive) -> Result<ExitCode> {
+    let DeriveEngine::Track = options.engine;
+    let (store, link) = program(&options.program)?;
+    let derived = track(&store, &link, options.quiet)?;
+    if !options.quiet {
+        eprintln!("leakscope: {}", summary(&derived));
+    }
+    match &options.output {
+        Some(output) => copy(&derived.program, output)?,
+        None => println!("{}", derived.program.display()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The variant of a program that `leakscope run` runs.
+pub fn track(store: &Store, link: &LinkId, quiet: bool) -> Result<Derived> {
+    let runtime = Runtime::unpack()?;
+    let bar = progress_bar("deriving", quiet);
+    let instrument = |bitcode: &[u8], unit: &Unit| {
+        transform(bitcode, leakscope_instrument::Variant::Track, &unit.optimisation)
+            .map_err(|error| error.to_string())
+    };
+    let variant = Variant {
+        name: "track",
+        key: KEY,
+        transform: &instrument,
+        runtime: &[runtime.object],
+        link_flags: &link_flags(),
+    };
+    let derived = derive(store, link, &variant, &|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    derived.with_context(|| "cannot make the instrumented program")
+}
+
+/// Shared libraries, also those loaded later, use the program's allocation
+/// functions, which are the runtime's.
+fn link_flags() -> Vec<String> {
+    [
+        "malloc",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "free",
+        "_Zn*",
+        "_Zd*",
+        "leakscope_*",
+        "dlclose",
+        "_exit",
+        "sigaction",
+    ]
+    .iter()
+    .map(|name| format!("-Wl,--export-dynamic-symbol={name}"))
+    .collect()
+}
+
+fn summary(derived: &Derived) -> String {
+    let mut text = format!("{} units made, {} as they were", derived.rebuilt, derived.reused);
+    for kept in &derived.kept {
+        text += &format!("\n  not instrumented: {}: {}", kept.input.display(), kept.reason);
+    }
+    text
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    // Not over a program that may be running.
+    let _ = fs::remove_file(to);
+    fs::copy(from, to).with_context(|| format!("cannot write {}", to.display()))?;
+    Ok(())
+}
+
+/// A progress bar on a terminal, nothing elsewhere.
+pub fn progress_bar(what: &'static str, quiet: bool) -> ProgressBar {
+    let bar = ProgressBar::new(0).with_message(what);
+    if quiet || !io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len}").expect("the template is constant");
+    bar.with_style(style)
+}

@@ -1,0 +1,269 @@
+//! `leakscope run`: runs a program under the runtime, and reports what it
+//! leaked.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+use leakscope_capture::{CaptureError, LinkId, Store, capture_files, program, while_left_to_children};
+use leakscope_core::{self as core, Exit, Report, Target};
+use leakscope_trace::{Note, analyse, read_folder};
+use leakscope_wire::env as wire_env;
+use object::{Object, ObjectSegment};
+
+use crate::cli::{Engine, Run};
+use crate::commands::derive;
+use crate::output::{Filters, Output, note};
+use crate::runtime::{self, Runtime};
+use crate::sources::Captured;
+
+pub fn run(options: &Run) -> Result<ExitCode> {
+    let filters = Filters::read(&options.report)?;
+    let plan = plan(options)?;
+    let output = Output::open(&options.report)?;
+    let records = Records::new(options)?;
+
+    let mut command = Command::new(&plan.executable);
+    command.arg0(&plan.shown).args(&options.arguments);
+    command.env(wire_env::DIR, records.path()).env(wire_env::DEPTH, options.depth.to_string());
+    if let Some(signal) = options.snapshot_signal {
+        command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
+    }
+    if let Some(every) = options.snapshot_every {
+        command.env(wire_env::SNAPSHOT_EVERY, every.as_millis().to_string());
+    }
+    if let Some(preload) = &plan.preload {
+        let before = env::var_os("LD_PRELOAD").unwrap_or_default();
+        let mut list = preload.clone().into_os_string();
+        if !before.is_empty() {
+            list.push(":");
+            list.push(before);
+        }
+        command.env("LD_PRELOAD", list);
+    }
+    // An interrupt ends the program; we report after it.
+    let status = while_left_to_children(|| command.status())
+        .with_context(|| format!("cannot run {}", plan.shown.display()))?;
+
+    let processes = read_folder(records.path())?;
+    let outcome = analyse(&processes, &plan.executable);
+    let target = Target {
+        program: plan.shown.display().to_string(),
+        args: options.arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        exit: Some(match status.signal() {
+            Some(signal) => Exit::Signal(signal),
+            None => Exit::Code(status.code().unwrap_or(0)),
+        }),
+    };
+    let engine = if plan.preload.is_some() { core::Engine::Preload } else { core::Engine::Track };
+    let mut report = Report::new(core::Command::Run, engine, target, outcome.findings);
+    report.fault = outcome.fault;
+    filters.apply(&mut report);
+    for limit in &outcome.notes {
+        note(&options.report, &limit_text(limit));
+    }
+    if processes.is_empty() {
+        note(&options.report, &no_record_text(status, &plan));
+    }
+    output.write(&report, &plan.sources, &options.report)?;
+    Ok(exit_code(status, options.report.fail_on.fails(&report), options.exit_code))
+}
+
+/// What to run, and how.
+struct Plan {
+    executable: PathBuf,
+    /// As the user named it; the program sees this as its own name.
+    shown: PathBuf,
+    preload: Option<PathBuf>,
+    sources: Captured,
+}
+
+fn plan(options: &Run) -> Result<Plan> {
+    if options.targets.iter().all(|target| is_source(target)) {
+        if options.engine == Some(Engine::Preload) {
+            bail!("--engine preload takes a program, not source files");
+        }
+        let store = Store::create(&bare_store(&options.targets)?)?;
+        let link = capture_files(&store, &options.targets, &options.cflag)?;
+        let name = options.targets[0].file_stem().unwrap_or_default();
+        return track_plan(&store, &link, Path::new(name), options);
+    }
+    let [target] = &options.targets[..] else {
+        bail!("expected one program, or only source files; the program's own arguments come after `--`");
+    };
+    if options.engine == Some(Engine::Preload) {
+        return preload_plan(target);
+    }
+    match program(target) {
+        Ok((store, link)) => track_plan(&store, &link, target, options),
+        Err(CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_))
+            if options.engine.is_none() && executable(target).is_some() =>
+        {
+            let plan = preload_plan(target)?;
+            note(
+                &options.report,
+                &format!(
+                    "{} was not captured: it runs as it is, with the heap preloaded; \
+                     `leakscope build -- <your build command>` captures it",
+                    target.display()
+                ),
+            );
+            Ok(plan)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Result<Plan> {
+    let derived = derive::track(store, link, options.report.quiet)?;
+    for kept in &derived.kept {
+        note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
+    }
+    let mut units = Vec::new();
+    for id in store.units()? {
+        units.push(store.unit(&id)?);
+    }
+    let sources = Captured::of(store, &units);
+    Ok(Plan { executable: derived.program, shown: shown.to_owned(), preload: None, sources })
+}
+
+fn preload_plan(target: &Path) -> Result<Plan> {
+    let Some(path) = executable(target) else {
+        bail!("no such program: {}", target.display());
+    };
+    can_be_preloaded(&path)?;
+    let preload = Runtime::unpack()?.preload;
+    Ok(Plan {
+        executable: path,
+        shown: target.to_owned(),
+        preload: Some(preload),
+        sources: Captured::default(),
+    })
+}
+
+/// The program at `target`, or of that name in `PATH`.
+fn executable(target: &Path) -> Option<PathBuf> {
+    let runs = |path: &Path| {
+        fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if target.components().count() > 1 || runs(target) {
+        return runs(target).then(|| fs::canonicalize(target).unwrap_or_else(|_| target.to_owned()));
+    }
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(target)).find(|path| runs(path))
+}
+
+/// Says why a program would run without noticing the preloaded runtime.
+fn can_be_preloaded(path: &Path) -> Result<()> {
+    let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if content.starts_with(b"#!") {
+        return Ok(());
+    }
+    let shown = path.display();
+    let Ok(file) = object::File::parse(&*content) else {
+        bail!("{shown} is neither an ELF program nor a script");
+    };
+    if !file.is_64() || file.architecture() != object::Architecture::X86_64 {
+        bail!("{shown} is not an x86-64 program; leakscope runs no others");
+    }
+    let is_dynamic = file.section_by_name(".interp").is_some()
+        || (file.segments().count() > 0 && content.windows(15).any(|window| window == b"ld-linux-x86-64"));
+    if !is_dynamic {
+        bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
+    }
+    let mode = fs::metadata(path)?.permissions().mode();
+    // SAFETY: no arguments, cannot fail.
+    if mode & 0o6000 != 0 && unsafe { libc::geteuid() } != 0 {
+        bail!(
+            "{shown} is setuid or setgid, so the system preloads nothing into it: copy it and run the copy"
+        );
+    }
+    Ok(())
+}
+
+fn is_source(path: &Path) -> bool {
+    let known = ["c", "C", "cc", "cp", "cpp", "CPP", "cxx", "c++", "i", "ii"];
+    path.extension().and_then(OsStr::to_str).is_some_and(|extension| known.contains(&extension))
+}
+
+/// The capture of bare source files, apart from the user's folders.
+fn bare_store(files: &[PathBuf]) -> Result<PathBuf> {
+    let mut names = Vec::new();
+    for file in files {
+        let path = fs::canonicalize(file).with_context(|| format!("cannot read {}", file.display()))?;
+        names.extend_from_slice(path.as_os_str().as_encoded_bytes());
+        names.push(0);
+    }
+    Ok(runtime::cache_folder()?.join("files").join(leakscope_capture::store::hash(&[&names])))
+}
+
+/// The folder that the target writes its records to.
+enum Records {
+    Kept(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl Records {
+    fn new(options: &Run) -> Result<Records> {
+        match &options.keep_records {
+            Some(folder) => {
+                fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+                let path = fs::canonicalize(folder)?;
+                if fs::read_dir(&path)?.next().is_some() {
+                    bail!("{} is not empty: give --keep-records a new folder", folder.display());
+                }
+                Ok(Records::Kept(path))
+            }
+            None => {
+                let folder = tempfile::Builder::new().prefix("leakscope-").tempdir().with_context(|| {
+                    format!("cannot write to {}: set TMPDIR to a folder with room", env::temp_dir().display())
+                })?;
+                Ok(Records::Temporary(folder))
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Records::Kept(path) => path,
+            Records::Temporary(folder) => folder.path(),
+        }
+    }
+}
+
+fn limit_text(note: &Note) -> String {
+    match note {
+        Note::AddressSpace { heap_limit } => format!(
+            "the address space is limited (ulimit -v): the heap had at most {} MiB; raise the limit if the program ran out",
+            heap_limit >> 20
+        ),
+        Note::ThreadRunning => {
+            "a thread did not stop for the scan: all of its stack was searched, which may hide a leak"
+                .to_owned()
+        }
+        Note::OnlySnapshot { pid } => {
+            format!("process {pid} ended without a last word: this is what its last snapshot shows")
+        }
+    }
+}
+
+fn no_record_text(status: ExitStatus, plan: &Plan) -> String {
+    let ended = match status.signal() {
+        Some(libc::SIGKILL) => "it was killed by SIGKILL".to_owned(),
+        Some(signal) => format!("it was killed by signal {signal}"),
+        None => "it ended without passing through exit, or the disk was full".to_owned(),
+    };
+    format!("no record of {}: {ended}; --snapshot-every keeps what is known on the way", plan.shown.display())
+}
+
+fn exit_code(status: ExitStatus, failed: bool, code: u8) -> ExitCode {
+    match status.signal() {
+        Some(signal) => ExitCode::from((128 + signal) as u8),
+        None if failed => ExitCode::from(code),
+        None => ExitCode::from(status.code().unwrap_or(0) as u8),
+    }
+}

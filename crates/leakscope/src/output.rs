@@ -1,0 +1,116 @@
+//! From a report to what the user sees, and to whether the command failed.
+
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use leakscope_core::{Report, baseline, suppress};
+use leakscope_report::{Sources, TextOptions};
+
+use crate::cli::{Color, Format, ReportOptions};
+
+/// Read where it is there, without being asked.
+const SUPPRESSIONS: &str = "leakscope.supp";
+
+/// What is taken out of a report, read before the program runs: a mistake in
+/// a file must not cost a run.
+pub struct Filters {
+    suppressions: Vec<suppress::Suppressions>,
+    baseline: Option<baseline::Baseline>,
+}
+
+impl Filters {
+    pub fn read(options: &ReportOptions) -> Result<Filters> {
+        let mut files = options.suppressions.clone();
+        if Path::new(SUPPRESSIONS).exists() {
+            files.push(PathBuf::from(SUPPRESSIONS));
+        }
+        let mut suppressions = Vec::new();
+        for path in &files {
+            let parsed = suppress::parse(&read(path)?).with_context(|| path.display().to_string())?;
+            for ignored in &parsed.ignored {
+                note(options, &format!("{}:{}: passed over: {}", path.display(), ignored.line, ignored.text));
+            }
+            suppressions.push(parsed);
+        }
+        let baseline = match &options.baseline {
+            Some(path) => Some(baseline::parse(&read(path)?).with_context(|| path.display().to_string())?),
+            None => None,
+        };
+        Ok(Filters { suppressions, baseline })
+    }
+
+    pub fn apply(&self, report: &mut Report) {
+        for suppressions in &self.suppressions {
+            report.suppress(suppressions);
+        }
+        if let Some(baseline) = &self.baseline {
+            report.subtract(baseline);
+        }
+    }
+}
+
+/// Where a report goes; opened before the program runs, for the same reason.
+pub enum Output {
+    Stderr,
+    File(PathBuf, fs::File),
+}
+
+impl Output {
+    pub fn open(options: &ReportOptions) -> Result<Output> {
+        match &options.output {
+            None => Ok(Output::Stderr),
+            Some(path) if path == Path::new("-") => Ok(Output::Stderr),
+            Some(path) => {
+                let file =
+                    fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(Output::File(path.clone(), file))
+            }
+        }
+    }
+
+    pub fn write(self, report: &Report, sources: &dyn Sources, options: &ReportOptions) -> Result<()> {
+        let base_dir = env::current_dir().ok();
+        let text = match options.format {
+            Format::Json => leakscope_report::json(report),
+            Format::Sarif => leakscope_report::sarif(report, base_dir.as_deref()),
+            Format::Text => {
+                let color = match (options.color, &self) {
+                    (Color::Always, _) => true,
+                    (Color::Auto, Output::Stderr) => {
+                        io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none()
+                    }
+                    _ => false,
+                };
+                let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
+                let options = TextOptions {
+                    color,
+                    width,
+                    max: options.max,
+                    show_forgotten: options.show_forgotten,
+                    base_dir,
+                };
+                leakscope_report::text(report, sources, &options)
+            }
+        };
+        match self {
+            Output::Stderr => io::stderr().write_all(text.as_bytes()).context("cannot write the report"),
+            Output::File(path, mut file) => {
+                file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+            }
+        }
+    }
+}
+
+/// A line beside the report.
+pub fn note(options: &ReportOptions, text: &str) {
+    if !options.quiet {
+        eprintln!("leakscope: {text}");
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
