@@ -70,6 +70,8 @@ fn only_member(archive: &Path, out: &Path) -> PathBuf {
     let object = out.join("leakscope_rt.o");
     let content = Command::new("ar").arg("p").arg(archive).arg(name).output().expect("ar runs");
     fs::write(&object, content.stdout).expect("OUT_DIR is writable");
+    // A program may have its own `operator new`, or even its own `malloc`.
+    run(Command::new("objcopy").arg("--weaken").arg(&object));
     object
 }
 

@@ -29,10 +29,6 @@ use crate::table::{Cell, Results, Row};
 use crate::tools::Tool;
 use crate::variants::{Builder, Variant};
 
-/// A tool this much slower than the native program runs only once: its ratio
-/// needs no second decimal, and one run may take minutes.
-const SLOW: f64 = 8.0;
-
 /// Measure leakscope beside its peers and write the table.
 ///
 /// Examples:
@@ -108,7 +104,7 @@ fn bench(options: &Options) -> Result<()> {
         rows,
         tools,
         rounds: options.rounds,
-        size,
+        caveats: caveats(options),
         machine: machine::describe()?,
         packages: sources::versions(&fetched)?,
     };
@@ -119,6 +115,14 @@ fn bench(options: &Options) -> Result<()> {
         .with_context(|| format!("cannot write {}", options.out.display()))?;
     eprintln!("written to {}", options.out.display());
     Ok(())
+}
+
+fn caveats(options: &Options) -> Vec<&'static str> {
+    let caveats = [
+        (options.quick, "the inputs are too small for these numbers to mean anything"),
+        (!options.programs.is_empty(), "the means and worst cases are of a choice of programs"),
+    ];
+    caveats.into_iter().filter(|(applies, _)| *applies).map(|(_, caveat)| caveat).collect()
 }
 
 /// The native program first, as everything is compared with it.
@@ -203,12 +207,12 @@ fn measured(
     Ok(Row { name: program.name.clone(), about: program.about(size), real: program.package.is_some(), cells })
 }
 
-/// Whether another run of this tool would tell nothing new.
+/// Whether another run of this tool would tell nothing new. Memcheck runs
+/// once: it takes minutes, and its ratio needs no second decimal.
 fn is_settled(cells: &BTreeMap<Tool, Cell>, tool: Tool) -> bool {
-    match (cells.get(&tool), cells.get(&Tool::Native)) {
-        (Some(Err(_)), _) => true,
-        (Some(Ok(usage)), Some(Ok(native))) => usage.cpu_ratio(native) > SLOW,
-        _ => false,
+    match cells.get(&tool) {
+        None => false,
+        Some(cell) => cell.is_err() || tool == Tool::Memcheck,
     }
 }
 

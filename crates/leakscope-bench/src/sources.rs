@@ -17,12 +17,16 @@ pub fn fetch(packages: &[&str], cache: &Path) -> Result<BTreeMap<String, PathBuf
     if !missing.is_empty() {
         eprintln!("fetching sources: {}", missing.join(" "));
         let apt = Apt::new(cache)?;
-        apt.run(cache, &["update"])?;
+        // One unreachable source is no reason to give up, but the better
+        // reason to show if a package is then not found.
+        let updated = apt.run(cache, &["-oAPT::Update::Error-Mode=any", "update"]);
         for package in missing {
             let partial = folder.join(format!("{package}.partial"));
             let _ = fs::remove_dir_all(&partial);
             fs::create_dir_all(&partial)?;
-            apt.run(&partial, &["source", package])?;
+            if let Err(error) = apt.run(&partial, &["source", package]) {
+                return Err(updated.err().unwrap_or(error));
+            }
             fs::rename(&partial, folder.join(package))?;
         }
     }
@@ -86,9 +90,10 @@ impl Apt {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let reason = stderr.lines().find(|line| line.starts_with("E:")).unwrap_or("no reason given");
         bail!(
-            "`apt-get {}` failed ({reason}); the first run needs the network and dpkg-dev, \
+            "`apt-get {}` failed ({}); the first run needs the network and dpkg-dev, \
              later ones use what is kept in target/bench/sources",
-            arguments.join(" ")
+            arguments.join(" "),
+            reason.trim_start_matches("E: ")
         );
     }
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::SLOW;
 use crate::measure::Usage;
-use crate::programs::Size;
 use crate::tools::Tool;
 
 /// The best of a tool's runs of one program, or why there is none.
@@ -23,7 +21,8 @@ pub struct Results {
     pub rows: Vec<Row>,
     pub tools: Vec<Tool>,
     pub rounds: u32,
-    pub size: Size,
+    /// What keeps these results from being the full measurement.
+    pub caveats: Vec<&'static str>,
     pub machine: Vec<(&'static str, String)>,
     pub packages: Vec<String>,
 }
@@ -64,8 +63,8 @@ pub fn markdown(results: &Results) -> String {
     text += "Written by `make bench`. Ratios are to the native program by clang-19, the compiler behind leakscope's \
              and LeakSanitizer's programs; 1.00x is no cost. ";
     text += "leakscope's ratio to the program by gcc, which is what Debian ships, stands beside it.\n\n";
-    if results.size == Size::Quick {
-        text += "**A quick run: the inputs are too small for these numbers to mean anything.**\n\n";
+    for caveat in &results.caveats {
+        let _ = write!(text, "**Not the full measurement: {caveat}.**\n\n");
     }
     targets(&mut text, results);
     let _ = write!(text, "## Processor time\n\n");
@@ -149,7 +148,7 @@ fn method(text: &mut String, results: &Results) {
         text,
         "## How it was measured\n\n\
          - Processor time is user plus system time of the program and of the children it waited for; peak memory is \
-         the largest resident set. Both are the lowest of {} runs, all tools in turn in each round. A tool over {SLOW}x runs once.\n\
+         the largest resident set. Each is the lowest of all rounds (here {}), in each of which all tools run in turn. Memcheck runs once.\n\
          - All builds are `-O2 -g`: native by clang-19 (with `-gdwarf-4`, for Debian's valgrind) and by gcc; LeakSanitizer by clang-19 with \
          `-fsanitize=leak -fno-omit-frame-pointer`; leakscope's by `leakscope build` around the gcc build and \
          `leakscope derive --engine track`.\n\
@@ -256,7 +255,7 @@ mod tests {
             rows,
             tools: vec![Tool::Native, Tool::Gcc, Tool::Leakscope, Tool::Lsan],
             rounds: 5,
-            size: Size::Full,
+            caveats: vec![],
             machine: vec![],
             packages: vec![],
         };

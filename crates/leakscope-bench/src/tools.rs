@@ -104,6 +104,12 @@ pub fn run(tool: Tool, binary: &Path, workload: &Workload, folder: &Path, scratc
         .stderr(File::create(scratch.join("stderr"))?);
     let (status, usage) =
         measure::run(&mut command).with_context(|| format!("cannot run {}", binary.display()))?;
+    if let Some(record) = record(tool)
+        && status.success()
+        && !is_written(&scratch.join(record))
+    {
+        bail!("the program ran, but {} recorded nothing", tool.name());
+    }
     let written: Vec<PathBuf> = workload.writes.iter().map(|file| folder.join(file)).collect();
     let digest = if status.success() {
         measure::digest(written.iter().map(PathBuf::as_path).chain([stdout.as_path()]))
@@ -144,6 +150,25 @@ fn under(tool: Tool, binary: &Path, scratch: &Path) -> Result<Command> {
     Ok(command)
 }
 
+/// What the tool leaves in the scratch folder, leaks or not. Without it the
+/// program ran natively, and its time says nothing about the tool.
+fn record(tool: Tool) -> Option<&'static str> {
+    match tool {
+        Tool::Native | Tool::Gcc | Tool::Lsan => None,
+        Tool::Leakscope => Some("records"),
+        Tool::Memcheck => Some("memcheck"),
+        Tool::Heaptrack => Some("heaptrack"),
+    }
+}
+
+/// A file with contents, or a folder with entries.
+fn is_written(path: &Path) -> bool {
+    match fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(_) => path.metadata().is_ok_and(|metadata| metadata.len() > 0),
+    }
+}
+
 fn heaptrack_library() -> Result<PathBuf> {
     let wrapper = found("heaptrack").context("heaptrack is not installed")?.canonicalize()?;
     let library = wrapper.with_file_name("../lib/heaptrack/libheaptrack_preload.so");
@@ -153,4 +178,33 @@ fn heaptrack_library() -> Result<PathBuf> {
 fn found(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a shell script in the place of a program under the tool.
+    fn check(tool: Tool, script: &str, expected: Result<&str, &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["-c", script].map(str::to_owned).to_vec();
+        let workload = Workload { arguments, stdin: None, writes: vec!["out".into()] };
+        let shell = Path::new("/bin/sh");
+        let outcome = run(tool, shell, &workload, folder.path(), &folder.path().join("scratch"));
+        let native = folder.path().join("native");
+        fs::write(&native, expected.unwrap_or_default()).unwrap();
+        let digest = measure::digest([native.as_path(), Path::new("/dev/null")]).unwrap();
+        let outcome = outcome.map_err(|error| format!("{error:#}"));
+        let result = outcome.and_then(|outcome| outcome.agreeing_with(digest));
+        assert_eq!(result.map(|_| ()), expected.map(|_| ()).map_err(str::to_owned), "{script}");
+    }
+
+    #[test]
+    fn a_run_counts_only_if_it_did_its_work() {
+        check(Tool::Native, "printf done > out", Ok("done"));
+        check(Tool::Native, "printf more > out", Err("its output differs from the native program's"));
+        check(Tool::Native, "exit 3", Err("failed: exit status: 3"));
+        check(Tool::Leakscope, "echo > $LEAKSCOPE_DIR/records; printf done > out", Ok("done"));
+        check(Tool::Leakscope, "printf done > out", Err("the program ran, but leakscope recorded nothing"));
+    }
 }

@@ -5,7 +5,6 @@
 //! from CC, CXX, CFLAGS, CXXFLAGS and LDFLAGS.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +66,7 @@ pub fn tree(cache: &Path, variant: Variant, program: &Program) -> PathBuf {
 
 impl Builder<'_> {
     /// The executable of this variant. A build is kept for as long as its
-    /// sources and script stay the same; leakscope's own is made anew each
+    /// sources, script and flags stay the same; leakscope's own is made anew each
     /// time, as leakscope changes.
     pub fn build(&self, program: &Program, variant: Variant) -> Result<PathBuf> {
         let tree = tree(self.cache, variant, program);
@@ -105,22 +104,10 @@ impl Builder<'_> {
 
         if variant == Variant::Leakscope {
             let derived = tree.with_extension("derived");
-            let leakscope = |arguments: &[&OsStr]| in_tree(Command::new(&self.leakscope).args(arguments));
-            leakscope(
-                &["build", "--", "sh"]
-                    .map(OsStr::new)
-                    .into_iter()
-                    .chain([script.as_ref()])
-                    .collect::<Vec<_>>(),
-            )?;
-            leakscope(&[
-                "derive".as_ref(),
-                binary.as_ref(),
-                "--engine".as_ref(),
-                "track".as_ref(),
-                "-o".as_ref(),
-                derived.as_ref(),
-            ])?;
+            let _ = fs::remove_file(&derived);
+            in_tree(Command::new(&self.leakscope).args(["build", "--", "sh"]).arg(&script))?;
+            let mut derive = Command::new(&self.leakscope);
+            in_tree(derive.arg("derive").arg(&binary).args(["--engine", "track", "-o"]).arg(&derived))?;
             ensure!(derived.is_file(), "leakscope derive of {} made no program", program.name);
             return Ok(derived);
         }

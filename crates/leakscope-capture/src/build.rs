@@ -25,7 +25,11 @@ pub struct BuildSummary {
     pub status: Option<ExitStatus>,
     pub units: usize,
     pub links: usize,
+    /// Assembler sources, which have no bitcode and are kept as objects.
+    pub assembler: usize,
     pub failures: Vec<Failure>,
+    /// Calls of a compiler that made nothing to capture.
+    pub probes: usize,
 }
 
 /// Runs `command` and captures into `store`. `leakscope_exe` is the program
@@ -60,22 +64,35 @@ pub fn build(
 
 impl BuildSummary {
     pub(crate) fn new(status: Option<ExitStatus>, told: Told) -> BuildSummary {
-        BuildSummary { status, units: told.units.len(), links: told.links.len(), failures: told.failures }
+        BuildSummary {
+            status,
+            units: told.units.len(),
+            links: told.links.len(),
+            assembler: told.assembler.len(),
+            failures: told.failures,
+            probes: told.probes,
+        }
     }
 }
 
 impl fmt::Display for BuildSummary {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "captured {}, {}", count(self.units, "unit"), count(self.links, "link"))?;
+        if self.assembler > 0 {
+            write!(f, ", {} kept unchanged", count(self.assembler, "assembler file"))?;
+        }
         if !self.failures.is_empty() {
             write!(f, "; {} not captured:", self.failures.len())?;
-            for failure in &self.failures {
+            for failure in self.failures.iter().take(FAILURES_SHOWN) {
                 let name = failure.what.strip_prefix(&failure.directory).unwrap_or(&failure.what);
                 write!(f, "\n  {}: {}", name.display(), failure.reason)?;
             }
+            if self.failures.len() > FAILURES_SHOWN {
+                write!(f, "\n  and {} more", self.failures.len() - FAILURES_SHOWN)?;
+            }
         }
-        let nothing_captured = self.units == 0 && self.links == 0 && self.failures.is_empty();
-        if nothing_captured && self.status.is_none_or(|status| status.success()) {
+        let nothing = self.units == 0 && self.links == 0 && self.failures.is_empty();
+        if nothing && self.probes == 0 && self.status.is_none_or(|status| status.success()) {
             write!(
                 f,
                 "\nThe build called no compiler through PATH. If it is up to date, clean it first; if it was \
@@ -86,6 +103,8 @@ impl fmt::Display for BuildSummary {
         Ok(())
     }
 }
+
+const FAILURES_SHOWN: usize = 20;
 
 fn count(number: usize, noun: &str) -> String {
     match number {
@@ -176,13 +195,21 @@ mod tests {
             directory: "/p".into(),
             reason: "src/x.c:1:1: error: nested functions".into(),
         };
-        let summary = BuildSummary { status: None, units: 1, links: 2, failures: vec![] };
+        let summary =
+            BuildSummary { status: None, units: 1, links: 2, assembler: 0, failures: vec![], probes: 0 };
         check(summary.clone(), "captured 1 unit, 2 links");
         check(
-            BuildSummary { failures: vec![failure], ..summary.clone() },
+            BuildSummary { failures: vec![failure.clone()], ..summary.clone() },
             "captured 1 unit, 2 links; 1 not captured:\n  src/x.c: src/x.c:1:1: error: nested functions",
         );
-        let nothing = BuildSummary { units: 0, links: 0, ..summary }.to_string();
+        check(
+            BuildSummary { assembler: 1, ..summary.clone() },
+            "captured 1 unit, 2 links, 1 assembler file kept unchanged",
+        );
+        let many = BuildSummary { failures: vec![failure; 22], ..summary.clone() }.to_string();
+        assert!(many.ends_with("\n  and 2 more"), "{many}");
+        let nothing = BuildSummary { units: 0, links: 0, ..summary.clone() }.to_string();
         assert!(nothing.starts_with("captured 0 units, 0 links\nThe build called no compiler"), "{nothing}");
+        check(BuildSummary { units: 0, links: 0, probes: 3, ..summary }, "captured 0 units, 0 links");
     }
 }

@@ -255,9 +255,8 @@ impl Command {
             Word::Pair(..) => false,
         };
         let header = |(_, language): (&str, &Language)| *language == Language::Header;
-        self.words.iter().any(input)
-            && !self.sources().any(header)
-            && self.output.as_deref() != Some("/dev/null")
+        let to_device = self.output.as_ref().is_some_and(|output| output.starts_with("/dev/"));
+        self.words.iter().any(input) && !self.sources().any(header) && !to_device
     }
 }
 

@@ -67,6 +67,7 @@ impl Compilation {
     /// of it.
     pub fn capture_source(&self, session: &Session, source: &str, language: &Language) -> Option<UnitId> {
         if *language == Language::Assembler {
+            session.assembler(tidy(&self.directory.join(source)));
             return None;
         }
         match self.unit(&session.store, source, language) {
@@ -86,6 +87,10 @@ impl Compilation {
         if let Language::Other(language) = language {
             return Err(NotCaptured::Clang(format!("{language} is not captured, only C and C++ are")));
         }
+        let path = tidy(&self.directory.join(source));
+        if path.exists() && !path.is_file() && path != Path::new("/dev/null") {
+            return Err(NotCaptured::Clang("it is no file, and cannot be read a second time".to_owned()));
+        }
         let flags = clang::flags(&self.command);
         let stdin = self.stdin.as_deref().filter(|_| source == "-");
         let given = Source {
@@ -96,7 +101,6 @@ impl Compilation {
             search_path: self.search_path.clone(),
         };
         let bitcode = clang::bitcode(&given, &flags).map_err(NotCaptured::Clang)?;
-        let path = tidy(&self.directory.join(source));
         let text = match stdin {
             Some(text) => Some(store.add_blob(text)?),
             None => fs::read(&path).ok().map(|text| store.add_blob(&text)).transpose()?,

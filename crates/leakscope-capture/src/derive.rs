@@ -47,6 +47,8 @@ pub struct Variant<'a> {
     pub transform: &'a Transform<'a>,
     /// Objects, and archives to be taken whole, for executables.
     pub runtime: &'a [PathBuf],
+    /// Objects for executables that hold no code but what was derived.
+    pub whole: &'a [PathBuf],
     /// More flags for the compiler driver that links an executable.
     pub link_flags: &'a [String],
 }

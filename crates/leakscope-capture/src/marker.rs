@@ -7,8 +7,10 @@
 //! after the end of the file, with a new table of section headers; of the
 //! bytes before, only the file header's two fields for that table change.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -191,7 +193,7 @@ fn decode(bytes: &[u8]) -> Vec<Marker> {
             "link" => Named::Link(LinkId(id.to_owned())),
             _ => return None,
         };
-        Some(Marker { names, store: PathBuf::from(str::from_utf8(pair[1]).ok()?) })
+        Some(Marker { names, store: PathBuf::from(OsStr::from_bytes(pair[1])) })
     };
     strings.chunks_exact(2).filter_map(marker).collect()
 }

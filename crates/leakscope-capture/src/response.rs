@@ -19,7 +19,7 @@ pub fn expand(arguments: Vec<String>, directory: &Path) -> Vec<String> {
 fn expand_into(expanded: &mut Vec<String>, arguments: Vec<String>, directory: &Path, depth: usize) {
     for argument in arguments {
         let file = argument.strip_prefix('@').filter(|_| depth < DEEPEST);
-        match file.and_then(|file| fs::read(directory.join(file)).ok()) {
+        match file.and_then(|file| read(&directory.join(file))) {
             Some(text) => {
                 let words = words(&String::from_utf8_lossy(&text));
                 expand_into(expanded, words, directory, depth + 1);
@@ -27,6 +27,12 @@ fn expand_into(expanded: &mut Vec<String>, arguments: Vec<String>, directory: &P
             None => expanded.push(argument),
         }
     }
+}
+
+/// Only what can be read twice: the real compiler reads it too.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    fs::read(path).ok()
 }
 
 fn words(text: &str) -> Vec<String> {

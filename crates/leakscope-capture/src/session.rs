@@ -26,7 +26,11 @@ pub struct Session {
 pub enum Event {
     Unit(UnitId),
     Link(LinkId),
+    /// A source without bitcode by its nature.
+    Assembler(PathBuf),
     Failure(Failure),
+    /// A call that makes nothing which could be captured.
+    Probe,
 }
 
 impl Session {
@@ -41,6 +45,14 @@ impl Session {
 
     pub fn link(&self, id: &LinkId) {
         self.tell(&Event::Link(id.clone()));
+    }
+
+    pub fn assembler(&self, source: PathBuf) {
+        self.tell(&Event::Assembler(source));
+    }
+
+    pub fn probe(&self) {
+        self.tell(&Event::Probe);
     }
 
     /// Notes what could not be captured. Nothing here may stop a build, so
@@ -68,7 +80,9 @@ impl Session {
 pub struct Told {
     pub units: BTreeSet<UnitId>,
     pub links: BTreeSet<LinkId>,
+    pub assembler: BTreeSet<PathBuf>,
     pub failures: Vec<Failure>,
+    pub probes: usize,
 }
 
 impl Told {
@@ -87,6 +101,8 @@ impl FromIterator<Event> for Told {
             match event {
                 Event::Unit(id) => drop(told.units.insert(id)),
                 Event::Link(id) => drop(told.links.insert(id)),
+                Event::Assembler(source) => drop(told.assembler.insert(source)),
+                Event::Probe => told.probes += 1,
                 Event::Failure(failure) => told.failures.push(failure),
             }
         }

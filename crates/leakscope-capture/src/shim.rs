@@ -65,7 +65,11 @@ impl Task {
             search_path: real.search_path.clone(),
         };
         let worth = compilation.command.stage != Stage::Probe && !compilation.is_probe_of_configure();
-        worth.then_some(Task { session, compilation, linker })
+        if !worth {
+            session.probe();
+            return None;
+        }
+        Some(Task { session, compilation, linker })
     }
 
     fn run(mut self, real: &Real) -> ExitCode {

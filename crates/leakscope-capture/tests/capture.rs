@@ -95,10 +95,11 @@ fn source_on_standard_input() {
 
 #[test]
 fn assembler_and_what_clang_cannot_compile() {
+    let kept = "captured 1 unit, 1 link, 1 assembler file kept unchanged";
     let parts = "  main.c (/usr/bin/gcc -O0)\n  other.S (not captured)";
-    check(&[MAIN, ASSEMBLER], "gcc main.c other.S -o prog", parts, "captured 1 unit, 1 link");
+    check(&[MAIN, ASSEMBLER], "gcc main.c other.S -o prog", parts, kept);
     let parts = "  main.c (/usr/bin/gcc -O0)\n  other.o (not captured)";
-    check(&[MAIN, ASSEMBLER], "gcc -c other.S; gcc main.c other.o -o prog", parts, "captured 1 unit, 1 link");
+    check(&[MAIN, ASSEMBLER], "gcc -c other.S; gcc main.c other.o -o prog", parts, kept);
     let nested = ("other.c", "int other(void) { int in(void) { return 0; } return in(); }\n");
     let captured = "captured 1 unit, 1 link; 1 not captured:\n  \
                     other.c: other.c:1:32: error: function definition is not allowed here";
@@ -150,7 +151,7 @@ fn archives_and_joined_objects() {
         &files,
         "gcc -c main.c other.S; ld -r main.o other.o -o x.o; gcc x.o -o prog",
         mixed,
-        "captured 1 unit, 1 link",
+        "captured 1 unit, 1 link, 1 assembler file kept unchanged",
     );
     let library = "  other.c (/usr/bin/gcc -O0)";
     check(&files, "gcc -c other.c; ar rc libx.a other.o # libx.a", library, "captured 1 unit, 0 links");
@@ -210,7 +211,7 @@ fn configure_probes_are_not_captured() {
     let inside = ("CMakeFiles/CMakeScratch/x/a.c", conftest.1);
     let project = Project::new(&[conftest, inside]);
     let output = project.capture("gcc conftest.c -o conftest; cd CMakeFiles/CMakeScratch/x; gcc a.c -o a");
-    assert!(summary(&output).starts_with("captured 0 units, 0 links\n"), "{}", summary(&output));
+    assert_eq!(summary(&output), "captured 0 units, 0 links");
 }
 
 #[test]
@@ -277,4 +278,24 @@ fn parallel_builds() {
     let output = project.capture("make -j8");
     assert_eq!(summary(&output), "captured 24 units, 0 links");
     assert_eq!(project.composition("x.a").lines().count(), 24);
+}
+
+#[test]
+fn what_can_be_read_once_is_read_by_the_real_compiler() {
+    let project = Project::new(&[MAIN, OTHER]);
+    let script = "mkfifo list code; (echo '-c main.c' > list) & gcc @list; (cat other.c > code) & gcc -c -x c code -o other.o; \
+                  gcc main.o other.o -o prog; ./prog";
+    let output = project.capture(script);
+    assert!(output.status.success(), "{output:?}");
+    assert!(summary(&output).contains("code: it is no file"), "{}", summary(&output));
+}
+
+#[test]
+fn the_compilers_end_is_passed_on() {
+    let project =
+        Project::new(&[("gcc", "#!/bin/sh\ncase $1 in -k) kill -TERM $$;; *) exit 3;; esac\n"), OTHER]);
+    let script = "chmod +x gcc; export CC=$PWD/gcc PATH=$PWD/.leakscope/shims:$PWD:$PATH
+                  gcc other.c || test $? = 3; gcc -k other.c || test $? = 143";
+    let output = project.capture(script);
+    assert!(output.status.success(), "{output:?}");
 }

@@ -83,6 +83,7 @@ impl Project {
             key: "1",
             transform: &transform,
             runtime: &self.runtime,
+            whole: &[],
             link_flags: &["-Wl,--export-dynamic-symbol=runtime_*".to_owned()],
         };
         derive(&self.store, link, &variant, &|_, _| {})
@@ -371,7 +372,7 @@ fn a_changed_file_or_key_is_linked_again() {
         Ok(bitcode.to_vec())
     };
     let steps = Mutex::new(Vec::new());
-    let variant = Variant { name: "test", key: "2", transform: &transform, runtime: &[], link_flags: &[] };
+    let variant = Variant { name: "test", key: "2", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
     let error =
         derive(&project.store, &link, &variant, &|done, total| steps.lock().unwrap().push((done, total)));
     assert!(error.is_err());
@@ -404,7 +405,7 @@ fn several_derives_at_once() {
     let unit = project.unit("main.c", HELLO);
     let link = project.link("prog", "/usr/bin/gcc", vec![units(&[&unit])]);
     let transform = |bitcode: &[u8], _: &Unit| Ok(bitcode.to_vec());
-    let variant = Variant { name: "test", key: "1", transform: &transform, runtime: &[], link_flags: &[] };
+    let variant = Variant { name: "test", key: "1", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
     std::thread::scope(|scope| {
         let derives: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| derive(&project.store, &link, &variant, &|_, _| {}).unwrap()))

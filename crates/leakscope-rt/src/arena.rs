@@ -42,9 +42,6 @@ static METAS: AtomicUsize = AtomicUsize::new(0);
 /// [`FULL_SIZE`].
 static LIMITED: AtomicUsize = AtomicUsize::new(0);
 
-/// Chunks that may be in use, where the program limits itself.
-static ALLOWED: AtomicUsize = AtomicUsize::new(usize::MAX);
-
 static RUNS: Lock<Runs> = Lock::new(Runs { bins: [NONE; BINS], committed: 0, dirty: 0 });
 
 const BINS: usize = 32;
@@ -128,8 +125,7 @@ fn reserve() -> bool {
         return true;
     }
     let left = address_space_left();
-    // Blocks and their metadata, with a quarter left for everything else.
-    let mut size = FULL_SIZE.min(left / 8 * 3) & !(CHUNK * GROWTH - 1);
+    let mut size = FULL_SIZE.min(share_of(left));
     if size < FULL_SIZE {
         LIMITED.store(size, Ordering::Relaxed);
     }
@@ -165,15 +161,31 @@ pub fn limited_to() -> usize {
     LIMITED.load(Ordering::Relaxed)
 }
 
-/// Keeps the blocks to so many bytes from now on.
-pub fn limit(bytes: usize) {
-    ALLOWED.store(bytes / CHUNK, Ordering::Relaxed);
+/// Gives back what is reserved beyond a share of `limit`, which the address
+/// space of the process is about to have.
+pub fn shrink(limit: usize) {
+    let runs = RUNS.lock();
+    let size = SIZE.load(Ordering::Relaxed);
+    let others = address_space_used().saturating_sub(2 * size + size / CHUNK * size_of::<Chunk>());
+    let wanted = share_of(limit.saturating_sub(others)).max(runs.committed * CHUNK);
+    if wanted >= size {
+        return;
+    }
+    SIZE.store(wanted, Ordering::Relaxed);
+    LIMITED.store(wanted, Ordering::Relaxed);
+    let (kept, count) = (wanted / CHUNK, size / CHUNK);
+    // SAFETY: the ends of our reservations, beyond what was ever committed.
+    unsafe {
+        sys::unmap(address_of(kept), size - wanted);
+        sys::unmap(metas() + wanted, size - wanted);
+        sys::unmap(chunk(kept) as usize, (count - kept) * size_of::<Chunk>());
+    }
 }
 
-/// Address space that this module reserved.
-pub fn reserved() -> usize {
-    let size = SIZE.load(Ordering::Relaxed);
-    2 * size + CHUNK + size / CHUNK * size_of::<Chunk>()
+/// Blocks and their metadata get so much of the address space each; a quarter
+/// is left for everything else.
+fn share_of(left: usize) -> usize {
+    (left / 8 * 3) & !(CHUNK * GROWTH - 1)
 }
 
 /// True for memory that holds our own bookkeeping or blocks.
@@ -190,14 +202,17 @@ fn address_space_left() -> usize {
     if limit.rlim_cur == libc::RLIM_INFINITY {
         return usize::MAX;
     }
+    (limit.rlim_cur as usize).saturating_sub(address_space_used())
+}
+
+fn address_space_used() -> usize {
     let mut text = [0; 64];
-    let used = sys::File::open(c"/proc/self/statm").map_or(0, |file| {
+    sys::File::open(c"/proc/thread-self/statm").map_or(0, |file| {
         let count = file.read(&mut text);
         file.close();
         let digits = text[..count].iter().take_while(|byte| byte.is_ascii_digit());
         digits.fold(0, |pages, byte| pages * 10 + usize::from(byte - b'0')) * sys::PAGE
-    });
-    (limit.rlim_cur as usize).saturating_sub(used)
+    })
 }
 
 /// The descriptor of chunk `index`, which must be below [`top`].
@@ -254,7 +269,9 @@ impl Runs {
             Some(found) => found,
             None => self.grow(total)?,
         };
-        let start = found.next_multiple_of(align);
+        // Aligned as an address, not as a number of chunks.
+        let origin = BASE.load(Ordering::Relaxed) >> CHUNK_SHIFT;
+        let start = (origin + found).next_multiple_of(align) - origin;
         // SAFETY: a free run's descriptors are under our lock.
         let (run, dirty) = unsafe { ((*chunk(found)).run as usize, (*chunk(found)).dirty) };
         self.unlink(found);
@@ -298,7 +315,7 @@ impl Runs {
             _ => top,
         };
         let end = start + count;
-        if end > (SIZE.load(Ordering::Relaxed) / CHUNK).min(ALLOWED.load(Ordering::Relaxed)) {
+        if end > SIZE.load(Ordering::Relaxed) / CHUNK {
             return None;
         }
         if end > self.committed {

@@ -50,12 +50,17 @@ macro_rules! throwing {
                 "jz 4f",
                 "call rax",
                 "jmp 2b",
+                // Clang asks for all of memory where an array's size overflows.
                 "4:",
+                "mov rax, [rip + leakscope_throw_bad_array_new_length]",
+                "cmp qword ptr [rbp - 8], -1",
+                "je 5f",
                 "mov rax, [rip + leakscope_throw_bad_alloc]",
-                "test rax, rax",
-                "jz 5f",
-                "call rax",
                 "5:",
+                "test rax, rax",
+                "jz 6f",
+                "call rax",
+                "6:",
                 "ud2",
                 ".cfi_endproc",
                 concat!(".size ", $name, ", .-", $name),
@@ -63,10 +68,12 @@ macro_rules! throwing {
             // libstdc++'s and libc++'s, where the program has them.
             ".weak _ZSt15get_new_handlerv",
             ".weak _ZSt17__throw_bad_allocv",
+            ".weak _ZSt28__throw_bad_array_new_lengthv",
             ".section .data.rel.ro.leakscope,\"aw\",@progbits",
             ".balign 8",
             "leakscope_get_new_handler: .quad _ZSt15get_new_handlerv",
             "leakscope_throw_bad_alloc: .quad _ZSt17__throw_bad_allocv",
+            "leakscope_throw_bad_array_new_length: .quad _ZSt28__throw_bad_array_new_lengthv",
             ".text",
         );
     };

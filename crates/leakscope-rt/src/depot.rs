@@ -35,11 +35,20 @@ struct Known {
 
 struct Table {
     base: AtomicUsize,
+    reserved: AtomicUsize,
     buckets: [AtomicU32; BUCKETS],
 }
 
-static NODES: Table = Table { base: AtomicUsize::new(0), buckets: [const { AtomicU32::new(0) }; BUCKETS] };
-static STACKS: Table = Table { base: AtomicUsize::new(0), buckets: [const { AtomicU32::new(0) }; BUCKETS] };
+static NODES: Table = Table {
+    base: AtomicUsize::new(0),
+    reserved: AtomicUsize::new(0),
+    buckets: [const { AtomicU32::new(0) }; BUCKETS],
+};
+static STACKS: Table = Table {
+    base: AtomicUsize::new(0),
+    reserved: AtomicUsize::new(0),
+    buckets: [const { AtomicU32::new(0) }; BUCKETS],
+};
 
 static NODE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -153,22 +162,26 @@ impl Table {
     /// Number of a new entry; 0 if there is no memory for it.
     fn grow<T>(&self, used: &mut usize, committed: &mut usize) -> u32 {
         if self.base.load(Ordering::Relaxed) == 0 {
+            // The heap takes its share of the address space first.
+            arena::ready();
             let mut bytes = match arena::limited_to() {
                 0 => RESERVED,
                 limit => (limit / 64).next_multiple_of(COMMIT),
             };
-            let mut base = 0;
-            while base == 0 && bytes >= COMMIT {
-                base = sys::reserve(bytes);
+            let mut base = sys::reserve(bytes);
+            while base == 0 && bytes > COMMIT {
                 bytes /= 2;
+                base = sys::reserve(bytes);
             }
+            self.reserved.store(bytes, Ordering::Relaxed);
             self.base.store(base, Ordering::Relaxed);
         }
         let base = self.base.load(Ordering::Relaxed);
         let index = *used + 1;
         let end = (index + 1) * size_of::<T>();
-        // SAFETY: within the reservation, or the kernel says no.
-        while *committed < end && base != 0 && unsafe { sys::commit(base + *committed, COMMIT) } {
+        let room = *committed + COMMIT <= self.reserved.load(Ordering::Relaxed);
+        // SAFETY: within the reservation.
+        if *committed < end && base != 0 && room && unsafe { sys::commit(base + *committed, COMMIT) } {
             *committed += COMMIT;
         }
         if *committed < end {
@@ -204,9 +217,18 @@ pub fn end() -> u32 {
     NODE_COUNT.load(Ordering::Relaxed) as u32 + 1
 }
 
-/// Address space set aside here.
-pub fn reserved() -> usize {
-    2 * RESERVED
+/// Gives back what is reserved beyond `bytes` and beyond what is in use.
+pub fn shrink(bytes: usize) {
+    let growth = GROWTH.lock();
+    for (table, committed) in [(&NODES, growth.nodes_committed), (&STACKS, growth.stacks_committed)] {
+        let (base, reserved) = (table.base.load(Ordering::Relaxed), table.reserved.load(Ordering::Relaxed));
+        let kept = bytes.next_multiple_of(COMMIT).max(committed);
+        if base != 0 && kept < reserved {
+            // SAFETY: the end of our reservation, not committed yet.
+            unsafe { sys::unmap(base + kept, reserved - kept) };
+            table.reserved.store(kept, Ordering::Relaxed);
+        }
+    }
 }
 
 pub fn before_fork() {

@@ -193,6 +193,7 @@ fn write_in_copy(occasion: &Occasion, then: Then) {
         // SAFETY: blocks all signals; the copy has nothing to do but this.
         unsafe {
             libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &all, 0usize, 8usize);
+            make_room_for_files();
             let done = record::write(occasion);
             libc::syscall(libc::SYS_exit_group, i32::from(!done));
         }
@@ -205,6 +206,22 @@ fn write_in_copy(occasion: &Occasion, then: Then) {
         SCRIBE.store(child as u32, Ordering::Relaxed);
         if then == Then::Ends {
             wait_for_scribe();
+        }
+    }
+}
+
+/// In the copy: the program may have used up its descriptors, or may not be
+/// allowed to write files.
+fn make_room_for_files() {
+    // SAFETY: the copy has its own table of descriptors and its own limits.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32);
+        let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+        let none = core::ptr::null_mut::<libc::rlimit>();
+        if libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, &limit, none) != 0 {
+            libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, none, &mut limit);
+            limit.rlim_cur = limit.rlim_max;
+            libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, &limit, none);
         }
     }
 }

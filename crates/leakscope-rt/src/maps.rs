@@ -1,4 +1,5 @@
-//! The process's memory as the kernel lists it in `/proc/self/maps`.
+//! The process's memory as the kernel lists it in `/proc/thread-self/maps`
+//! (`self` is empty when the main thread has ended before the others).
 
 use crate::sys::File;
 
@@ -32,7 +33,7 @@ pub fn around(address: usize) -> Option<(usize, usize)> {
 
 /// Calls `f` for each mapping, by address.
 pub fn for_each(mut f: impl FnMut(&Mapping)) {
-    let Some(file) = File::open(c"/proc/self/maps") else { return };
+    let Some(file) = File::open(c"/proc/thread-self/maps") else { return };
     let mut buffer = [0; 512];
     let mut line = Line::default();
     loop {

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::lock::Lock;
 use crate::sys;
 
-const RESERVED: usize = 1 << 26;
+const RESERVED: usize = 1 << 22;
 const PATH_MAX: usize = 512;
 
 /// A module as the loader says it. Zero bytes are an empty one.
@@ -222,13 +222,9 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, data: *mut
 
 fn executable_path(path: &mut [u8; PATH_MAX]) -> usize {
     // SAFETY: the buffer is as large as said.
-    let count = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), PATH_MAX) };
+    let count =
+        unsafe { libc::readlink(c"/proc/thread-self/exe".as_ptr(), path.as_mut_ptr().cast(), PATH_MAX) };
     count.max(0) as usize
-}
-
-/// Address space set aside here.
-pub fn reserved() -> usize {
-    RESERVED
 }
 
 pub fn before_fork() {

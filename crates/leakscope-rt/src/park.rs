@@ -39,6 +39,8 @@ const GONE: u32 = 2;
 
 static LIST: AtomicUsize = AtomicUsize::new(0);
 static LIST_BYTES: AtomicUsize = AtomicUsize::new(0);
+/// The process whose threads these are; the scan runs in another one.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// 1 while threads are to stand still.
 static HOLD: AtomicU32 = AtomicU32::new(0);
@@ -76,6 +78,7 @@ pub fn start() {
 /// whether all were stopped.
 pub fn begin(current: &Parked, then: Then) -> bool {
     let own = sys::thread_id();
+    PROCESS.store(sys::pid(), Ordering::Relaxed);
     let mut threads = 0;
     for_each_thread(|_| threads += 1);
     let capacity = threads + 64;
@@ -138,6 +141,11 @@ pub fn control_block(address: usize) -> Option<u32> {
     // Two pointers to itself, and the stack guard, which all threads share.
     let found = offset != 0 && word(0) == address && word(0x10) == address && word(0x28) == stack_guard();
     found.then(|| word(offset & !7) as u64 >> (offset % 8 * 8)).map(|number| number as u32)
+}
+
+/// The main thread has the number of the process.
+pub fn main_thread() -> u32 {
+    PROCESS.load(Ordering::Relaxed)
 }
 
 /// Whether a thread was there when the scan began.

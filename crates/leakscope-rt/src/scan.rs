@@ -48,7 +48,7 @@ pub fn run() -> Option<Scan> {
             marker.word(word as usize);
         }
     }
-    let mut buffer = File::open(c"/proc/self/mem");
+    let mut buffer = File::open(c"/proc/thread-self/mem");
     maps::for_each(|mapping| marker.mapping(mapping, &mut buffer));
     marker.drain();
     Some(scan)
@@ -62,7 +62,7 @@ struct Marker {
 impl Marker {
     #[inline]
     fn word(&mut self, word: usize) {
-        let Some(block) = heap::find(word).filter(Block::is_live) else { return };
+        let Some(block) = pointed_to(word) else { return };
         let mark = &block.meta().freed;
         if mark.load(Ordering::Relaxed) != REACHED {
             mark.store(REACHED, Ordering::Relaxed);
@@ -94,6 +94,9 @@ impl Marker {
     }
 
     fn mapping(&mut self, mapping: &Mapping, memory: &mut Option<File>) {
+        if mapping.is_named(b"[stack]") && !park::is_alive(park::main_thread()) {
+            return;
+        }
         let ours = arena::owns(mapping.start) || signals::owns(mapping.start) || park::owns(mapping.start);
         let device =
             mapping.is_named(b"/dev/") && !mapping.is_named(b"/dev/shm/") && !mapping.is_named(b"/dev/zero");
@@ -120,6 +123,10 @@ impl Marker {
                 let end = (address + park::CONTROL_BLOCK).next_multiple_of(sys::PAGE).min(mapping.end);
                 if park::is_alive(thread) {
                     self.live_stack(start, end);
+                } else {
+                    // libc keeps the stack and the table of thread-local
+                    // storage for the next thread; nothing else there counts.
+                    self.range(address + 8, address + 16);
                 }
                 start = end;
                 address = end;
@@ -181,11 +188,18 @@ pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
         for address in (block.start..block.start + block.size() / 8 * 8).step_by(8) {
             // SAFETY: inside a live block.
             let word = unsafe { *(address as *const usize) };
-            if let Some(to) = heap::find(word).filter(Block::is_live).and_then(|to| lost_number(&to)) {
+            if let Some(to) = pointed_to(word).and_then(|to| lost_number(&to)) {
                 f(from, to);
             }
         }
     });
+}
+
+/// The live block that a word points into. A pointer just past its end does
+/// not hold a block: it may as well be the start of the next one.
+#[inline]
+fn pointed_to(word: usize) -> Option<Block> {
+    heap::find(word).filter(|block| block.is_live() && word - block.start < block.size().max(1))
 }
 
 fn lost_number(block: &Block) -> Option<u32> {

@@ -40,7 +40,7 @@ static OURS: AtomicU64 = AtomicU64::new(0);
 /// Stacks for handlers, so that an overflow of the program's stack can be
 /// reported: one slot for each thread that wants one.
 const SLOT: usize = 1 << 16;
-const SLOTS: usize = 1024;
+const SLOTS: usize = 256;
 static STACKS: AtomicUsize = AtomicUsize::new(0);
 static TAKEN: [AtomicU64; SLOTS / 64] = [const { AtomicU64::new(0) }; SLOTS / 64];
 

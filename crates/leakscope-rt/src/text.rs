@@ -41,11 +41,6 @@ impl<const N: usize> Text<N> {
         }
     }
 
-    pub fn clear(&mut self) {
-        self.bytes[..self.count].fill(0);
-        self.count = 0;
-    }
-
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.count]
     }
@@ -65,7 +60,6 @@ mod tests {
         text.push(b"p").push_number(1205).push_hex(255).push(b"more");
         assert_eq!(text.as_bytes(), b"p12050x");
         assert_eq!(text.as_c_str().to_bytes(), b"p12050x");
-        text.clear();
-        assert_eq!(text.push_number(0).as_bytes(), b"0");
+        assert_eq!(Text::<8>::new().push_number(0).as_bytes(), b"0");
     }
 }

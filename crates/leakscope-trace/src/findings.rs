@@ -179,7 +179,8 @@ impl Groups {
 /// nobody can or should free: buffers of standard streams, and blocks that no
 /// code of the program's asked for.
 fn is_runtimes_own(named: &Named) -> bool {
-    !named.is_users || named.innermost.as_deref() == Some("_IO_file_doallocate")
+    let innermost = named.innermost.as_deref().map(|name| name.trim_start_matches("__GI_"));
+    !named.is_users || innermost == Some("_IO_file_doallocate")
 }
 
 /// For each lost block, the blocks at the roots that reach it; none for a

@@ -34,6 +34,9 @@ pub enum Command {
     /// Make an instrumented variant of a captured program
     #[command(after_help = DERIVE_EXAMPLES)]
     Derive(Derive),
+    /// Report from records that a derived program wrote
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(Box<ReportFolder>),
     /// Show what a program, library or object was made of
     #[command(after_help = "Example:\n  leakscope inspect ./prog")]
     Inspect(Inspect),
@@ -159,6 +162,23 @@ pub struct Derive {
     /// Say nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  leakscope derive ./prog -o prog.track
+  LEAKSCOPE_DIR=records ./prog.track
+  leakscope report records";
+
+#[derive(Debug, Args)]
+pub struct ReportFolder {
+    /// Folder with records: LEAKSCOPE_DIR of a derived program, or --keep-records
+    pub folder: PathBuf,
+    #[command(flatten)]
+    pub report: ReportOptions,
+    /// Exit code when the report fails
+    #[arg(long, value_name = "N", default_value_t = 23)]
+    pub exit_code: u8,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod build;
 mod derive;
 mod inspect;
+mod report;
 mod run;
 
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Build(options) => build::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Derive(options) => derive::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Inspect(options) => inspect::run(&options),
     }
 }

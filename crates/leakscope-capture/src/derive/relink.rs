@@ -69,6 +69,9 @@ impl Workshop<'_> {
         command.extend(search_folders(&step.libraries));
         if link.kind == LinkKind::Executable {
             command.extend(self.variant.runtime.iter().flat_map(|file| whole(file)));
+            if record.kept.is_empty() && !has_foreign_code(link) {
+                command.extend(self.variant.whole.iter().map(|file| text(file)));
+            }
         }
         command.extend(fitting(words, link));
         if link.kind == LinkKind::Executable {
@@ -302,6 +305,35 @@ fn whole(file: &Path) -> Vec<String> {
 }
 
 /// The user's driver, or clang where it is no longer there.
+/// Whether a link takes code from static libraries that were not captured:
+/// those named as such, and those of which there is no shared one.
+fn has_foreign_code(link: &Link) -> bool {
+    let flags: Vec<&str> = link
+        .arguments
+        .iter()
+        .filter_map(|input| match input {
+            Input::Flag(flag) => Some(flag.as_str()),
+            _ => None,
+        })
+        .collect();
+    let folders = || flags.iter().filter_map(|flag| flag.strip_prefix("-L"));
+    let is_shared = |name: &str| {
+        let file = format!("lib{name}.so");
+        folders().any(|folder| link.directory.join(folder).join(&file).exists()) || {
+            let found = Command::new(driver(link)).arg(format!("-print-file-name={file}")).output();
+            found.is_ok_and(|found| found.stdout.starts_with(b"/"))
+        }
+    };
+    flags.iter().any(|flag| {
+        flag.starts_with("-static")
+            || flag.contains("-Bstatic")
+            || flag.contains("-dn")
+            || flag.ends_with(".a")
+            || flag.ends_with(".o")
+            || flag.strip_prefix("-l").is_some_and(|name| !is_shared(name))
+    })
+}
+
 fn driver(link: &Link) -> PathBuf {
     let cxx = link.driver.to_string_lossy().contains("++");
     match link.driver.exists() {

@@ -41,6 +41,7 @@ pub fn track(store: &Store, link: &LinkId, quiet: bool) -> Result<Derived> {
         key: KEY,
         transform: &instrument,
         runtime: &[runtime.object],
+        whole: &[runtime.whole],
         link_flags: &link_flags(),
     };
     let derived = derive(store, link, &variant, &|done, all| {

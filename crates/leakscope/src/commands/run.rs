@@ -11,13 +11,13 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{CaptureError, LinkId, Store, capture_files, program, while_left_to_children};
-use leakscope_core::{self as core, Exit, Report, Target};
-use leakscope_trace::{Note, analyse, read_folder};
+use leakscope_core::{self as core, Exit, Target};
+use leakscope_trace::read_folder;
 use leakscope_wire::env as wire_env;
-use object::{Object, ObjectSegment};
+use object::Object;
 
 use crate::cli::{Engine, Run};
-use crate::commands::derive;
+use crate::commands::{derive, report};
 use crate::output::{Filters, Output, note};
 use crate::runtime::{self, Runtime};
 use crate::sources::Captured;
@@ -51,7 +51,9 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         .with_context(|| format!("cannot run {}", plan.shown.display()))?;
 
     let processes = read_folder(records.path())?;
-    let outcome = analyse(&processes, &plan.executable);
+    if processes.is_empty() {
+        note(&options.report, &no_record_text(status, &plan));
+    }
     let target = Target {
         program: plan.shown.display().to_string(),
         args: options.arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
@@ -61,15 +63,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         }),
     };
     let engine = if plan.preload.is_some() { core::Engine::Preload } else { core::Engine::Track };
-    let mut report = Report::new(core::Command::Run, engine, target, outcome.findings);
-    report.fault = outcome.fault;
-    filters.apply(&mut report);
-    for limit in &outcome.notes {
-        note(&options.report, &limit_text(limit));
-    }
-    if processes.is_empty() {
-        note(&options.report, &no_record_text(status, &plan));
-    }
+    let report = report::of_records(&processes, &plan.executable, target, engine, &filters, &options.report);
     output.write(&report, &plan.sources, &options.report)?;
     Ok(exit_code(status, options.report.fail_on.fails(&report), options.exit_code))
 }
@@ -231,22 +225,6 @@ impl Records {
         match self {
             Records::Kept(path) => path,
             Records::Temporary(folder) => folder.path(),
-        }
-    }
-}
-
-fn limit_text(note: &Note) -> String {
-    match note {
-        Note::AddressSpace { heap_limit } => format!(
-            "the address space is limited (ulimit -v): the heap had at most {} MiB; raise the limit if the program ran out",
-            heap_limit >> 20
-        ),
-        Note::ThreadRunning => {
-            "a thread did not stop for the scan: all of its stack was searched, which may hide a leak"
-                .to_owned()
-        }
-        Note::OnlySnapshot { pid } => {
-            format!("process {pid} ended without a last word: this is what its last snapshot shows")
         }
     }
 }

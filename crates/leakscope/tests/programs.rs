@@ -1,0 +1,322 @@
+//! Runs every program in `tests/programs` under both engines, and compares
+//! the report with the expectations written in the program. The grammar is in
+//! `tests/programs/README.md`.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use support::{Lines, Tally, leakscope, project_file, wait_with_input};
+
+#[test]
+fn track() {
+    check_all("track");
+}
+
+#[test]
+fn preload() {
+    check_all("preload");
+}
+
+fn check_all(engine: &str) {
+    let wanted = std::env::var("PROGRAM").ok();
+    let mut programs: Vec<PathBuf> = fs::read_dir(project_file("tests/programs"))
+        .expect("tests/programs is there")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name.ends_with(".c") || name.ends_with(".cc"))
+                && !name.contains(".plugin")
+                && wanted.as_ref().is_none_or(|wanted| name.starts_with(wanted.as_str()))
+        })
+        .collect();
+    programs.sort();
+    assert!(!programs.is_empty(), "no program to run");
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(path) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let program = Program::read(path);
+                    if program.engines.iter().any(|known| known == engine)
+                        && let Err(reason) = program.check(engine)
+                    {
+                        failures.lock().unwrap().push(format!("{}: {reason}", program.name));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    assert!(
+        failures.is_empty(),
+        "{} of {} under {engine}:\n{}",
+        failures.len(),
+        programs.len(),
+        failures.join("\n")
+    );
+}
+
+/// A program and what it expects.
+#[derive(Default)]
+struct Program {
+    path: PathBuf,
+    name: String,
+    flags: Vec<String>,
+    plugins: Vec<(String, String)>,
+    arguments: Vec<String>,
+    options: Vec<String>,
+    environment: Vec<(String, String)>,
+    limits: Vec<(String, String)>,
+    stdin: String,
+    stdout: String,
+    files: BTreeMap<String, String>,
+    code: i32,
+    stops: Option<String>,
+    has_report: bool,
+    has_places: bool,
+    engines: Vec<String>,
+    expected: Lines,
+    marks: BTreeMap<String, String>,
+    allocating_lines: Vec<String>,
+}
+
+impl Program {
+    fn read(path: &Path) -> Program {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut program = Program {
+            path: path.to_owned(),
+            name: name.clone(),
+            has_report: true,
+            has_places: true,
+            engines: vec!["track".to_owned(), "preload".to_owned()],
+            ..Program::default()
+        };
+        let text = fs::read_to_string(path).expect("readable");
+        for line in text.lines() {
+            let Some(directive) = line.strip_prefix("// ") else { break };
+            program.directive(directive);
+        }
+        let mut sources = vec![(name, text)];
+        for (file, _) in &program.plugins {
+            sources.push((file.clone(), fs::read_to_string(path.with_file_name(file)).expect("readable")));
+        }
+        for (file, text) in sources {
+            for (index, line) in text.lines().enumerate() {
+                program.annotation(&format!("{file}:{}", index + 1), line);
+            }
+        }
+        program
+    }
+
+    fn directive(&mut self, directive: &str) {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let Some((name, value)) = directive.split_once(": ") else { return };
+        let pair =
+            |separator| value.split_once(separator).map(|(a, b): (&str, &str)| (a.to_owned(), b.to_owned()));
+        match name {
+            "flags" => self.flags = words(value),
+            "plugin" => self.plugins.extend(pair(" -> ")),
+            "args" => self.arguments = words(value),
+            "options" => self.options = words(value),
+            "env" => self.environment.extend(pair("=")),
+            "rlimit" => self.limits.extend(pair(" ")),
+            "stdin" => self.stdin += &format!("{value}\n"),
+            "stdout" => self.stdout += &format!("{value}\n"),
+            "file" => {
+                let (file, text) = pair(": ").expect("file: NAME: text");
+                *self.files.entry(file).or_default() += &format!("{text}\n");
+            }
+            "exit" => self.code = value.parse().expect("a number"),
+            "signal" => self.code = 128 + value.parse::<i32>().expect("a number"),
+            "stops" => {
+                self.stops = Some(value.to_owned());
+                self.code = 134;
+            }
+            "report" => self.has_report = value != "none",
+            "places" => self.has_places = value != "unknown",
+            "engines" => self.engines = words(value),
+            _ => {}
+        }
+    }
+
+    fn annotation(&mut self, place: &str, line: &str) {
+        let allocates = ["alloc", "strdup", "strndup", "new ", "new(", "getline", "asprintf", "memalign"];
+        if allocates.iter().any(|name| line.contains(name)) {
+            self.allocating_lines.push(place.to_owned());
+        }
+        let Some((_, comment)) = line.rsplit_once("// ") else { return };
+        for mark in ["allocated", "first freed", "stops here"] {
+            if comment.trim() == mark {
+                self.marks.insert(mark.to_owned(), place.to_owned());
+            }
+        }
+        if line.starts_with("//") {
+            return;
+        }
+        for part in comment.split("; ") {
+            let Some((kind, rest)) = part.split_once(": ") else { continue };
+            let numbers: Vec<u64> = rest.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+            if let (true, [blocks, bytes, ..]) =
+                (["lost", "indirect", "forgotten"].contains(&kind), &numbers[..])
+                && !rest.contains("(snapshot")
+            {
+                let place = if self.has_places { place } else { "" };
+                self.expected.add(kind, place, Tally { blocks: *blocks, bytes: *bytes });
+            }
+        }
+    }
+
+    fn check(&self, engine: &str) -> Result<(), String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = folder.path();
+        for (source, library) in &self.plugins {
+            let mut cc = Command::new(if source.ends_with(".cc") { "g++" } else { "gcc" });
+            cc.args(["-g", "-shared", "-fPIC"])
+                .arg(self.path.with_file_name(source))
+                .arg("-o")
+                .arg(folder.join(library));
+            run_quietly(&mut cc)?;
+        }
+        let report = folder.join("report.json");
+        let command = match (engine, self.limits.is_empty()) {
+            ("track", false) => self.derived_command(folder)?,
+            _ => self.run_command(engine, folder, &report)?,
+        };
+        let output = wait_with_input(&mut self.finish(command), &self.stdin);
+        if !report.exists() {
+            let mut command = leakscope();
+            command.args(["report", "--format", "json", "-o"]).arg(&report).arg(folder.join("records"));
+            command.output().map_err(|error| error.to_string())?;
+        }
+        let said = || format!("\n--- stderr\n{}", String::from_utf8_lossy(&output.stderr));
+
+        let json = fs::read_to_string(&report).unwrap_or_default();
+        let json: serde_json::Value =
+            serde_json::from_str(&json).map_err(|error| format!("{error}{}", said()))?;
+        let found = Lines::of_report(&json, self.has_places);
+        let lost = found.lost_anything();
+        let passed_on = self.code >= 128 || !self.limits.is_empty() && engine == "track";
+        let code = if lost && !passed_on { 23 } else { self.code };
+        if output.status.code() != Some(code) {
+            return Err(format!("exit {:?}, expected {code}{}", output.status.code(), said()));
+        }
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        if stdout != self.stdout {
+            return Err(format!("printed {stdout:?}, expected {:?}{}", self.stdout, said()));
+        }
+        for (file, text) in &self.files {
+            let found = fs::read_to_string(folder.join(file)).unwrap_or_default();
+            if found != *text {
+                return Err(format!("{file} has {found:?}, expected {text:?}"));
+            }
+        }
+        if let Some(kind) = &self.stops {
+            return self.check_fault(kind, &json);
+        }
+        let differences = found
+            .differences(&self.expected, |place| !self.allocating_lines.iter().any(|line| line == place));
+        if !differences.is_empty() {
+            return Err(format!("{}{}", differences.join("; "), said()));
+        }
+        Ok(())
+    }
+
+    /// `leakscope run` on the source, or on the program compiled as usual.
+    fn run_command(&self, engine: &str, folder: &Path, report: &Path) -> Result<Command, String> {
+        let mut command = leakscope();
+        command.current_dir(folder).args(["run", "--quiet", "--format", "json", "-o"]).arg(report);
+        command.args(["--engine", engine]).args(&self.options);
+        if engine == "track" {
+            command.args(self.all_flags().iter().map(|flag| format!("--cflag={flag}"))).arg(&self.path);
+        } else {
+            let program = folder.join("program");
+            self.compile(engine, &program)?;
+            command.arg(if self.limits.is_empty() { program } else { self.limited(&program)? });
+        }
+        command.arg("--");
+        Ok(command)
+    }
+
+    /// The derived program itself, under its limits, which are not
+    /// leakscope's.
+    fn derived_command(&self, folder: &Path) -> Result<Command, String> {
+        let (program, derived, records) =
+            (folder.join("program"), folder.join("derived"), folder.join("records"));
+        self.compile("track", &program)?;
+        run_quietly(leakscope().args(["derive", "--quiet"]).arg(&program).arg("-o").arg(&derived))?;
+        fs::create_dir(&records).map_err(|error| error.to_string())?;
+        let mut command = Command::new(self.limited(&derived)?);
+        command.current_dir(folder).env("LEAKSCOPE_DIR", records);
+        Ok(command)
+    }
+
+    fn finish(&self, mut command: Command) -> Command {
+        command.args(&self.arguments).envs(self.environment.iter().cloned());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn all_flags(&self) -> Vec<String> {
+        let include = format!("-I{}", project_file("include").display());
+        let standard = if self.name.ends_with(".cc") { vec!["-std=c++17".to_owned()] } else { Vec::new() };
+        [vec!["-g".to_owned(), include], standard, self.flags.clone()].concat()
+    }
+
+    /// The program as its own build would make it; captured for `track`.
+    fn compile(&self, engine: &str, program: &Path) -> Result<(), String> {
+        let compiler = if self.name.ends_with(".cc") { "g++" } else { "gcc" };
+        let mut words =
+            vec![compiler.into(), self.path.clone().into_os_string(), "-o".into(), program.into()];
+        words.extend(self.all_flags().into_iter().map(Into::into));
+        if engine == "track" {
+            let store = program.with_file_name("store");
+            run_quietly(leakscope().args(["build", "--quiet", "--store"]).arg(store).arg("--").args(words))
+        } else {
+            run_quietly(Command::new(&words[0]).args(&words[1..]))
+        }
+    }
+
+    /// A script that runs the program under its limits: they are not
+    /// leakscope's. It becomes the program, so there is no report of it.
+    fn limited(&self, program: &Path) -> Result<PathBuf, String> {
+        let limits: String = self.limits.iter().map(|(name, value)| format!("--{name}={value} ")).collect();
+        let script = program.with_file_name("limited");
+        let text = format!("#!/bin/sh\nexec prlimit {limits} {} \"$@\"\n", program.display());
+        fs::write(&script, text).map_err(|error| error.to_string())?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())?;
+        Ok(script)
+    }
+
+    fn check_fault(&self, kind: &str, json: &serde_json::Value) -> Result<(), String> {
+        let fault = &json["fault"];
+        let found = fault["kind"].as_str().unwrap_or_default().replace('-', " ");
+        if found != *kind {
+            return Err(format!("found {found:?}, expected {kind:?}"));
+        }
+        for (mark, field) in [("allocated", "allocated"), ("first freed", "freed"), ("stops here", "place")] {
+            if let Some(place) = self.marks.get(mark) {
+                let found = support::first_frame(&fault[field]);
+                if found != *place {
+                    return Err(format!("{mark}: found {found}, expected {place}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn run_quietly(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr)))
+}
