@@ -1,4 +1,5 @@
 // alloca'd memory of a live frame holds its blocks at exit; that of a frame that returned does not.
+// engines: track
 // exit: 1
 #include <alloca.h>
 #include <stdlib.h>

@@ -149,76 +149,35 @@ pub fn flags(command: &Command) -> Flags {
 /// Beginnings of options that must not reach our clang: they write further
 /// files, change warnings or debug info, are for the linker, or belong to an
 /// instrumentation that is not ours.
+#[rustfmt::skip]
 const LEFT_OUT: &[&str] = &[
-    "-###",
-    "--coverage",
-    "--param=",
-    "-L",
-    "-M",
-    "-Q",
-    "-W",
-    "-aux-info",
-    "-dump",
-    "-fanalyzer",
-    "-fcallgraph-info",
-    "-fcompare-debug",
-    "-fcoverage",
-    "-fdebug-",
-    "-fdiagnostics",
-    "-fdump",
-    "-fembed-bitcode",
-    "-ffat-lto-objects",
-    "-flto",
-    "-fmax-errors",
-    "-fmessage-length",
-    "-fno-diagnostics",
-    "-fno-fat-lto-objects",
-    "-fno-lto",
-    "-fno-working-directory",
-    "-fopenmp",
-    "-fopt-info",
-    "-fplugin",
-    "-fprofile",
-    "-frecord",
-    "-fsanitize",
-    "-fsave-optimization-record",
-    "-fstack-usage",
-    "-ftest-coverage",
-    "-ftime",
-    "-fuse-ld",
-    "-fwhole-program",
-    "-g",
-    "-l",
-    "-pass-exit-codes",
-    "-pedantic",
-    "-save-temps",
-    "--save-temps",
-    "-specs",
-    "-time",
-    "-w",
+    // Write further files or messages.
+    "-###", "-M", "-Q", "-aux-info", "-dump", "-fcallgraph-info", "-fdump", "-fopt-info",
+    "-fsave-optimization-record", "-fstack-usage", "-ftime", "-save-temps", "--save-temps", "-time",
+    // Warnings.
+    "-W", "-fanalyzer", "-fdiagnostics", "-fmax-errors", "-fmessage-length", "-fno-diagnostics",
+    "-pedantic", "-w",
+    // Debug info.
+    "-fcompare-debug", "-fdebug-", "-fno-working-directory", "-frecord", "-g",
+    // Linker, link-time optimisation.
+    "-L", "-fembed-bitcode", "-ffat-lto-objects", "-flto", "-fno-fat-lto-objects", "-fno-lto",
+    "-fuse-ld", "-fwhole-program", "-l", "-specs",
+    // Instrumentation, plugins, gcc's own tuning.
+    "--coverage", "--param=", "-fcoverage", "-fopenmp", "-fplugin", "-fprofile", "-fsanitize",
+    "-ftest-coverage", "-pass-exit-codes",
 ];
 
 /// Beginnings of options that decide how code is generated from bitcode.
+#[rustfmt::skip]
 const CODEGEN: &[&str] = &[
-    "-fPIC",
-    "-fPIE",
-    "-fpic",
-    "-fpie",
-    "-fno-PIC",
-    "-fno-PIE",
-    "-fno-pic",
-    "-fno-pie",
-    "-ffunction-sections",
-    "-fno-function-sections",
-    "-fdata-sections",
-    "-fno-data-sections",
-    "-funique-section-names",
-    "-fno-unique-section-names",
+    // Position independence.
+    "-fPIC", "-fPIE", "-fpic", "-fpie", "-fno-PIC", "-fno-PIE", "-fno-pic", "-fno-pie", "-fno-plt",
     "-ftls-model=",
-    "-fno-plt",
-    "-fno-jump-tables",
-    "-ffp-contract=",
-    "-m",
+    // Sections.
+    "-ffunction-sections", "-fno-function-sections", "-fdata-sections", "-fno-data-sections",
+    "-funique-section-names", "-fno-unique-section-names",
+    // Instructions.
+    "-fno-jump-tables", "-ffp-contract=", "-m",
 ];
 
 impl Flags {

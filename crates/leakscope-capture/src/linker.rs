@@ -40,37 +40,16 @@ const WRITES_WITH_VALUE: &[&str] = &["Map", "dependency-file", "out-implib"];
 const WRITES: &[&str] = &["-M", "--print-map", "--cref", "-t", "--trace", "--print-gc-sections", "--stats"];
 
 /// Long options whose value may be the next argument.
+#[rustfmt::skip]
 const WITH_VALUE: &[&str] = &[
-    "Tbss",
-    "Tdata",
-    "Ttext",
-    "Ttext-segment",
-    "audit",
-    "auxiliary",
-    "defsym",
-    "depaudit",
-    "dynamic-linker",
-    "entry",
-    "exclude-libs",
-    "export-dynamic-symbol",
-    "filter",
-    "fini",
-    "format",
-    "hash-size",
-    "init",
-    "just-symbols",
-    "oformat",
-    "plugin",
-    "plugin-opt",
-    "require-defined",
-    "rpath",
-    "rpath-link",
-    "section-start",
-    "soname",
-    "sysroot",
-    "trace-symbol",
-    "undefined",
-    "wrap",
+    // Names and paths.
+    "audit", "auxiliary", "depaudit", "dynamic-linker", "filter", "just-symbols", "plugin",
+    "plugin-opt", "rpath", "rpath-link", "soname", "sysroot",
+    // Symbols.
+    "defsym", "entry", "exclude-libs", "export-dynamic-symbol", "fini", "init", "require-defined",
+    "trace-symbol", "undefined", "wrap",
+    // Layout.
+    "Tbss", "Tdata", "Ttext", "Ttext-segment", "format", "hash-size", "oformat", "section-start",
 ];
 
 /// Options of one letter whose value may be the next argument.
@@ -132,8 +111,7 @@ fn or_next<'a>(joined: &str, rest: &mut impl Iterator<Item = &'a String>) -> Str
 pub struct Name(pub String);
 
 impl Name {
-    /// The same link by a compiler. `None` for what makes no program and no
-    /// shared library: `ld -r` keeps the markers by itself.
+    /// The same link by a compiler. `None` for what links nothing.
     pub fn as_driver(&self, arguments: &[String]) -> Option<Command> {
         let mut words = vec![Word::Option("-nostdlib".to_owned())];
         if let Some(linker) = self.0.strip_prefix("ld.") {
@@ -154,9 +132,8 @@ impl Name {
                 Token::Reads { option, path } => linker_words(&mut words, &[format!("{option}{path}")]),
                 Token::Writes => {}
                 Token::Option(option) => match option[0].as_str() {
-                    "-r" | "-i" | "--relocatable" | "-Ur" | "-v" | "-V" | "--version" | "--help" => {
-                        return None;
-                    }
+                    "-v" | "-V" | "--version" | "--help" => return None,
+                    "-r" | "-i" | "--relocatable" | "-Ur" => kind = "-r",
                     "-shared" | "-Bshareable" | "--shared" => kind = "-shared",
                     "-pie" | "--pic-executable" => kind = "-pie",
                     "-static" => words.push(Word::Option("-static".to_owned())),
@@ -237,7 +214,7 @@ mod tests {
                 word("-lfoo"),
             ]
         );
-        assert_eq!(driver("-r a.o b.o -o c.o"), None);
+        assert_eq!(driver("-r a.o -o c.o").unwrap().words[0], word("-r"));
         assert_eq!(driver("--version"), None);
     }
 }

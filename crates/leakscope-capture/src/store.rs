@@ -1,15 +1,17 @@
 //! The `.leakscope/` folder: content-addressed, written by many processes at
 //! once, usable after an interrupted build.
 //!
-//!     format            the version of this layout
-//!     units/ID.bc       unoptimised bitcode with debug info
-//!     units/ID.json     where it came from ([`Unit`])
-//!     blobs/HASH        files that a link needs later, and the sources
-//!     objects/HASH      the unit of an object that cannot name it itself
-//!     links/ID.json     a link command, its inputs named ([`Link`])
-//!     failures/ID.json  what was not captured ([`Failure`])
-//!     shims/            stand-ins for the compilers
-//!     derived/          variants, by content hash
+//! ```text
+//! format            the version of this layout
+//! units/ID.bc       unoptimised bitcode with debug info
+//! units/ID.json     where it came from ([`Unit`])
+//! blobs/HASH        files that a link needs later, and the sources
+//! objects/HASH      the unit of an object that cannot name it itself
+//! links/ID.json     a link command, its inputs named ([`Link`])
+//! failures/ID.json  what was not captured ([`Failure`])
+//! shims/            stand-ins for the compilers
+//! derived/          variants, by content hash
+//! ```
 //!
 //! Files appear by rename, so a reader never sees half of one, and two
 //! writers of the same content do not disturb each other.

@@ -372,7 +372,8 @@ fn a_changed_file_or_key_is_linked_again() {
         Ok(bitcode.to_vec())
     };
     let steps = Mutex::new(Vec::new());
-    let variant = Variant { name: "test", key: "2", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
+    let variant =
+        Variant { name: "test", key: "2", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
     let error =
         derive(&project.store, &link, &variant, &|done, total| steps.lock().unwrap().push((done, total)));
     assert!(error.is_err());
@@ -405,7 +406,8 @@ fn several_derives_at_once() {
     let unit = project.unit("main.c", HELLO);
     let link = project.link("prog", "/usr/bin/gcc", vec![units(&[&unit])]);
     let transform = |bitcode: &[u8], _: &Unit| Ok(bitcode.to_vec());
-    let variant = Variant { name: "test", key: "1", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
+    let variant =
+        Variant { name: "test", key: "1", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
     std::thread::scope(|scope| {
         let derives: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| derive(&project.store, &link, &variant, &|_, _| {}).unwrap()))

@@ -18,7 +18,10 @@ use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
 use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use llvm_sys::prelude::*;
-use llvm_sys::target::{LLVMInitializeX86Target, LLVMInitializeX86TargetInfo, LLVMInitializeX86TargetMC};
+use llvm_sys::target::{
+    LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMInitializeX86Target, LLVMInitializeX86TargetInfo,
+    LLVMInitializeX86TargetMC, LLVMTargetDataRef,
+};
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{
@@ -102,6 +105,11 @@ impl Module<'_> {
 
     /// Runs a pass pipeline, written as for `opt -passes=`, with the costs of
     /// the module's own target.
+    pub fn layout(&self) -> Layout<'_> {
+        // SAFETY: a live module, which keeps its layout.
+        Layout { raw: unsafe { LLVMGetModuleDataLayout(self.raw) }, module: PhantomData }
+    }
+
     pub fn run_passes(&mut self, pipeline: &str, options: &PassOptions) -> Result<(), String> {
         let machine = TargetMachine::of(self)?;
         let pipeline = CString::new(pipeline).map_err(|error| error.to_string())?;
@@ -239,6 +247,85 @@ impl<'m> Function<'m> {
                     && LLVMIsAInlineAsm(LLVMGetCalledValue(at)).is_null()
             })
             .map(move |raw| Call { raw, context: self.context, module: PhantomData })
+    }
+}
+
+impl Function<'_> {
+    /// Clears each local of at least `least` bytes where its life begins.
+    pub fn clear_locals(self, layout: Layout, least: u64) {
+        // SAFETY: a live function with a body; its blocks and instructions are
+        // walked before anything is inserted.
+        let locals: Vec<LLVMValueRef> = unsafe {
+            let first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.raw));
+            successors(non_null(first), |&at| non_null(LLVMGetNextInstruction(at)))
+                .filter(|&at| !LLVMIsAAllocaInst(at).is_null())
+                .collect()
+        };
+        for local in locals {
+            if let Some(bytes) = layout.bytes_of_local(local).filter(|&bytes| bytes >= least) {
+                self.clear(local, bytes);
+            }
+        }
+    }
+
+    fn clear(self, local: LLVMValueRef, bytes: u64) {
+        // SAFETY: live values of one function; the places are instructions
+        // after which more follows, since none of them ends a block.
+        unsafe {
+            let mut places: Vec<LLVMValueRef> =
+                successors(non_null(LLVMGetFirstUse(local)), |&at| non_null(LLVMGetNextUse(at)))
+                    .map(|at| LLVMGetUser(at))
+                    .filter(|&user| is_lifetime_start(user))
+                    .collect();
+            if places.is_empty() {
+                places.push(local);
+            }
+            let builder = LLVMCreateBuilderInContext(self.context);
+            let (byte, word) = (LLVMInt8TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            for place in places {
+                let mut next = LLVMGetNextInstruction(place);
+                while !LLVMIsAAllocaInst(next).is_null() {
+                    next = LLVMGetNextInstruction(next);
+                }
+                LLVMPositionBuilderBefore(builder, next);
+                let (zero, length) = (LLVMConstInt(byte, 0, 0), LLVMConstInt(word, bytes, 0));
+                LLVMBuildMemSet(builder, local, zero, length, LLVMGetAlignment(local));
+            }
+            LLVMDisposeBuilder(builder);
+        }
+    }
+}
+
+/// # Safety
+/// A live value.
+unsafe fn is_lifetime_start(user: LLVMValueRef) -> bool {
+    // SAFETY: the called value is asked of an intrinsic's call only.
+    unsafe {
+        if LLVMIsAIntrinsicInst(user).is_null() {
+            return false;
+        }
+        let name = c"llvm.lifetime.start";
+        LLVMGetIntrinsicID(LLVMGetCalledValue(user))
+            == LLVMLookupIntrinsicID(name.as_ptr(), name.count_bytes())
+    }
+}
+
+/// Sizes of types in a module.
+#[derive(Clone, Copy)]
+pub struct Layout<'m> {
+    raw: LLVMTargetDataRef,
+    module: PhantomData<&'m ()>,
+}
+
+impl Layout<'_> {
+    /// `None` where the length is not known before the program runs.
+    fn bytes_of_local(self, local: LLVMValueRef) -> Option<u64> {
+        // SAFETY: an alloca, whose operand is the number of elements.
+        unsafe {
+            let count = LLVMGetOperand(local, 0);
+            let bytes = LLVMABISizeOfType(self.raw, LLVMGetAllocatedType(local));
+            (!LLVMIsAConstantInt(count).is_null()).then(|| bytes * LLVMConstIntGetZExtValue(count))
+        }
     }
 }
 

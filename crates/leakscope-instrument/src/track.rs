@@ -26,6 +26,11 @@ const ALLOCATORS: [&str; 35] = [
     "_ZdaPvSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 ];
 
+/// Locals of this size and more are cleared where their life begins: a buffer
+/// that is not filled shows the words of the frames before it, and the scan
+/// would take them for pointers.
+const BUFFER: u64 = 64;
+
 /// Keeps allocations, and tells their places apart.
 pub fn before_optimisation(module: &Module<'_>) {
     let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
@@ -45,6 +50,7 @@ pub fn before_optimisation(module: &Module<'_>) {
         for name in &ordinary {
             function.set_string(name, "");
         }
+        function.clear_locals(module.layout(), BUFFER);
         for call in function.calls() {
             call.unset_return(alias_free);
             // Two calls that become one have no line.

@@ -4,7 +4,8 @@
 //! not pass through Rust frames, and these have none on the stack when they
 //! throw. A new handler is called as the standard says, until it gives up.
 
-use core::arch::global_asm;
+#[cfg(not(test))]
+use core::arch::{global_asm, naked_asm};
 use core::ffi::c_void;
 
 use crate::api::{allocate, release};
@@ -12,88 +13,96 @@ use crate::caller;
 
 const ALIGN: usize = 16;
 
-// The function that allocates is called with the frame of the operator, so
-// that its caller is the program.
+// libstdc++'s and libc++'s, where the program has them.
+#[cfg(not(test))]
+global_asm!(
+    ".weak _ZSt15get_new_handlerv",
+    ".weak _ZSt17__throw_bad_allocv",
+    ".weak _ZSt28__throw_bad_array_new_lengthv",
+    ".section .data.rel.ro.leakscope,\"aw\",@progbits",
+    ".balign 8",
+    "leakscope_get_new_handler: .quad _ZSt15get_new_handlerv",
+    "leakscope_throw_bad_alloc: .quad _ZSt17__throw_bad_allocv",
+    "leakscope_throw_bad_array_new_length: .quad _ZSt28__throw_bad_array_new_lengthv",
+    ".text",
+);
+
+// The function that allocates is given the operator's frame, so that its
+// caller is the program.
 macro_rules! throwing {
-    ($($name:literal => $allocate:literal;)*) => {
-        global_asm!(
-            $(
-                concat!(".globl ", $name),
-                concat!(".type ", $name, ",@function"),
-                concat!($name, ":"),
-                ".cfi_startproc",
-                "push rbp",
-                ".cfi_def_cfa_offset 16",
-                ".cfi_offset rbp, -16",
-                "mov rbp, rsp",
-                ".cfi_def_cfa_register rbp",
-                "push rdi",
-                "push rsi",
-                "2:",
-                "mov rdi, [rbp - 8]",
-                "mov rsi, [rbp - 16]",
-                "mov rdx, rbp",
-                concat!("call ", $allocate),
-                "test rax, rax",
-                "jz 3f",
-                "leave",
-                ".cfi_remember_state",
-                ".cfi_def_cfa rsp, 8",
-                "ret",
-                ".cfi_restore_state",
-                "3:",
-                "mov rax, [rip + leakscope_get_new_handler]",
-                "test rax, rax",
-                "jz 4f",
-                "call rax",
-                "test rax, rax",
-                "jz 4f",
-                "call rax",
-                "jmp 2b",
-                // Clang asks for all of memory where an array's size overflows.
-                "4:",
-                "mov rax, [rip + leakscope_throw_bad_array_new_length]",
-                "cmp qword ptr [rbp - 8], -1",
-                "je 5f",
-                "mov rax, [rip + leakscope_throw_bad_alloc]",
-                "5:",
-                "test rax, rax",
-                "jz 6f",
-                "call rax",
-                "6:",
-                "ud2",
-                ".cfi_endproc",
-                concat!(".size ", $name, ", .-", $name),
-            )*
-            // libstdc++'s and libc++'s, where the program has them.
-            ".weak _ZSt15get_new_handlerv",
-            ".weak _ZSt17__throw_bad_allocv",
-            ".weak _ZSt28__throw_bad_array_new_lengthv",
-            ".section .data.rel.ro.leakscope,\"aw\",@progbits",
-            ".balign 8",
-            "leakscope_get_new_handler: .quad _ZSt15get_new_handlerv",
-            "leakscope_throw_bad_alloc: .quad _ZSt17__throw_bad_allocv",
-            "leakscope_throw_bad_array_new_length: .quad _ZSt28__throw_bad_array_new_lengthv",
-            ".text",
-        );
+    ($($name:ident => $allocate:ident;)*) => {
+        $(
+            /// # Safety
+            /// As for the C++ operator.
+            #[cfg(not(test))]
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            pub unsafe extern "C" fn $name() {
+                naked_asm!(
+                    ".cfi_startproc",
+                    "push rbp",
+                    ".cfi_def_cfa_offset 16",
+                    ".cfi_offset rbp, -16",
+                    "mov rbp, rsp",
+                    ".cfi_def_cfa_register rbp",
+                    "push rdi",
+                    "push rsi",
+                    "2:",
+                    "mov rdi, [rbp - 8]",
+                    "mov rsi, [rbp - 16]",
+                    "mov rdx, rbp",
+                    "call {allocate}",
+                    "test rax, rax",
+                    "jz 3f",
+                    "leave",
+                    ".cfi_remember_state",
+                    ".cfi_def_cfa rsp, 8",
+                    "ret",
+                    ".cfi_restore_state",
+                    "3:",
+                    "mov rax, [rip + leakscope_get_new_handler]",
+                    "test rax, rax",
+                    "jz 4f",
+                    "call rax",
+                    "test rax, rax",
+                    "jz 4f",
+                    "call rax",
+                    "jmp 2b",
+                    // Clang asks for all of memory where an array's size overflows.
+                    "4:",
+                    "mov rax, [rip + leakscope_throw_bad_array_new_length]",
+                    "cmp qword ptr [rbp - 8], -1",
+                    "je 5f",
+                    "mov rax, [rip + leakscope_throw_bad_alloc]",
+                    "5:",
+                    "test rax, rax",
+                    "jz 6f",
+                    "call rax",
+                    "6:",
+                    "ud2",
+                    ".cfi_endproc",
+                    allocate = sym $allocate,
+                );
+            }
+        )*
     };
 }
 
-#[cfg(not(test))]
 throwing! {
-    "_Znwm" => "leakscope_new";
-    "_Znam" => "leakscope_new";
-    "_ZnwmSt11align_val_t" => "leakscope_new_aligned";
-    "_ZnamSt11align_val_t" => "leakscope_new_aligned";
+    _Znwm => new;
+    _Znam => new;
+    _ZnwmSt11align_val_t => new_aligned;
+    _ZnamSt11align_val_t => new_aligned;
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn leakscope_new(size: usize, _: usize, frame: usize) -> usize {
+#[cfg(not(test))]
+extern "C" fn new(size: usize, _: usize, frame: usize) -> usize {
     allocate(size, ALIGN, false, crate::unwind::Caller { frame })
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C" fn leakscope_new_aligned(size: usize, align: usize, frame: usize) -> usize {
+#[cfg(not(test))]
+extern "C" fn new_aligned(size: usize, align: usize, frame: usize) -> usize {
     allocate(size, align.max(ALIGN), false, crate::unwind::Caller { frame })
 }
 

@@ -67,7 +67,13 @@ pub fn write(occasion: &Occasion) -> bool {
     let mut complete = Text::<4096>::new();
     complete.push(&name.as_bytes()[..name.as_bytes().len() - b"partial".len()]).push(b"record");
     // SAFETY: both are C strings.
-    done && unsafe { libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) } == 0
+    unsafe {
+        let named = done && libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
+        if !named {
+            libc::unlink(name.as_c_str().as_ptr());
+        }
+        named
+    }
 }
 
 struct Writer {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -196,6 +196,9 @@ impl Program {
             command.args(["report", "--format", "json", "-o"]).arg(&report).arg(folder.join("records"));
             command.output().map_err(|error| error.to_string())?;
         }
+        if !self.has_report {
+            return self.check_without_report(&output);
+        }
         let said = || format!("\n--- stderr\n{}", String::from_utf8_lossy(&output.stderr));
 
         let json = fs::read_to_string(&report).unwrap_or_default();
@@ -232,7 +235,7 @@ impl Program {
     /// `leakscope run` on the source, or on the program compiled as usual.
     fn run_command(&self, engine: &str, folder: &Path, report: &Path) -> Result<Command, String> {
         let mut command = leakscope();
-        command.current_dir(folder).args(["run", "--quiet", "--format", "json", "-o"]).arg(report);
+        command.current_dir(folder).args(["run", "--format", "json", "-o"]).arg(report);
         command.args(["--engine", engine]).args(&self.options);
         if engine == "track" {
             command.args(self.all_flags().iter().map(|flag| format!("--cflag={flag}"))).arg(&self.path);
@@ -262,6 +265,20 @@ impl Program {
         command.args(&self.arguments).envs(self.environment.iter().cloned());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// The program ends as it would, and the report's absence is said.
+    fn check_without_report(&self, output: &Output) -> Result<(), String> {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let is_limited = !self.limits.is_empty();
+        if output.status.code() != Some(self.code) || !(stderr.contains("no record of") || is_limited) {
+            return Err(format!(
+                "exit {:?}, expected {}\n--- stderr\n{stderr}",
+                output.status.code(),
+                self.code
+            ));
+        }
+        Ok(())
     }
 
     fn all_flags(&self) -> Vec<String> {

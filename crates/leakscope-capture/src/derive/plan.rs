@@ -174,8 +174,14 @@ mod tests {
 
         fn check_plan(&self, link: &LinkId, expected: &[&LinkId]) {
             let transform = |bitcode: &[u8], _: &Unit| Ok(bitcode.to_vec());
-            let variant =
-                Variant { name: "v", key: "", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
+            let variant = Variant {
+                name: "v",
+                key: "",
+                transform: &transform,
+                runtime: &[],
+                whole: &[],
+                link_flags: &[],
+            };
             let workshop = Workshop { store: &self.1, variant: &variant, folder: self.1.root().to_owned() };
             let mut steps = Vec::new();
             workshop.plan(link, &mut Vec::new(), &mut steps).unwrap();
