@@ -15,7 +15,7 @@ use crate::error::CaptureError;
 use crate::interrupt;
 use crate::real::{BY_PATH, LAUNCHERS, is_compiler_name, is_linker_name, search_path_without_shims};
 use crate::session::{EVENTS, STORE, Told};
-use crate::store::{Failure, Store, StoreError};
+use crate::store::{Failure, Input, Store, StoreError};
 
 /// How a build went, and what was captured of it. Its `Display` is the
 /// closing summary.
@@ -25,6 +25,8 @@ pub struct BuildSummary {
     pub status: Option<ExitStatus>,
     pub units: usize,
     pub links: usize,
+    /// Objects that were linked and not captured, in this build or before.
+    pub unseen: usize,
     /// Assembler sources, which have no bitcode and are kept as objects.
     pub assembler: usize,
     pub failures: Vec<Failure>,
@@ -56,10 +58,22 @@ pub fn build(
     }
     let failed = |source| CaptureError::Run { program: program.to_string_lossy().into_owned(), source };
     // The build gets the interrupt too and ends by it; we sum up after it.
-    let status = interrupt::while_left_to_children(|| build.status()).map_err(failed)?;
+    let status = interrupt::outlive(&mut build).map_err(failed)?;
     store.remove_unfinished();
     let told = Told::read(events.path());
-    Ok(BuildSummary::new(Some(status), told))
+    let unseen = unseen_objects(store, &told);
+    Ok(BuildSummary { unseen, ..BuildSummary::new(Some(status), told) })
+}
+
+/// How many objects of the links were not captured. The system's own
+/// (`crt1.o`) are not among a link's arguments.
+fn unseen_objects(store: &Store, told: &Told) -> usize {
+    let links = told.links.iter().filter_map(|id| store.link(id).ok());
+    let objects = links.flat_map(|link| link.arguments).filter_map(|input| match input {
+        Input::Object { path, .. } => Some(path),
+        _ => None,
+    });
+    objects.collect::<BTreeSet<_>>().len()
 }
 
 impl BuildSummary {
@@ -68,6 +82,7 @@ impl BuildSummary {
             status,
             units: told.units.len(),
             links: told.links.len(),
+            unseen: 0,
             assembler: told.assembler.len(),
             failures: told.failures,
             probes: told.probes,
@@ -91,16 +106,21 @@ impl fmt::Display for BuildSummary {
                 write!(f, "\n  and {} more", self.failures.len() - FAILURES_SHOWN)?;
             }
         }
-        let nothing = self.units == 0 && self.links == 0 && self.failures.is_empty();
-        if nothing && self.probes == 0 && self.status.is_none_or(|status| status.success()) {
-            write!(
-                f,
-                "\nThe build called no compiler through PATH. If it is up to date, clean it first; if it was \
-                 configured with the compiler's absolute path, configure it again under `leakscope build`, or \
-                 use `leakscope build --compdb compile_commands.json`."
-            )?;
+        let succeeded = self.status.is_none_or(|status| status.success());
+        if self.units + self.assembler + self.failures.len() > 0 || !succeeded {
+            return Ok(());
         }
-        Ok(())
+        let problem = match (self.unseen, self.links + self.probes) {
+            (0, 0) => "The build called no compiler through PATH.".to_owned(),
+            (0, _) => return Ok(()),
+            (unseen, _) => format!("{} linked that no compiler in PATH had made.", count(unseen, "object")),
+        };
+        write!(
+            f,
+            "\n{problem} If the build was up to date, clean it first; if it was configured with the compiler's \
+             absolute path, as cmake does, configure it again under `leakscope build`, or use `leakscope build \
+             --compdb compile_commands.json`."
+        )
     }
 }
 
@@ -169,7 +189,8 @@ impl Shims {
     }
 }
 
-fn is_shimmed(name: &str) -> bool {
+/// Whether a program of this name is one that [`crate::shim`] stands in for.
+pub fn is_shimmed(name: &str) -> bool {
     is_compiler_name(name) || is_linker_name(name) || LAUNCHERS.contains(&name)
 }
 
@@ -195,8 +216,15 @@ mod tests {
             directory: "/p".into(),
             reason: "src/x.c:1:1: error: nested functions".into(),
         };
-        let summary =
-            BuildSummary { status: None, units: 1, links: 2, assembler: 0, failures: vec![], probes: 0 };
+        let summary = BuildSummary {
+            status: None,
+            units: 1,
+            links: 2,
+            unseen: 0,
+            assembler: 0,
+            failures: vec![],
+            probes: 0,
+        };
         check(summary.clone(), "captured 1 unit, 2 links");
         check(
             BuildSummary { failures: vec![failure.clone()], ..summary.clone() },
@@ -210,6 +238,8 @@ mod tests {
         assert!(many.ends_with("\n  and 2 more"), "{many}");
         let nothing = BuildSummary { units: 0, links: 0, ..summary.clone() }.to_string();
         assert!(nothing.starts_with("captured 0 units, 0 links\nThe build called no compiler"), "{nothing}");
-        check(BuildSummary { units: 0, links: 0, probes: 3, ..summary }, "captured 0 units, 0 links");
+        check(BuildSummary { units: 0, links: 0, probes: 3, ..summary.clone() }, "captured 0 units, 0 links");
+        let unseen = BuildSummary { units: 0, unseen: 2, ..summary }.to_string();
+        assert!(unseen.starts_with("captured 0 units, 2 links\n2 objects linked that no"), "{unseen}");
     }
 }

@@ -22,7 +22,8 @@ use crate::store::{Input, Link, LinkId, LinkKind, Store, Unit, UnitId};
 type Elf<'data> = ElfFile<'data, FileHeader64<object::LittleEndian>>;
 
 /// Stores a link for `program`, made of the captured units of its sources, its
-/// shared libraries and its search path.
+/// shared libraries and its search path. A unit whose source has changed since
+/// is not the program's.
 pub fn link_from_debug_info(store: &Store, program: &Path) -> Result<LinkId, CaptureError> {
     let content = fs::read(program).map_err(|_| CaptureError::NoSuchFile(program.to_owned()))?;
     let elf = Elf::parse(&content).map_err(|_| CaptureError::NotAProgram(program.to_owned()))?;
@@ -100,6 +101,11 @@ fn captured_units(store: &Store) -> Result<BTreeMap<PathBuf, Vec<(UnitId, Unit)>
     let mut units: BTreeMap<PathBuf, Vec<_>> = BTreeMap::new();
     for id in store.units()? {
         let unit = store.unit(&id)?;
+        let text = |path| fs::read(path).ok();
+        let captured = unit.text.as_ref().and_then(|blob| text(store.blob(blob)));
+        if captured.is_some() && text(unit.source.clone()).is_some_and(|now| Some(now) != captured) {
+            continue;
+        }
         units.entry(unit.source.clone()).or_default().push((id, unit));
     }
     Ok(units)

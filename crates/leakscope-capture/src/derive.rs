@@ -6,11 +6,13 @@
 //! libraries are made the same way, and the program finds them before any
 //! other. All of it lies under `derived/NAME/` in the store:
 //!
-//!     objects/HASH.o              one unit
-//!     archives/HASH/libx.a        a static library, remade
-//!     lib/HASH/libx.so.1          a shared library
-//!     programs/HASH/prog          what was asked for
-//!     …/HASH/record.json          what a link kept of the user's own objects
+//! ```text
+//! objects/HASH.o              one unit
+//! archives/HASH/libx.a        a static library, remade
+//! lib/HASH/libx.so.1          a shared library
+//! programs/HASH/prog          what was asked for
+//! …/HASH/record.json          what a link kept of the user's own objects
+//! ```
 //!
 //! A hash names everything that decides the content, and files appear by
 //! rename: what is there is complete and is used again, and several derives at

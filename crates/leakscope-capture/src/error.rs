@@ -34,8 +34,8 @@ pub enum CaptureError {
     #[error("{} has no debug info to tell its sources by: compile it with -g", .0.display())]
     NoDebugInfo(PathBuf),
     #[error(
-        "{missing} of the {sources} sources of {} are not in the capture, {} for one: capture the \
-         compile_commands.json of this program",
+        "{missing} of the {sources} sources of {} are not in the capture, or not as they are now, {} for one: \
+         capture the compile_commands.json of this program again",
         path.display(), first.display()
     )]
     ForeignProgram { path: PathBuf, missing: usize, sources: usize, first: PathBuf },

@@ -26,11 +26,11 @@ mod session;
 mod shim;
 pub mod store;
 
-pub use build::{BuildSummary, build};
+pub use build::{BuildSummary, build, is_shimmed};
 pub use debug_link::link_from_debug_info;
 pub use error::CaptureError;
 pub use files::{build_compdb, capture_files};
-pub use interrupt::while_left_to_children;
+pub use interrupt::outlive;
 pub use program::{Composition, Made, inspect, program};
 pub use shim::shim;
 pub use store::{Blob, Failure, Input, Link, LinkId, LinkKind, Member, Store, StoreError, Unit, UnitId};

@@ -1,22 +1,46 @@
 //! From a file back to what it was made of.
 
+use std::env;
 use std::fmt;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::debug_link::link_from_debug_info;
 use crate::error::CaptureError;
 use crate::inputs::{self, FileKind, Part};
 use crate::marker::{self, Named};
 use crate::store::{Input, Link, LinkId, Store, StoreError, UnitId};
 
-/// The store and the link that made the program or shared library at `path`.
+/// The store and the link that made the program or shared library at `path`:
+/// by its marker, or by its debug info where a capture nearby has its sources.
 pub fn program(path: &Path) -> Result<(Store, LinkId), CaptureError> {
     let path = behind_libtool(path);
     let content = read(&path)?;
     if FileKind::of(&content) != FileKind::Shared {
         return Err(CaptureError::NotAProgram(path));
     }
-    link_of(&content)?.ok_or(CaptureError::NotCaptured(path))
+    match link_of(&content)? {
+        Some(found) => Ok(found),
+        None => link_nearby(&path)?.ok_or(CaptureError::NotCaptured(path)),
+    }
+}
+
+/// A link made up from debug info, for a program whose sources are in a
+/// `.leakscope` of the current folder or of a folder above the program.
+fn link_nearby(path: &Path) -> Result<Option<(Store, LinkId)>, CaptureError> {
+    let program = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folders = env::current_dir().into_iter().chain(program.ancestors().skip(1).map(Path::to_owned));
+    for root in folders.map(|folder| folder.join(".leakscope")).filter(|root| root.join("format").is_file()) {
+        let store = Store::open(&root)?;
+        match link_from_debug_info(&store, &program) {
+            Ok(link) => return Ok(Some((store, link))),
+            Err(CaptureError::ForeignProgram { missing, sources, .. }) if missing == sources => {}
+            Err(CaptureError::NoDebugInfo(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 fn link_of(content: &[u8]) -> Result<Option<(Store, LinkId)>, StoreError> {
@@ -143,7 +167,8 @@ fn unit(store: &Store, id: &UnitId) -> Result<Made, StoreError> {
 
 fn read(path: &Path) -> Result<Vec<u8>, CaptureError> {
     fs::read(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => CaptureError::NoSuchFile(path.to_owned()),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => CaptureError::NoSuchFile(path.to_owned()),
+        ErrorKind::IsADirectory => CaptureError::NotAProgram(path.to_owned()),
         _ => CaptureError::Io { path: path.to_owned(), source },
     })
 }

@@ -134,14 +134,16 @@ impl Store {
     /// The store at `root`, made if there is none.
     pub fn create(root: &Path) -> Result<Store, StoreError> {
         let store = Store { root: std::path::absolute(root).unwrap_or_else(|_| root.to_owned()) };
+        let format = store.root.join("format");
+        if format.exists() {
+            // One of another version is left as it is.
+            Store::open(root)?;
+        }
         for folder in ["units", "blobs", "objects", "links", "failures", "derived"] {
             let path = store.root.join(folder);
             fs::create_dir_all(&path).map_err(|source| StoreError::Write { path, source })?;
         }
-        let format = store.root.join("format");
-        if !format.exists() {
-            store.write(&format, FORMAT.as_bytes())?;
-        }
+        store.write(&format, FORMAT.as_bytes())?;
         Store::open(&store.root)
     }
 
@@ -159,13 +161,10 @@ impl Store {
         &self.root
     }
 
-    /// Stores a unit. Its id is the hash of the bitcode and of everything
-    /// that decides what is made of it.
     pub fn add_unit(&self, unit: &Unit, bitcode: &[u8]) -> Result<UnitId, StoreError> {
-        let json = to_json(unit);
-        let id = UnitId(hash(&[bitcode, &json]));
+        let id = unit_id(unit, bitcode);
         self.write(&self.bitcode(&id), bitcode)?;
-        self.write(&self.root.join(format!("units/{}.json", id.0)), &json)?;
+        self.write(&self.root.join(format!("units/{}.json", id.0)), &to_json(unit))?;
         Ok(id)
     }
 
@@ -279,6 +278,12 @@ impl Store {
         let text = fs::read(path).map_err(|error| damaged(error.to_string()))?;
         serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))
     }
+}
+
+/// The id of a unit: the hash of the bitcode and of everything that decides
+/// what is made of it.
+pub fn unit_id(unit: &Unit, bitcode: &[u8]) -> UnitId {
+    UnitId(hash(&[bitcode, &to_json(unit)]))
 }
 
 /// Hash of the parts, as hexadecimal digits that fit a file name.

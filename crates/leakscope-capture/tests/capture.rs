@@ -233,6 +233,9 @@ fn compilers_named_by_path() {
     let output = project.capture_with(("CC", "/usr/bin/gcc -O1"), "$CC main.c other.c -o prog");
     assert_eq!(summary(&output), "captured 2 units, 1 link");
     assert_eq!(project.composition("prog"), BOTH.replace("-O0", "-O1"));
+    let output = Project::new(&[MAIN, OTHER]).capture("/usr/bin/gcc -c main.c other.c; gcc *.o -o prog");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("captured 0 units, 1 link\n2 objects linked that no compiler in PATH"), "{said}");
 }
 
 #[test]

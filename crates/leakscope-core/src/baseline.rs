@@ -70,7 +70,7 @@ mod tests {
             .iter()
             .map(|&(function, blocks)| {
                 let frame = Frame { function: Some(function.to_owned()), ..Frame::default() };
-                let mut finding = Finding::new(Kind::Lost, Place { stack: vec![frame] });
+                let mut finding = Finding::new(Kind::Lost, Place::new(vec![frame]));
                 (finding.blocks, finding.bytes) = (Some(blocks), Some(blocks * 8));
                 finding
             })

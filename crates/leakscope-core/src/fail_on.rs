@@ -23,15 +23,17 @@ pub struct FailOnError(String);
 
 impl FailOn {
     /// Whether what is left in `report`, after suppressions and baseline,
-    /// makes the command fail.
+    /// makes the command fail. A misuse of the heap that stopped the program
+    /// is worse than any leak.
     pub fn fails(self, report: &Report) -> bool {
         let summary = &report.summary;
         let found = |totals: Totals| totals.findings > 0;
         match self {
+            FailOn::None => false,
+            _ if report.fault.is_some() => true,
             FailOn::Lost => found(summary.lost),
             FailOn::Forgotten => found(summary.lost) || found(summary.forgotten),
             FailOn::Any => !report.findings.is_empty(),
-            FailOn::None => false,
         }
     }
 }
@@ -53,24 +55,34 @@ impl FromStr for FailOn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Command, Engine, Finding, Kind, Place, Target};
+    use crate::{Command, Engine, Fault, FaultKind, Finding, Kind, Place, Target};
 
     #[test]
     fn fails_on_what_was_asked() {
-        let check = |kind: Option<Kind>, failing: &[&str]| {
+        let report = |kind: Option<Kind>| {
             let findings = kind.map(|kind| Finding::new(kind, Place::default())).into_iter().collect();
             let target = Target { program: "a.out".to_owned(), args: Vec::new(), exit: None };
-            let report = Report::new(Command::Run, Engine::Track, target, findings);
+            Report::new(Command::Run, Engine::Track, target, findings)
+        };
+        let check = |report: Report, failing: &[&str]| {
             for option in ["lost", "forgotten", "any", "none"] {
                 let fails = option.parse::<FailOn>().unwrap().fails(&report);
-                assert_eq!(fails, failing.contains(&option), "--fail-on {option} with {kind:?}");
+                assert_eq!(fails, failing.contains(&option), "--fail-on {option} with {report:?}");
             }
         };
-        check(None, &[]);
-        check(Some(Kind::Lost), &["lost", "forgotten", "any"]);
-        check(Some(Kind::Forgotten), &["forgotten", "any"]);
-        check(Some(Kind::Stale), &["any"]);
-        check(Some(Kind::Warning), &["any"]);
+        check(report(None), &[]);
+        check(report(Some(Kind::Lost)), &["lost", "forgotten", "any"]);
+        check(report(Some(Kind::Forgotten)), &["forgotten", "any"]);
+        check(report(Some(Kind::Stale)), &["any"]);
+        check(report(Some(Kind::Warning)), &["any"]);
+        let fault = Fault {
+            kind: FaultKind::DoubleFree,
+            address: 16,
+            place: Place::default(),
+            allocated: None,
+            freed: None,
+        };
+        check(Report { fault: Some(fault), ..report(None) }, &["lost", "forgotten", "any"]);
     }
 
     #[test]

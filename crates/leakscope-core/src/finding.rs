@@ -77,6 +77,11 @@ pub enum Cause {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Place {
     pub stack: Vec<Frame>,
+    /// What the system called between the first frame of `stack` and the
+    /// allocator, innermost first, as `getdelim` and `getline`: for
+    /// suppressions, which name such functions too. Lines are not given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<Frame>,
 }
 
 /// One frame. Without debug information only `module` and `offset` are known.
@@ -91,6 +96,10 @@ pub struct Frame {
     /// Address relative to the module; only where the line is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// Part of the system rather than of the user's program; set by
+    /// [`Frame::of_module`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub system: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,6 +149,12 @@ pub struct Fault {
 pub enum FaultKind {
     DoubleFree,
     InvalidFree,
+}
+
+impl Place {
+    pub fn new(stack: Vec<Frame>) -> Place {
+        Place { stack, inner: Vec::new() }
+    }
 }
 
 impl Finding {

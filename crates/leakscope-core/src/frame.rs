@@ -1,24 +1,29 @@
-//! Which frames a report points at: the user's, and of those the ones that say
-//! why memory was asked for.
+//! Whose a frame is, and which frames a report points at: the user's, and of
+//! those the ones that say why memory was asked for.
+//!
+//! Whose a frame is is decided here and nowhere else, once, by the engine that
+//! names the frame: only there the whole path of its module is known. Reports
+//! read the answer, [`Frame::system`].
 
 use crate::{Frame, Place};
 
-/// Shared objects of the C and C++ implementation itself.
-const SYSTEM_MODULES: [&str; 9] = [
-    "ld-linux",
-    "libasan",
-    "libc++",
-    "libc.so",
-    "libgcc_s",
-    "libm.so",
-    "libpthread",
-    "libstdc++",
-    "linux-vdso",
-];
+/// Folders of installed libraries and headers: not the user's own code.
+const SYSTEM_FOLDERS: [&str; 6] =
+    ["/lib/", "/lib64/", "/usr/include/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"];
 
-/// What the C library runs below `main`.
+/// What the C library runs below `main`, which is linked into the program.
 const STARTUP: [&str; 5] =
     ["_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "__libc_csu_init"];
+
+/// The file that a frame's code was loaded from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Module<'a> {
+    /// The program that the user ran, wherever it is installed.
+    Program,
+    /// Another file, by its whole path; what the kernel maps has no path but a
+    /// name, as in `linux-vdso.so.1`.
+    Other(&'a str),
+}
 
 /// How the names of wrappers around the allocator end, as in `xmalloc`,
 /// `g_strdup` or `sqlite3Malloc`.
@@ -40,17 +45,26 @@ const ALLOCATORS: [&str; 10] = [
 const DEALLOCATORS: [&str; 6] = ["efree", "g_free", "mem_free", "my_free", "safe_free", "xfree"];
 
 impl Frame {
-    /// Part of the system rather than of the user's program: the C and C++
-    /// libraries, their headers, and what runs below `main`.
-    pub fn is_system(&self) -> bool {
-        let in_headers = self.file.as_deref().is_some_and(|file| {
-            file.starts_with("/usr/include/") || file.starts_with("/usr/lib/") || file.contains("/lib/gcc/")
+    /// The frame with [`Frame::system`] decided: code of an installed library,
+    /// from an installed header, of the C library's own source, of leakscope's
+    /// runtime, or below `main` is the system's.
+    pub fn of_module(mut self, module: Module<'_>) -> Frame {
+        let installed = |path: &str| SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder));
+        let in_module = match module {
+            Module::Program => false,
+            Module::Other(path) => !path.contains('/') || installed(path),
+        };
+        // Debug information names the C library's source relative to its
+        // build, the compiler's headers by where it is installed.
+        let in_source = self.file.as_deref().is_some_and(|file| {
+            installed(file)
+                || file.contains("/lib/gcc/")
+                || file.contains("/leakscope-rt/src/")
+                || !file.starts_with('/') && file.contains("sysdeps/")
         });
-        let in_module = self
-            .module
-            .as_deref()
-            .is_some_and(|module| SYSTEM_MODULES.iter().any(|name| module.starts_with(name)));
-        in_headers || in_module || self.function.as_deref().is_some_and(|name| STARTUP.contains(&name))
+        let at_start = self.function.as_deref().is_some_and(|name| STARTUP.contains(&name));
+        self.system = in_module || in_source || at_start;
+        self
     }
 
     /// By its name a wrapper around malloc or free, which says nothing of why
@@ -73,7 +87,7 @@ impl Place {
     /// wrapper and has a line; else of the user's with a line; else of the
     /// user's; else any.
     pub fn headline(&self) -> Option<&Frame> {
-        let mut own = self.stack.iter().filter(|frame| !frame.is_system());
+        let mut own = self.stack.iter().filter(|frame| !frame.system);
         own.clone()
             .find(|frame| frame.has_line() && !frame.is_wrapper())
             .or_else(|| own.clone().find(|frame| frame.has_line()))
@@ -88,32 +102,37 @@ mod tests {
 
     fn frame(function: &str, file: &str, module: &str) -> Frame {
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        Frame {
+        let frame = Frame {
             function: known(function),
             file: known(file),
             line: (!file.is_empty()).then_some(1),
-            module: known(module),
             ..Frame::default()
-        }
+        };
+        frame.of_module(if module.is_empty() { Module::Program } else { Module::Other(module) })
     }
 
     #[test]
     fn system_frames_are_told_from_the_users() {
         let check = |function, file, module, expected| {
-            assert_eq!(frame(function, file, module).is_system(), expected, "{function} {file} {module}");
+            assert_eq!(frame(function, file, module).system, expected, "{function} {file} {module}");
         };
-        check("make_node", "/home/me/list.c", "a.out", false);
-        check("xmlParse", "", "libxml2.so.2", false);
-        check("std::vector::push_back", "/usr/include/c++/12/bits/stl_vector.h", "a.out", true);
-        check("getdelim", "", "libc.so.6", true);
-        check("std::string::_M_create", "", "libstdc++.so.6", true);
-        check("_start", "", "a.out", true);
-        check("parse", "/home/me/libc.so/parse.c", "a.out", false);
+        check("make_node", "/home/me/list.c", "", false);
+        check("make_node", "list.c", "/home/me/liblist.so", false);
+        check("parse", "/home/me/libc.so/parse.c", "", false);
+        check("parse", "", "/opt/product/lib/libparse.so", false);
+        check("xmlParse", "", "/usr/lib/x86_64-linux-gnu/libxml2.so.2", true);
+        check("getdelim", "", "/lib/x86_64-linux-gnu/libc.so.6", true);
+        check("time", "", "linux-vdso.so.1", true);
+        check("std::vector::push_back", "/usr/include/c++/12/bits/stl_vector.h", "", true);
+        check("_mm_malloc", "/opt/gcc/lib/gcc/x86_64-linux-gnu/12/include/mm_malloc.h", "", true);
+        check("strdup", "./string/../sysdeps/x86_64/strdup.c", "", true);
+        check("start_snapshots", "/build/crates/leakscope-rt/src/life.rs", "", true);
+        check("_start", "", "", true);
     }
 
     #[test]
     fn wrappers_are_known_by_name() {
-        let check = |name, expected| assert_eq!(frame(name, "a.c", "a.out").is_wrapper(), expected, "{name}");
+        let check = |name, expected| assert_eq!(frame(name, "a.c", "").is_wrapper(), expected, "{name}");
         for name in [
             "xmalloc",
             "g_malloc0",
@@ -133,16 +152,17 @@ mod tests {
     #[test]
     fn the_headline_is_the_users_innermost_frame_that_says_why() {
         let check = |stack: Vec<Frame>, expected: Option<&str>| {
-            let place = Place { stack };
+            let place = Place::new(stack);
             assert_eq!(place.headline().and_then(|frame| frame.function.as_deref()), expected);
         };
-        check(vec![frame("f", "a.c", "a.out"), frame("main", "a.c", "a.out")], Some("f"));
-        check(vec![frame("getdelim", "", "libc.so.6"), frame("main", "a.c", "a.out")], Some("main"));
-        check(vec![frame("xmlParse", "", "libxml2.so.2"), frame("main", "a.c", "a.out")], Some("main"));
-        check(vec![frame("xmalloc", "a.c", "a.out"), frame("make", "a.c", "a.out")], Some("make"));
-        check(vec![frame("xmalloc", "a.c", "a.out"), frame("make", "", "a.out")], Some("xmalloc"));
-        check(vec![frame("xmlParse", "", "libxml2.so.2")], Some("xmlParse"));
-        check(vec![frame("getdelim", "", "libc.so.6")], Some("getdelim"));
+        let (libc, xml) = ("/lib/x86_64-linux-gnu/libc.so.6", "/opt/lib/libxml2.so.2");
+        check(vec![frame("f", "a.c", ""), frame("main", "a.c", "")], Some("f"));
+        check(vec![frame("getdelim", "", libc), frame("main", "a.c", "")], Some("main"));
+        check(vec![frame("xmlParse", "", xml), frame("main", "a.c", "")], Some("main"));
+        check(vec![frame("xmalloc", "a.c", ""), frame("make", "a.c", "")], Some("make"));
+        check(vec![frame("xmalloc", "a.c", ""), frame("make", "", "")], Some("xmalloc"));
+        check(vec![frame("xmlParse", "", xml)], Some("xmlParse"));
+        check(vec![frame("getdelim", "", libc)], Some("getdelim"));
         check(Vec::new(), None);
     }
 }

@@ -17,5 +17,6 @@ pub use fail_on::{FailOn, FailOnError};
 pub use finding::{
     Candidate, Cause, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict,
 };
+pub use frame::Module;
 pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
 pub use suppress::{SuppressError, SuppressionUse, Suppressions};

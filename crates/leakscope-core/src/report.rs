@@ -154,8 +154,8 @@ impl Totals {
     /// Counts `finding` in.
     pub fn add(&mut self, finding: &Finding) {
         self.findings += 1;
-        self.blocks += finding.blocks.unwrap_or(0);
-        self.bytes += finding.bytes.unwrap_or(0);
+        self.blocks = self.blocks.saturating_add(finding.blocks.unwrap_or(0));
+        self.bytes = self.bytes.saturating_add(finding.bytes.unwrap_or(0));
     }
 
     fn is_zero(&self) -> bool {
@@ -165,7 +165,9 @@ impl Totals {
 
 /// Ids made of names only, so that they survive edits that move lines; direct
 /// recursion counts once, so that they survive a deeper input. Two findings
-/// with the same names are told apart by their order in the source.
+/// with the same names are told apart by their order in the source, then by
+/// the library functions that allocated: by these only then, since their names
+/// change with the library and with whether its symbols are installed.
 fn stable_ids(findings: &[Finding]) -> Vec<String> {
     let mut same: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, finding) in findings.iter().enumerate() {
@@ -173,38 +175,54 @@ fn stable_ids(findings: &[Finding]) -> Vec<String> {
     }
     let mut ids = vec![String::new(); findings.len()];
     for (names, mut indices) in same {
-        indices.sort_by_key(|&index| {
-            (lines(&findings[index].allocated), findings[index].leaked.as_ref().map(lines))
+        indices.sort_by_cached_key(|&index| {
+            let Finding { allocated, leaked, .. } = &findings[index];
+            let inner: Vec<_> =
+                allocated.inner.iter().map(|frame| (&frame.function, &frame.module, &frame.file)).collect();
+            (lines(allocated), leaked.as_ref().map(lines), inner)
         });
         for (ordinal, index) in indices.into_iter().enumerate() {
-            let hash = blake3::hash(format!("{names}#{ordinal}").as_bytes());
-            ids[index] = hash.to_hex()[..16].to_owned();
+            ids[index] = digest(&format!("{names}#{ordinal}"));
         }
     }
     ids
 }
 
 fn names(finding: &Finding) -> String {
-    let place = |place: &Place| {
-        let mut names: Vec<String> = place
-            .stack
-            .iter()
-            .map(|frame| {
-                let file = frame.file.as_deref().and_then(|file| file.rsplit('/').next());
-                let module = if file.is_none() { frame.module.as_deref() } else { None };
-                format!("{}@{}", frame.function.as_deref().unwrap_or("?"), file.or(module).unwrap_or("?"))
-            })
-            .collect();
-        names.dedup();
-        names.join(" ")
-    };
     format!(
         "{:?}|{}|{}|{}",
         finding.kind,
-        place(&finding.allocated),
-        finding.leaked.as_ref().map(place).unwrap_or_default(),
+        functions(&finding.allocated),
+        finding.leaked.as_ref().map(functions).unwrap_or_default(),
         finding.variable.as_deref().unwrap_or_default(),
     )
+}
+
+fn functions(place: &Place) -> String {
+    let mut names: Vec<String> = place
+        .stack
+        .iter()
+        .map(|frame| {
+            let file = frame.file.as_deref().and_then(|file| file.rsplit('/').next());
+            let module = if file.is_none() { frame.module.as_deref() } else { None };
+            format!("{}@{}", frame.function.as_deref().unwrap_or("?"), file.or(module).unwrap_or("?"))
+        })
+        .collect();
+    names.dedup();
+    names.join(" ")
+}
+
+fn digest(names: &str) -> String {
+    blake3::hash(names.as_bytes()).to_hex()[..16].to_owned()
+}
+
+impl Fault {
+    /// Stable over runs and over edits elsewhere, as a finding's id is.
+    pub fn id(&self) -> String {
+        let place = |place: &Option<Place>| place.as_ref().map(functions).unwrap_or_default();
+        let (freed, allocated) = (place(&self.freed), place(&self.allocated));
+        digest(&format!("{:?}|{}|{freed}|{allocated}", self.kind, functions(&self.place)))
+    }
 }
 
 type Position = (Option<u32>, Option<u32>, Option<u64>);
@@ -229,7 +247,7 @@ mod tests {
                 ..Frame::default()
             }
         };
-        Place { stack: stack.split(' ').map(frame).collect() }
+        Place::new(stack.split(' ').map(frame).collect())
     }
 
     fn lost(allocated: &str, bytes: u64) -> Finding {
@@ -269,6 +287,24 @@ mod tests {
         let found = ids(lost("main:3", 8), lost("main:5", 8));
         assert_ne!(found[0], found[1]);
         assert_eq!(found, ids(lost("main:15", 8), lost("main:13", 8)), "neither found order nor lines count");
+    }
+
+    #[test]
+    fn library_functions_tell_apart_only_what_else_is_the_same() {
+        let through = |function: &str| {
+            let mut finding = lost("main:3", 8);
+            finding.allocated.inner = vec![Frame { function: Some(function.to_owned()), ..Frame::default() }];
+            finding
+        };
+        assert_eq!(id(through("strdup")), id(through("__GI___strdup")));
+        let ids = |functions: [&str; 2]| {
+            let mut findings = report(functions.map(through).into()).findings;
+            findings.sort_by(|a, b| a.allocated.inner[0].function.cmp(&b.allocated.inner[0].function));
+            findings.into_iter().map(|finding| finding.id).collect::<Vec<_>>()
+        };
+        let found = ids(["getline", "strdup"]);
+        assert_ne!(found[0], found[1]);
+        assert_eq!(found, ids(["strdup", "getline"]));
     }
 
     #[test]

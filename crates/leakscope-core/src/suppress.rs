@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Kind, Report, Totals};
+use crate::{Finding, Kind, Place, Report, Totals};
 
 /// The rules of one file, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -155,12 +155,13 @@ impl Report {
     }
 }
 
-/// Whether any frame of the allocation matches by function, file or module.
+/// Whether any frame of the allocation, the user's or not, matches by
+/// function, file or module.
 fn on_stack(pattern: &str, finding: &Finding) -> bool {
-    finding
-        .allocated
-        .stack
+    let Place { stack, inner } = &finding.allocated;
+    inner
         .iter()
+        .chain(stack)
         .flat_map(|frame| [&frame.function, &frame.file, &frame.module])
         .flatten()
         .any(|name| matches(pattern, name))
@@ -201,7 +202,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Command, Engine, Frame, Place, Target};
+    use crate::{Command, Engine, Frame, Target};
 
     fn finding(kind: Kind, function: &str, file: &str, module: &str) -> Finding {
         let frame = |function: &str| Frame {
@@ -210,7 +211,13 @@ mod tests {
             module: Some(module.to_owned()),
             ..Frame::default()
         };
-        let mut finding = Finding::new(kind, Place { stack: vec![frame(function), frame("main")] });
+        let inner = Frame {
+            function: Some(format!("{function}_inner")),
+            module: Some("libc.so.6".to_owned()),
+            ..Frame::default()
+        };
+        let place = Place { stack: vec![frame(function), frame("main")], inner: vec![inner] };
+        let mut finding = Finding::new(kind, place);
         (finding.blocks, finding.bytes) = (Some(1), Some(16));
         finding
     }
@@ -295,6 +302,8 @@ mod tests {
         check("leak:xml.c$", &["cache", "make_node"]);
         check("leak:libxml2", &["cache", "make_node"]);
         check("leak:main", &[]);
+        check("leak:^parse_inner$", &["cache", "make_node"]);
+        check("leak:libc.so", &[]);
         check("leak:cache", &["make_node", "parse"]);
         check("forgotten:*", &["make_node", "parse"]);
         check("forgotten:make_node", &["cache", "make_node", "parse"]);

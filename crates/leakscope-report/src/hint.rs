@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use leakscope_core::{Command, Engine, Finding, Frame, Kind, Report};
 
+use crate::fault;
 use crate::text::short_id;
 use crate::wording;
 
-/// What would help most, where blocks were lost: lines for most of them, then leak
-/// points.
+/// What would help most: for a program that was stopped, what to do about
+/// that; where blocks were lost, lines for most of them, then leak points.
 pub(crate) fn next_step(report: &Report) -> Option<String> {
+    if let Some(found) = &report.fault {
+        return Some(fault::hint(found).to_owned());
+    }
     let lost: Vec<&Finding> = report.findings.iter().filter(|finding| finding.kind == Kind::Lost).collect();
     let first = lost.first()?;
     let blind: Vec<&Frame> = lost

@@ -4,6 +4,7 @@
 //! engine found what is not known here, and no file is read; the text of
 //! source files comes through [`Sources`].
 
+mod fault;
 mod hint;
 mod paths;
 mod sarif;

@@ -8,21 +8,25 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use leakscope_core::{Exit, Finding, Frame, Kind, PathStep, Place, Report, Verdict};
+use leakscope_core::{Exit, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, Report, Verdict};
 use serde_json::{Map, Value, json};
 
-use crate::{paths, wording};
+use crate::{fault, paths, wording};
 
 /// The report as a SARIF log. Paths inside `base_dir` become relative to
 /// `%SRCROOT%`, which is what code scanning needs to show them.
 pub fn sarif(report: &Report, base_dir: Option<&Path>) -> String {
     let mut log = Log { base_dir, artifacts: BTreeMap::new() };
-    report.findings.iter().flat_map(files).for_each(|file| {
+    let fault_files = report.fault.iter().flat_map(fault::parts).flat_map(|part| place_files(part.place));
+    report.findings.iter().flat_map(files).chain(fault_files).for_each(|file| {
         log.artifacts.insert(log.uri(file), 0);
     });
     for (index, slot) in log.artifacts.values_mut().enumerate() {
         *slot = index;
     }
+    let fault = report.fault.iter().map(|fault| log.fault(fault));
+    let results: Vec<Value> =
+        fault.chain(report.findings.iter().map(|finding| log.result(finding))).collect();
     let artifacts: Vec<Value> =
         log.artifacts.keys().map(|uri| json!({"location": log.artifact(uri)})).collect();
     let mut run = json!({
@@ -34,7 +38,7 @@ pub fn sarif(report: &Report, base_dir: Option<&Path>) -> String {
         }},
         "invocations": [invocation(report)],
         "artifacts": artifacts,
-        "results": report.findings.iter().map(|finding| log.result(finding)).collect::<Vec<_>>(),
+        "results": results,
         "properties": {
             "command": report.command,
             "engine": report.engine,
@@ -63,10 +67,13 @@ struct Rule {
     short: &'static str,
     full: &'static str,
     help: &'static str,
+    tags: [&'static str; 2],
 }
 
-/// In the order of [`Kind`].
-const RULES: [Rule; 4] = [
+const LEAK: [&str; 2] = ["memory-leak", "external/cwe/cwe-401"];
+
+/// In the order of [`Kind`], then of [`FaultKind`].
+const RULES: [Rule; 6] = [
     Rule {
         id: "lost",
         name: "LostBlock",
@@ -75,6 +82,7 @@ const RULES: [Rule; 4] = [
         full: "No pointer to the block was left when the program ended, so nothing could have freed it.",
         help: "Free the block before its last pointer goes, or keep a pointer to it. If a leak point is given, \
                that is where the last pointer went.",
+        tags: LEAK,
     },
     Rule {
         id: "forgotten",
@@ -83,6 +91,7 @@ const RULES: [Rule; 4] = [
         short: "Memory was never freed",
         full: "The block was still reachable when the program ended, but was never freed.",
         help: "Free the block when it is no longer needed. A block that is in use to the end is harmless.",
+        tags: LEAK,
     },
     Rule {
         id: "stale",
@@ -91,6 +100,7 @@ const RULES: [Rule; 4] = [
         short: "Memory is no longer used",
         full: "The block has not been accessed for long, though it is still allocated.",
         help: "Free the block after its last use.",
+        tags: LEAK,
     },
     Rule {
         id: "possible-leak",
@@ -99,6 +109,26 @@ const RULES: [Rule; 4] = [
         short: "Memory may leak",
         full: "On some path through the source the last pointer to the block goes before the block is freed.",
         help: "Free the block on the path shown, or keep a pointer to it.",
+        tags: LEAK,
+    },
+    Rule {
+        id: "double-free",
+        name: "DoubleFree",
+        level: "error",
+        short: "Memory was freed twice",
+        full: "The block had been freed before. Going on would corrupt the heap, so the program was stopped.",
+        help: "Decide which of the two places owns the block and frees it; the other must not.",
+        tags: ["memory-corruption", "external/cwe/cwe-415"],
+    },
+    Rule {
+        id: "invalid-free",
+        name: "InvalidFree",
+        level: "error",
+        short: "What was freed is no block",
+        full: "The pointer is not one that an allocation returned. Going on would corrupt the heap, so the program was \
+               stopped.",
+        help: "Free only what malloc, new and the like returned, by the pointer that they returned.",
+        tags: ["memory-corruption", "external/cwe/cwe-763"],
     },
 ];
 
@@ -111,7 +141,7 @@ impl Rule {
             "fullDescription": {"text": self.full},
             "help": {"text": self.help, "markdown": format!("**{}.** {}\n\n{}", self.short, self.full, self.help)},
             "defaultConfiguration": {"level": self.level},
-            "properties": {"tags": ["correctness", "memory-leak", "external/cwe/cwe-401"], "precision": "high"},
+            "properties": {"tags": ["correctness", self.tags[0], self.tags[1]], "precision": "high"},
         })
     }
 }
@@ -122,6 +152,13 @@ fn rule_index(kind: Kind) -> usize {
         Kind::Forgotten => 1,
         Kind::Stale => 2,
         Kind::Warning => 3,
+    }
+}
+
+fn fault_rule_index(kind: FaultKind) -> usize {
+    match kind {
+        FaultKind::DoubleFree => 4,
+        FaultKind::InvalidFree => 5,
     }
 }
 
@@ -149,14 +186,17 @@ fn invocation(report: &Report) -> Value {
     invocation
 }
 
+fn place_files(place: &Place) -> impl Iterator<Item = &str> {
+    place.stack.iter().filter_map(|frame| frame.file.as_deref())
+}
+
 /// The files that `finding` names, in any of its places.
 fn files(finding: &Finding) -> impl Iterator<Item = &str> {
     let places = [Some(&finding.allocated), finding.leaked.as_ref(), finding.last_used.as_ref()];
     let freed = finding.freed_elsewhere.iter().map(|sibling| &sibling.place);
     let candidates = finding.candidates.iter().map(|candidate| &candidate.place);
-    let frames = places.into_iter().flatten().chain(freed).chain(candidates).flat_map(|place| &place.stack);
     let steps = finding.path.iter().map(|step| step.file.as_str());
-    frames.filter_map(|frame| frame.file.as_deref()).chain(steps)
+    places.into_iter().flatten().chain(freed).chain(candidates).flat_map(place_files).chain(steps)
 }
 
 struct Log<'a> {
@@ -210,6 +250,34 @@ impl Log<'_> {
         result
     }
 
+    fn fault(&self, fault: &Fault) -> Value {
+        let rule = fault_rule_index(fault.kind);
+        let parts = fault::parts(fault);
+        let others = parts[1..].iter().map(|part| (part.label.to_owned(), part.place));
+        let related = self.linked(others.collect());
+        let message = format!("{}: {}{}", fault::name(fault.kind), fault::reason(fault), links(&related));
+        let headline = fault.place.headline().and_then(|frame| self.location(frame));
+        let stacks: Vec<Value> = parts
+            .iter()
+            .filter(|part| !part.place.stack.is_empty())
+            .map(|part| self.stack(part.label, part.place))
+            .collect();
+        let mut result = json!({
+            "ruleId": RULES[rule].id,
+            "ruleIndex": rule,
+            "level": RULES[rule].level,
+            "message": {"text": message},
+            "locations": headline.into_iter().collect::<Vec<Value>>(),
+            "partialFingerprints": {"leakscopeId/v1": fault.id()},
+            "relatedLocations": related.into_iter().map(|related| related.location).collect::<Vec<Value>>(),
+        });
+        if !stacks.is_empty() {
+            result["stacks"] = stacks.into();
+        }
+        result["properties"] = json!({"address": format!("{:#x}", fault.address)});
+        result
+    }
+
     /// The places of `finding` in the order of time, the leak last.
     fn places<'f>(&self, finding: &'f Finding) -> Vec<(String, &'f Place)> {
         let lost = || wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
@@ -232,6 +300,12 @@ impl Log<'_> {
             let says = wording::lost_here(candidate.cause, candidate.variable.as_deref(), true);
             places.push((says.replacen("last pointer", "an earlier pointer", 1), &candidate.place));
         }
+        self.linked(places)
+    }
+
+    /// Places that have a location, with the numbers by which a message links
+    /// them.
+    fn linked(&self, places: Vec<(String, &Place)>) -> Vec<Related> {
         let located = places.into_iter().filter_map(|(says, place)| {
             let location = self.location(place.headline()?)?;
             Some((says, location))
@@ -365,6 +439,12 @@ fn message(finding: &Finding, related: &[Related]) -> String {
     if !finding.via.is_empty() {
         text += "; reachable only from other lost blocks";
     }
+    text + &links(related)
+}
+
+/// The end of a message, with a link to each of `related`.
+fn links(related: &[Related]) -> String {
+    let mut text = String::new();
     for Related { id, says, .. } in related {
         let _ = write!(text, "; [{}]({id})", says.replace(['[', ']', '\\'], "_"));
     }

@@ -20,7 +20,7 @@ const TAIL: usize = 2;
 /// The stack of `place` in about `limit` lines. What lies below `main` is left
 /// out silently.
 pub(crate) fn folded(place: &Place, limit: usize) -> Vec<Line<'_>> {
-    let own = place.stack.iter().rposition(|frame| !frame.is_system());
+    let own = place.stack.iter().rposition(|frame| !frame.system);
     let stack = match own {
         Some(last) => &place.stack[..=last],
         None => &place.stack[..],
@@ -28,8 +28,8 @@ pub(crate) fn folded(place: &Place, limit: usize) -> Vec<Line<'_>> {
     let mut lines: Vec<Line> = Vec::new();
     for frame in stack {
         match lines.last_mut() {
-            Some(Line::System(count)) if frame.is_system() => *count += 1,
-            _ if own.is_some() && frame.is_system() => lines.push(Line::System(1)),
+            Some(Line::System(count)) if frame.system => *count += 1,
+            _ if own.is_some() && frame.system => lines.push(Line::System(1)),
             Some(Line::Frame(last, times)) if *last == frame => *times += 1,
             _ => lines.push(Line::Frame(frame, 1)),
         }
@@ -59,10 +59,10 @@ mod tests {
     fn check(stack: &str, expected: &str) {
         let frame = |name: &str| Frame {
             function: Some(name.to_owned()),
-            module: Some(if name.starts_with('_') { "libc.so.6" } else { "a.out" }.to_owned()),
+            system: name.starts_with('_'),
             ..Frame::default()
         };
-        let place = Place { stack: stack.split_whitespace().map(frame).collect() };
+        let place = Place::new(stack.split_whitespace().map(frame).collect());
         let found: Vec<String> = folded(&place, 6)
             .into_iter()
             .map(|line| match line {

@@ -1,7 +1,8 @@
 //! The terminal report.
 //!
-//! Each finding: what was lost in one line, the source of every place that is
-//! known, who called. Then the totals, and one line on what to do next.
+//! What stopped the program, if something did. Then each finding: what was lost
+//! in one line, the source of every place that is known, who called. Then the
+//! totals, and one line on what to do next.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -38,7 +39,8 @@ impl Default for TextOptions {
 pub fn text(report: &Report, sources: &dyn Sources, options: &TextOptions) -> String {
     let page = Page { report, options };
     let mut files = Files::new(sources);
-    let mut out = page.crash();
+    let mut out = page.fault(&mut files);
+    out += &page.crash();
     let roots: Vec<Root> = tree::roots(&report.findings)
         .into_iter()
         .filter(|root| options.show_forgotten || root.finding.kind != Kind::Forgotten)
@@ -57,28 +59,28 @@ pub fn text(report: &Report, sources: &dyn Sources, options: &TextOptions) -> St
     out
 }
 
-const LOST: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD);
+pub(crate) const LOST: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD);
 const FORGOTTEN: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 const FINE: Style = AnsiColor::BrightGreen.on_default().effects(Effects::BOLD);
 const HINT: Style = AnsiColor::BrightCyan.on_default().effects(Effects::BOLD);
-const BOLD: Style = Style::new().effects(Effects::BOLD);
+pub(crate) const BOLD: Style = Style::new().effects(Effects::BOLD);
 const DIM: Style = Style::new().effects(Effects::DIMMED);
 
-/// Lines of the allocation's stack, and of the leak's.
-const ALLOCATION_LINES: usize = 12;
-const LEAK_LINES: usize = 5;
+/// Lines of the allocation's stack, and of any other.
+pub(crate) const ALLOCATION_LINES: usize = 12;
+pub(crate) const OTHER_LINES: usize = 5;
 /// Names up to this width are aligned in a stack; longer ones stand out.
 const NAME_COLUMN: usize = 40;
 /// Digits of an id that are enough to name it in a suppression.
 pub(crate) const ID_DIGITS: usize = 8;
 
-struct Page<'a> {
-    report: &'a Report,
-    options: &'a TextOptions,
+pub(crate) struct Page<'a> {
+    pub report: &'a Report,
+    pub options: &'a TextOptions,
 }
 
 impl Page<'_> {
-    fn paint(&self, style: Style, text: &str) -> String {
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if self.options.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
@@ -86,7 +88,7 @@ impl Page<'_> {
         wording::frame(frame, self.options.base_dir.as_deref())
     }
 
-    fn place(&self, place: &Place) -> String {
+    pub(crate) fn place(&self, place: &Place) -> String {
         place.headline().map_or_else(|| "unknown code".to_owned(), |frame| self.frame(frame))
     }
 
@@ -99,33 +101,41 @@ impl Page<'_> {
     }
 
     fn crash(&self) -> String {
+        let program = wording::printable(&self.report.target.program);
+        if self.report.fault.is_some() {
+            return format!("{program}: stopped there; its heap was not searched for leaks\n\n");
+        }
         let Some(signal) = self.crashed() else {
             return String::new();
         };
         let killed = self.paint(LOST, &format!("killed by {}", signal_name(signal)));
-        format!(
-            "{}: {killed}; what follows is how the heap stood then\n\n",
-            wording::printable(&self.report.target.program)
-        )
+        format!("{program}: {killed}; what follows is how the heap stood then\n\n")
     }
 
     fn finding(&self, root: &Root, files: &mut Files) -> String {
         let finding = root.finding;
         let mut out = self.headline(root);
         let level = if finding.kind == Kind::Lost { Level::ERROR } else { Level::WARNING };
-        let (snippets, missing) = snippet::render(level, self.spots(finding), files, self.options);
-        if !snippets.is_empty() {
-            let _ = writeln!(out, "{snippets}");
+        out += &self.snippets(level, self.spots(finding), files);
+        out += &self.stacks(finding);
+        out += &self.notes(finding);
+        out += &self.below(root);
+        out
+    }
+
+    /// The source of `spots`, and a line for each whose source is not to be
+    /// had.
+    pub(crate) fn snippets(&self, level: Level<'_>, spots: Vec<Spot>, files: &mut Files) -> String {
+        let (mut out, missing) = snippet::render(level, spots, files, self.options);
+        if !out.is_empty() {
+            out.push('\n');
         }
         for spot in missing {
-            // The headline has said where it was allocated.
+            // The headline or the stack says where it was allocated.
             if spot.label != ALLOCATED {
                 let _ = writeln!(out, "  {}: {}", self.frame(spot.frame), spot.label);
             }
         }
-        out += &self.stacks(finding);
-        out += &self.notes(finding);
-        out += &self.below(root);
         out
     }
 
@@ -162,36 +172,28 @@ impl Page<'_> {
 
     /// The places of `finding`, the one to look at first in front.
     fn spots<'f>(&self, finding: &'f Finding) -> Vec<Spot<'f>> {
-        let mut spots: Vec<Spot<'f>> = Vec::new();
-        let mut add = |place: Option<&'f Place>, label: String| {
-            let Some(frame) = place.and_then(Place::headline) else { return };
-            // Two things at one place are one mark.
-            if let Some(spot) = spots.iter_mut().find(|spot| spot.frame == frame) {
-                spot.label = format!("{}; {label}", spot.label);
-                return;
-            }
-            let weight = if spots.is_empty() { AnnotationKind::Primary } else { AnnotationKind::Context };
-            spots.push(Spot { frame, label, weight });
-        };
         let lost = wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
-        add(finding.leaked.as_ref(), lost);
-        add(Some(&finding.allocated), ALLOCATED.to_owned());
-        add(finding.last_used.as_ref(), "last used here".to_owned());
-        for sibling in finding.freed_elsewhere.iter().take(FEW) {
+        let siblings = finding.freed_elsewhere.iter().take(FEW).map(|sibling| {
             let blocks = wording::count(sibling.blocks, "other block");
             let verb = if sibling.blocks == 1 { "is" } else { "are" };
-            add(Some(&sibling.place), format!("{blocks} from there {verb} freed here"));
-        }
-        spots
+            (&sibling.place, format!("{blocks} from there {verb} freed here"))
+        });
+        let leaked = finding.leaked.as_ref().map(|place| (place, lost));
+        let last_used = finding.last_used.as_ref().map(|place| (place, "last used here".to_owned()));
+        let places = leaked.into_iter().chain([(&finding.allocated, ALLOCATED.to_owned())]);
+        spots(places.chain(last_used).chain(siblings))
+    }
+
+    fn stacks(&self, finding: &Finding) -> String {
+        let leaked =
+            finding.leaked.as_ref().map(|place| (lost_in(finding), stack::folded(place, OTHER_LINES)));
+        let allocated = ("allocated in", stack::folded(&finding.allocated, ALLOCATION_LINES));
+        self.titled_stacks(leaked.into_iter().chain([allocated]).collect())
     }
 
     /// The stacks that say more than their first frame, one frame on a line.
-    fn stacks(&self, finding: &Finding) -> String {
-        let leaked =
-            finding.leaked.as_ref().map(|place| (lost_in(finding), stack::folded(place, LEAK_LINES)));
-        let allocated = ("allocated in", stack::folded(&finding.allocated, ALLOCATION_LINES));
-        let stacks: Vec<(&str, Vec<Line>)> =
-            leaked.into_iter().chain([allocated]).filter(|(_, lines)| lines.len() > 1).collect();
+    pub(crate) fn titled_stacks(&self, mut stacks: Vec<(&str, Vec<Line>)>) -> String {
+        stacks.retain(|(_, lines)| lines.len() > 1);
         let widths = stacks.iter().flat_map(|(_, lines)| lines).map(|line| match line {
             Line::Frame(frame, _) => function(frame).chars().count(),
             _ => 0,
@@ -294,13 +296,15 @@ impl Page<'_> {
         }
         let total = sum(cut.iter().flat_map(|root| root.below.iter().copied().chain([root.finding])));
         let size = wording::size(total.blocks, total.bytes);
-        format!("… and {} more: {size} (raise --max to see them)\n\n", wording::number(cut.len() as u64))
+        format!("… and {} more: {size} (--max 0 shows all)\n\n", wording::number(cut.len() as u64))
     }
 
-    /// Says plainly that nothing was lost, where that is so.
+    /// Says plainly that nothing was lost, where that is so and known.
     fn outcome(&self) -> String {
         let summary = &self.report.summary;
-        if self.report.findings.iter().any(|finding| finding.kind != Kind::Forgotten) {
+        if self.report.fault.is_some()
+            || self.report.findings.iter().any(|finding| finding.kind != Kind::Forgotten)
+        {
             return String::new();
         }
         let left_out = summary.suppressed.findings + summary.baseline.findings > 0;
@@ -372,7 +376,23 @@ impl Page<'_> {
     }
 }
 
-const ALLOCATED: &str = "allocated here";
+pub(crate) const ALLOCATED: &str = "allocated here";
+
+/// Marks for `places`, in their order; the first is the one to look at first.
+/// Two things at one place are one mark.
+pub(crate) fn spots<'f>(places: impl Iterator<Item = (&'f Place, String)>) -> Vec<Spot<'f>> {
+    let mut spots: Vec<Spot<'f>> = Vec::new();
+    for (place, label) in places {
+        let Some(frame) = place.headline() else { continue };
+        if let Some(spot) = spots.iter_mut().find(|spot| spot.frame == frame) {
+            spot.label = format!("{}; {label}", spot.label);
+            continue;
+        }
+        let weight = if spots.is_empty() { AnnotationKind::Primary } else { AnnotationKind::Context };
+        spots.push(Spot { frame, label, weight });
+    }
+    spots
+}
 
 /// What is said of the leak place, by how well it is known.
 fn lost_in(finding: &Finding) -> &'static str {

@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use crate::heap::{self, Request};
 use crate::thread::{self, Thread};
-use crate::unwind::{self, Caller};
+use crate::walk::{self, Caller};
 use crate::{caller, fault, sys};
 
 /// Alignment of all blocks, as in glibc.
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn cfree(pointer: *mut c_void) {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, align: usize, size: usize) -> c_int {
     let caller = caller!();
-    if !align.is_power_of_two() || align % size_of::<usize>() != 0 {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
     let start = sys::keeping_errno(|| allocate(size, align, false, caller));
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
 #[inline(always)]
 pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
     let thread = this_thread();
-    let stack = unwind::allocation_stack(thread, caller);
+    let stack = walk::stack(thread, caller);
     heap::allocate(thread, Request { size, align, zeroed, stack })
 }
 
@@ -108,7 +108,7 @@ pub fn release(address: usize, caller: Caller) {
     let thread = this_thread();
     match heap::live_block(address) {
         Ok(block) => {
-            let stack = unwind::free_stack(thread, caller);
+            let stack = walk::stack(thread, caller);
             heap::free(thread, block, stack);
         }
         Err(refused) => fault::stop(thread, address, refused, caller),
@@ -130,7 +130,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
         Ok(block) => block,
         Err(refused) => fault::stop(thread, address, refused, caller),
     };
-    let stack = unwind::allocation_stack(thread, caller);
+    let stack = walk::stack(thread, caller);
     let before = block.size();
     if heap::resize(block, size, stack) {
         return address as *mut c_void;

@@ -147,10 +147,10 @@ fn reserve() -> bool {
         {
             if address != 0 {
                 // SAFETY: reserved just now, and used by nobody.
-                unsafe { sys::unmap(address, bytes) };
+                unsafe { sys::release(address, bytes) };
             }
         }
-        size = size / 2 & !(CHUNK * GROWTH - 1);
+        size = (size / 2) & !(CHUNK * GROWTH - 1);
         LIMITED.store(size, Ordering::Relaxed);
     }
     false

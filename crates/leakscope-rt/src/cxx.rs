@@ -98,12 +98,12 @@ throwing! {
 
 #[cfg(not(test))]
 extern "C" fn new(size: usize, _: usize, frame: usize) -> usize {
-    allocate(size, ALIGN, false, crate::unwind::Caller { frame })
+    allocate(size, ALIGN, false, crate::walk::Caller { frame })
 }
 
 #[cfg(not(test))]
 extern "C" fn new_aligned(size: usize, align: usize, frame: usize) -> usize {
-    allocate(size, align.max(ALIGN), false, crate::unwind::Caller { frame })
+    allocate(size, align.max(ALIGN), false, crate::walk::Caller { frame })
 }
 
 macro_rules! nothrow {

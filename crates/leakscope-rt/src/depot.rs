@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
-use crate::{arena, modules, sys};
+use crate::{arena, modules, sys, walk};
 
 /// Address space for nodes and for known stacks.
 const RESERVED: usize = 1 << 32;
@@ -62,19 +62,19 @@ struct Growth {
 static GROWTH: Lock<Growth> =
     Lock::new(Growth { nodes: 0, nodes_committed: 0, stacks: 0, stacks_committed: 0 });
 
-/// Number of a stack, given its return addresses from the innermost on, and
-/// their [`hash`]. 0 if there is no memory for it.
+/// Number of the stack with this hash; `frames` is asked for its return
+/// addresses, innermost first, if it is new. 0 if there is no memory for it.
 #[inline]
-pub fn number_of(frames: &[u64], hash: u64) -> u32 {
+pub fn number_of(hash: u64, frames: impl FnOnce(&mut [u64]) -> usize) -> u32 {
     // The same addresses in another generation are another stack.
-    let hash = mix(hash, u64::from(modules::generation()) + frames.len() as u64);
+    let hash = mix(hash, u64::from(modules::generation()));
     match lookup(hash) {
-        0 => insert(frames, hash),
+        0 => insert(hash, frames),
         found => found,
     }
 }
 
-/// A running hash over the frames, from the innermost on.
+/// A running hash over return addresses.
 #[inline(always)]
 pub fn mix(hash: u64, frame: u64) -> u64 {
     (hash ^ frame).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
@@ -95,18 +95,20 @@ fn lookup(hash: u64) -> u32 {
 }
 
 #[cold]
-fn insert(frames: &[u64], hash: u64) -> u32 {
+fn insert(hash: u64, frames: impl FnOnce(&mut [u64]) -> usize) -> u32 {
+    let mut addresses = [0; walk::DEPTH_MAX];
+    let count = frames(&mut addresses);
     let mut growth = GROWTH.lock();
     let found = lookup(hash);
     if found != 0 {
         return found;
     }
     let mut node = child(&mut growth, 0, u64::from(modules::generation()));
-    for &frame in frames.iter().rev() {
+    for &address in addresses[..count].iter().rev() {
         if node == 0 {
             return 0;
         }
-        node = child(&mut growth, node, frame);
+        node = child(&mut growth, node, address);
     }
     let Growth { stacks, stacks_committed, .. } = &mut *growth;
     let index = STACKS.grow::<Known>(stacks, stacks_committed);

@@ -8,7 +8,7 @@ use crate::heap::{Block, Refused};
 use crate::sys::File;
 use crate::text::Text;
 use crate::thread::Thread;
-use crate::unwind::{self, Caller};
+use crate::walk::{self, Caller};
 use crate::{life, record};
 
 /// Reports a free that was refused, and stops the program as `abort` does.
@@ -24,7 +24,7 @@ pub fn stop(thread: &mut Thread, address: usize, refused: Refused, caller: Calle
         block: block.map_or(0, |block| block.start as u64),
         bytes: block.filter(Block::is_live).map_or(0, |block| block.size() as u64),
         kind: kind as u32,
-        stack: unwind::allocation_stack(thread, caller),
+        stack: walk::stack(thread, caller),
         allocated: stack_of(|block| block.meta().stack.load(Ordering::Relaxed)),
         freed: if kind == FaultKind::DoubleFree {
             stack_of(|block| block.meta().freed.load(Ordering::Relaxed))

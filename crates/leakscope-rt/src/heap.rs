@@ -205,12 +205,34 @@ pub fn allocate(thread: &mut Thread, request: Request) -> usize {
         arena::address_of((slot >> SLOT_SHIFT) as usize) + (slot & ((1 << SLOT_SHIFT) - 1)) as usize * room;
     if meta.state() != State::Fresh && (room <= CLEARED_MAX || request.zeroed) {
         // SAFETY: the block is ours until we return it, and as large as `room`.
-        unsafe { core::ptr::write_bytes(start as *mut u8, 0, request.size) };
+        unsafe { clear(start, request.size) };
     }
     meta.stack.store(request.stack, Ordering::Relaxed);
     meta.freed.store(0, Ordering::Relaxed);
     meta.set(request.size as u64, State::Live);
     start
+}
+
+/// Zeroes a small block; up to 15 bytes more, since blocks are multiples of
+/// 16. A call would cost more than the few stores that most blocks need.
+///
+/// # Safety
+/// The block is the caller's and starts at a multiple of 16.
+#[inline(always)]
+unsafe fn clear(start: usize, size: usize) {
+    use core::arch::x86_64::{__m128i, _mm_setzero_si128, _mm_store_si128};
+    if size > 256 {
+        // SAFETY: as the caller says.
+        return unsafe { core::ptr::write_bytes(start as *mut u8, 0, size) };
+    }
+    let mut at = 0;
+    while at < size {
+        // SAFETY: as the caller says; SSE2 is part of x86-64.
+        unsafe { _mm_store_si128((start + at) as *mut __m128i, _mm_setzero_si128()) };
+        at += 16;
+        // SAFETY: nothing; keeps the loop from becoming a call again.
+        unsafe { core::arch::asm!("", options(nomem, nostack, preserves_flags)) };
+    }
 }
 
 /// The smallest class all of whose blocks are aligned.
@@ -219,7 +241,7 @@ fn aligned_class(size: usize, align: usize) -> Option<usize> {
     if least > SMALL_MAX {
         return None;
     }
-    (class_of(least)..CLASSES).find(|&class| SIZES[class] as usize % align == 0)
+    (class_of(least)..CLASSES).find(|&class| (SIZES[class] as usize).is_multiple_of(align))
 }
 
 #[cold]

@@ -8,6 +8,8 @@
 //! Linux with glibc 2.35 or later.
 
 #![cfg_attr(not(test), no_std)]
+// What the program calls is not called by tests.
+#![cfg_attr(test, allow(dead_code))]
 
 mod api;
 mod arena;
@@ -30,10 +32,12 @@ mod text;
 mod thread;
 mod unwind;
 mod waits;
+mod walk;
 
 /// There is no panic to handle: the release build has none left, and a debug
-/// build stops.
-#[cfg(not(test))]
+/// build stops. Only in the profile `runtime`: among the other crates of the
+/// workspace, dependencies bring `std` and its handler.
+#[cfg(all(not(test), panic = "abort"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     // SAFETY: ends the process.

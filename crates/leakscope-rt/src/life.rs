@@ -9,8 +9,9 @@ use leakscope_wire::{self as wire, Reason};
 use crate::lock::Lock;
 use crate::park::{self, Parked, Then};
 use crate::record::{self, Occasion};
-use crate::unwind::{self, Caller, Registers};
-use crate::{caller, depot, heap, modules, signals, sys, thread};
+use crate::unwind::{self, Registers};
+use crate::walk::{self, Caller};
+use crate::{caller, depot, heap, modules, signals, sys, thread, waits};
 
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
@@ -101,7 +102,7 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
         if let Some(path) = value(wire::env::DIR) {
             record::set_folder(path);
         } else if let Some(depth) = value(wire::env::DEPTH) {
-            unwind::set_depth(number(depth));
+            walk::set_depth(number(depth));
         } else if let Some(signal) = value(wire::env::SNAPSHOT_SIGNAL) {
             SNAPSHOT_SIGNAL.store(number(signal) as u32, Ordering::Relaxed);
         } else if let Some(millis) = value(wire::env::SNAPSHOT_EVERY) {
@@ -315,6 +316,7 @@ pub extern "C" fn _exit(status: c_int) -> ! {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(non_snake_case)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
     end(caller!(), status);
     loop {
@@ -330,12 +332,7 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     static REAL: AtomicUsize = AtomicUsize::new(0);
-    if REAL.load(Ordering::Relaxed) == 0 {
-        // SAFETY: the name is a C string.
-        let real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlclose".as_ptr()) };
-        REAL.store(real as usize, Ordering::Relaxed);
-    }
-    let real = REAL.load(Ordering::Relaxed);
+    let real = waits::real(&REAL, c"dlclose");
     if real == 0 {
         return -1;
     }

@@ -172,7 +172,7 @@ impl Loaded {
     fn release(self) {
         if self.base != 0 {
             // SAFETY: mapped by `loaded`, not used any more.
-            unsafe { sys::unmap(self.base, self.bytes) };
+            unsafe { sys::release(self.base, self.bytes) };
         }
     }
 }

@@ -109,7 +109,7 @@ pub fn end() {
     if list != 0 && threads_mut().is_empty() {
         LIST.store(0, Ordering::Release);
         // SAFETY: ours, and nobody waits on memory inside it.
-        unsafe { sys::unmap(list, bytes) };
+        unsafe { sys::release(list, bytes) };
     }
 }
 

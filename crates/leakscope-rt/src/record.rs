@@ -10,7 +10,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::sys::{self, File};
 use crate::text::Text;
-use crate::{arena, depot, modules, scan, unwind};
+use crate::{arena, depot, modules, scan, walk};
 
 const BUFFER: usize = 1 << 16;
 
@@ -102,14 +102,14 @@ impl Writer {
         if let Some(fault) = &occasion.fault {
             self.section(wire::SectionKind::FAULT, |writer| writer.put(fault));
         }
-        let Some(tallies) = Tallies::new() else { return false };
+        let Some(mut tallies) = Tallies::new() else { return false };
         if let Some(fault) = &occasion.fault {
             for stack in [fault.stack, fault.allocated, fault.freed] {
                 tallies.use_stack(stack);
             }
         }
         if occasion.reason != wire::Reason::Fault {
-            self.blocks(&tallies, occasion.limits);
+            self.blocks(&mut tallies, occasion.limits);
         }
         self.stacks(&tallies);
         self.section(wire::SectionKind::END, |_| {});
@@ -135,7 +135,7 @@ impl Writer {
         });
     }
 
-    fn blocks(&mut self, tallies: &Tallies, limits: u64) {
+    fn blocks(&mut self, tallies: &mut Tallies, limits: u64) {
         let Some(found) = scan::run() else {
             self.failed = true;
             return;
@@ -183,10 +183,10 @@ impl Writer {
 
     fn stacks(&mut self, tallies: &Tallies) {
         self.section(wire::SectionKind::STACKS, |writer| {
-            let mut frames = [0; unwind::DEPTH_MAX];
+            let mut frames = [0; walk::DEPTH_MAX];
             tallies.for_each(|id, tally| {
                 if tally.used {
-                    let (generation, count) = depot::read(id, &mut frames);
+                    let (generation, count) = depot::read(id, &mut frames[..walk::depth()]);
                     writer.put(&wire::Stack { id, generation, frames: count as u32, reserved: 0 });
                     writer.bytes(frames[..count].as_bytes());
                 }
@@ -263,18 +263,18 @@ impl Tallies {
         (base != 0).then_some(Tallies { base: base as *mut Tally, end })
     }
 
-    fn get(&self, stack: u32) -> Option<&mut Tally> {
-        // SAFETY: within the allocation; one thread, and no two at a time.
+    fn get(&mut self, stack: u32) -> Option<&mut Tally> {
+        // SAFETY: within the allocation.
         (stack < self.end).then(|| unsafe { &mut *self.base.add(stack as usize) })
     }
 
-    fn use_stack(&self, stack: u32) {
+    fn use_stack(&mut self, stack: u32) {
         if let Some(tally) = self.get(stack) {
             tally.used = true;
         }
     }
 
-    fn add(&self, stack: u32, bytes: u64) {
+    fn add(&mut self, stack: u32, bytes: u64) {
         if let Some(tally) = self.get(stack) {
             tally.blocks += 1;
             tally.bytes += bytes;
@@ -284,9 +284,8 @@ impl Tallies {
 
     fn for_each(&self, mut f: impl FnMut(u32, &Tally)) {
         for stack in 0..self.end {
-            if let Some(tally) = self.get(stack) {
-                f(stack, tally);
-            }
+            // SAFETY: within the allocation.
+            f(stack, unsafe { &*self.base.add(stack as usize) });
         }
     }
 }

@@ -39,7 +39,12 @@ pub fn run() -> Option<Scan> {
             scan.live_bytes += block.size() as u64;
         }
     });
-    let mut marker = Marker { work: sys::allocate((blocks + 1) * 8) as *mut usize, count: 0 };
+    let mut marker = Marker {
+        before: Mapping::default(),
+        pages: File::open(c"/proc/thread-self/pagemap"),
+        work: sys::allocate((blocks + 1) * 8) as *mut usize,
+        count: 0,
+    };
     if marker.work.is_null() {
         return None;
     }
@@ -55,8 +60,13 @@ pub fn run() -> Option<Scan> {
 }
 
 struct Marker {
+    /// Addresses of blocks that are reached and not looked into yet.
     work: *mut usize,
     count: usize,
+    /// The mapping before the one that is looked at.
+    before: Mapping,
+    /// Which pages of the process have memory behind them.
+    pages: Option<File>,
 }
 
 impl Marker {
@@ -94,6 +104,8 @@ impl Marker {
     }
 
     fn mapping(&mut self, mapping: &Mapping, memory: &mut Option<File>) {
+        let before = core::mem::replace(&mut self.before, *mapping);
+        let guarded = before.end == mapping.start && !before.readable && !before.writable;
         if mapping.is_named(b"[stack]") && !park::is_alive(park::main_thread()) {
             return;
         }
@@ -106,35 +118,33 @@ impl Marker {
         if mapping.shared {
             return self.shared(mapping, memory);
         }
-        if mapping.is_named(b"/") {
-            return self.range(mapping.start, mapping.end);
+        if mapping.is_named(b"/") || mapping.is_named(b"[") || !guarded {
+            self.live_stack(mapping.start, mapping.end);
+        } else {
+            self.stacks(mapping);
         }
-        self.anonymous(mapping);
         self.drain();
     }
 
-    /// A mapping that may hold thread stacks: each ends with the thread's
-    /// control block.
-    fn anonymous(&mut self, mapping: &Mapping) {
-        let mut start = mapping.start;
-        let mut address = mapping.start.next_multiple_of(64);
-        while address + park::CONTROL_BLOCK <= mapping.end {
-            if let Some(thread) = park::control_block(address) {
-                let end = (address + park::CONTROL_BLOCK).next_multiple_of(sys::PAGE).min(mapping.end);
-                if park::is_alive(thread) {
-                    self.live_stack(start, end);
-                } else {
-                    // libc keeps the stack and the table of thread-local
-                    // storage for the next thread; nothing else there counts.
-                    self.range(address + 8, address + 16);
-                }
-                start = end;
-                address = end;
-            } else {
-                address += 64;
-            }
+    /// A mapping with a guard below it may be a thread's stack, which ends
+    /// with the thread's control block; what follows is something else that
+    /// the kernel shows as one with it.
+    fn stacks(&mut self, mapping: &Mapping) {
+        let last = mapping.end.saturating_sub(park::CONTROL_BLOCK);
+        let mut addresses = (mapping.start.next_multiple_of(64)..=last).step_by(64);
+        let found = addresses.find_map(|address| Some((address, park::control_block(address)?)));
+        let Some((address, thread)) = found else {
+            return self.live_stack(mapping.start, mapping.end);
+        };
+        let end = (address + park::CONTROL_BLOCK).next_multiple_of(sys::PAGE).min(mapping.end);
+        if park::is_alive(thread) {
+            self.live_stack(mapping.start, end);
+        } else {
+            // libc keeps the stack and the table of thread-local storage for
+            // the next thread; nothing else there counts.
+            self.range(address + 8, address + 16);
         }
-        self.live_stack(start, mapping.end);
+        self.live_stack(end, mapping.end);
     }
 
     /// Memory that is scanned from the stack pointer on if it is a stack in
@@ -142,7 +152,33 @@ impl Marker {
     fn live_stack(&mut self, start: usize, end: usize) {
         let within = |thread: &&park::Parked| (start..end).contains(&thread.stack);
         let low = park::threads().iter().filter(within).map(|thread| thread.stack).min();
-        self.range(low.unwrap_or(start), end);
+        self.present(low.unwrap_or(start), end);
+    }
+
+    /// Only pages with memory behind them: a program may reserve far more than
+    /// it uses.
+    fn present(&mut self, start: usize, end: usize) {
+        const BATCH: usize = 512;
+        let Some(pages) = self.pages else { return self.range(start, end) };
+        let mut entries = [0; BATCH * 8];
+        let mut page = start / sys::PAGE;
+        while page * sys::PAGE < end {
+            let count = pages.read_at(&mut entries, page * 8) / 8;
+            if count == 0 {
+                return self.range(start.max(page * sys::PAGE), end);
+            }
+            for entry in entries[..count * 8].chunks_exact(8) {
+                // Bit 63: in memory. Bit 62: swapped out.
+                if entry[7] & 0xc0 != 0 {
+                    let at = page * sys::PAGE;
+                    self.range(start.max(at), end.min(at + sys::PAGE));
+                }
+                page += 1;
+                if page * sys::PAGE >= end {
+                    break;
+                }
+            }
+        }
     }
 
     /// Files may be shorter than their mapping: read through the kernel,

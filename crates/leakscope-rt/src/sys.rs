@@ -6,23 +6,40 @@ use core::sync::atomic::AtomicU32;
 
 pub const PAGE: usize = 4096;
 
-/// Address space without memory behind it; 0 if there is none.
+/// Address space without memory behind it; 0 if there is none. A page is left
+/// free on both sides, so that the kernel never shows it as one mapping with
+/// memory of the program's.
 pub fn reserve(bytes: usize) -> usize {
-    map(bytes, libc::PROT_NONE)
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping disturbs nothing that exists.
+    let address =
+        unsafe { libc::mmap(core::ptr::null_mut(), bytes + 2 * PAGE, libc::PROT_NONE, flags, -1, 0) };
+    if address == libc::MAP_FAILED { 0 } else { address as usize + PAGE }
 }
 
 /// Zeroed memory; 0 if there is none.
 pub fn allocate(bytes: usize) -> usize {
-    map(bytes, libc::PROT_READ | libc::PROT_WRITE)
+    let address = reserve(bytes);
+    // SAFETY: reserved just now.
+    if address != 0 && !unsafe { commit(address, bytes) } {
+        // SAFETY: nobody knows of it yet.
+        unsafe { release(address, bytes) };
+        return 0;
+    }
+    address
 }
 
-fn map(bytes: usize, protection: i32) -> usize {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new anonymous mapping disturbs nothing that exists.
-    let address = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if address == libc::MAP_FAILED { 0 } else { address as usize }
+/// Gives back what [`reserve`] or [`allocate`] gave.
+///
+/// # Safety
+/// Nothing refers to it any more.
+pub unsafe fn release(address: usize, bytes: usize) {
+    // SAFETY: as the caller says.
+    unsafe { unmap(address - PAGE, bytes + 2 * PAGE) };
 }
 
+/// Gives back the end of a reservation.
+///
 /// # Safety
 /// The range is a mapping of the caller's that nothing refers to any more.
 pub unsafe fn unmap(address: usize, bytes: usize) {

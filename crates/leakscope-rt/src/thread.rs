@@ -5,16 +5,18 @@
 //! right both in an executable and in a preloaded library.
 
 use core::arch::{asm, global_asm};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::heap::{self, Cache};
 use crate::size_class::CLASSES;
+use crate::walk::Trail;
 use crate::{record, signals, sys};
 
 /// Zero bytes are a valid new thread.
 #[repr(C, align(16))]
 pub struct Thread {
     pub caches: [Cache; CLASSES],
+    pub trail: Trail,
     /// Where this thread's stack lies; both 0 until it is known.
     pub stack_low: usize,
     pub stack_high: usize,
@@ -95,7 +97,7 @@ fn arm() {
     let key = KEY.load(Ordering::Relaxed);
     if key != 0 {
         // SAFETY: the key exists; any other value than null makes the destructor run.
-        unsafe { libc::pthread_setspecific(key - 1, 1 as *const _) };
+        unsafe { libc::pthread_setspecific(key - 1, core::ptr::dangling()) };
     }
 }
 
@@ -121,13 +123,45 @@ fn own_stack() -> (usize, usize) {
     let (mut low, mut size) = (core::ptr::null_mut(), 0);
     // SAFETY: initialised by the first call, used by the others only then.
     unsafe {
-        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+        if real_getattr(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return (0, 0);
         }
         libc::pthread_attr_getstack(attributes.as_ptr(), &mut low, &mut size);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
     }
     (low as usize, low as usize + size)
+}
+
+/// Stands in for `pthread_getattr_np`, which allocates while it holds the
+/// thread's lock: a thread whose first allocation that is must be learned of
+/// before.
+///
+/// # Safety
+/// As for the C function.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn pthread_getattr_np(
+    thread: libc::pthread_t,
+    attributes: *mut libc::pthread_attr_t,
+) -> core::ffi::c_int {
+    // SAFETY: the thread's own state.
+    let own = unsafe { &mut *current() };
+    if !own.known {
+        learn(own);
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real_getattr(thread, attributes) }
+}
+
+/// # Safety
+/// As for `pthread_getattr_np`.
+unsafe fn real_getattr(thread: libc::pthread_t, attributes: *mut libc::pthread_attr_t) -> core::ffi::c_int {
+    type Getattr = unsafe extern "C" fn(libc::pthread_t, *mut libc::pthread_attr_t) -> core::ffi::c_int;
+    static REAL: AtomicUsize = AtomicUsize::new(0);
+    match crate::waits::real(&REAL, c"pthread_getattr_np") {
+        0 => libc::ENOSYS,
+        // SAFETY: libc's function of this name has this type.
+        real => unsafe { core::mem::transmute::<usize, Getattr>(real)(thread, attributes) },
+    }
 }
 
 unsafe extern "C" {

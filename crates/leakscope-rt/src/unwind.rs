@@ -1,4 +1,4 @@
-//! Call stacks of the running thread.
+//! How to step from a frame to its caller.
 //!
 //! Code that we derived keeps frame pointers: there a step is two loads.
 //! Everything else (libc, libraries, preloaded programs) is stepped by its
@@ -6,7 +6,7 @@
 //! cached. Every read is checked against the bounds of the stack, so that
 //! damaged frames end the walk instead of the program.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Register, RegisterRule,
@@ -14,139 +14,51 @@ use gimli::{
 };
 
 use crate::lock::Lock;
-use crate::thread::{self, Thread};
-use crate::{depot, heap, modules};
+use crate::modules;
 
-/// No stack is longer than this.
-pub const DEPTH_MAX: usize = 256;
-
-/// Frames kept of an allocation's stack.
-static DEPTH: AtomicUsize = AtomicUsize::new(32);
-
-/// Frames kept of a free: enough to see past wrappers.
-const FREE_DEPTH: usize = 4;
-
-pub fn set_depth(depth: usize) {
-    DEPTH.store(depth.clamp(1, DEPTH_MAX), Ordering::Relaxed);
+/// A frame of the stack: the return address into its function, and the stack
+/// and frame pointer as they are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Frame {
+    pub address: u64,
+    pub stack: usize,
+    pub pointer: usize,
 }
 
-/// Frame of the function that the program called, from which walks start.
-#[derive(Clone, Copy)]
-pub struct Caller {
-    pub frame: usize,
-}
-
-/// The frame of the function in which it stands.
-#[macro_export]
-macro_rules! caller {
-    () => {{
-        let frame: usize;
-        // SAFETY: reads the frame pointer, which this crate is built with.
-        unsafe { core::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
-        $crate::unwind::Caller { frame }
-    }};
-}
-
-/// Number of the stack that ends in the code which called us to allocate.
-#[inline]
-pub fn allocation_stack(thread: &mut Thread, caller: Caller) -> u32 {
-    capture(thread, caller, DEPTH.load(Ordering::Relaxed))
-}
-
-/// The same, shorter, for a free.
-#[inline]
-pub fn free_stack(thread: &mut Thread, caller: Caller) -> u32 {
-    capture(thread, caller, FREE_DEPTH)
-}
-
-#[inline]
-fn capture(thread: &mut Thread, caller: Caller, depth: usize) -> u32 {
-    if thread.busy > 0 {
-        return 0;
-    }
-    if !thread.known {
-        thread::learn(thread);
-    }
-    let mut frames = [const { core::mem::MaybeUninit::<u64>::uninit() }; DEPTH_MAX];
-    let (count, hash) = walk(thread, caller, &mut frames[..depth]);
-    // SAFETY: the walk wrote so many.
-    let frames = unsafe { core::slice::from_raw_parts(frames.as_ptr().cast::<u64>(), count) };
-    depot::number_of(frames, hash)
-}
-
-/// Registers by which a frame is found.
-#[derive(Clone, Copy)]
-struct Cursor {
-    address: u64,
-    stack: usize,
-    frame: usize,
-}
-
-fn walk(thread: &mut Thread, caller: Caller, frames: &mut [core::mem::MaybeUninit<u64>]) -> (usize, u64) {
-    let high = bounds(thread, caller.frame);
-    // The frames of this crate lie on the same stack, so these are readable.
-    let mut at = Cursor { address: 0, stack: caller.frame, frame: caller.frame };
-    let (mut count, mut hash) = (0, 0);
-    if !step_framed(&mut at, high) {
-        return (0, 0);
-    }
-    while count < frames.len() && at.address != 0 {
-        frames[count].write(at.address);
-        hash = depot::mix(hash, at.address);
-        count += 1;
-        let stepped = if modules::is_framed(at.address) {
-            step_framed(&mut at, high)
+impl Frame {
+    /// The caller's frame, on a stack that ends at `high`.
+    #[inline(always)]
+    pub fn caller(self, high: usize) -> Option<Frame> {
+        if modules::is_framed(self.address) {
+            let top = self.pointer.wrapping_add(16);
+            self.caller_at(top, 16, high)
         } else {
-            rule_for(at.address).step(&mut at, high)
-        };
-        if !stepped {
-            break;
+            rule_for(self.address).caller(self, high)
         }
     }
-    (count, hash)
-}
 
-/// The end of the stack that `address` lies on.
-#[inline(always)]
-fn bounds(thread: &mut Thread, address: usize) -> usize {
-    if (thread.stack_low..thread.stack_high).contains(&address) {
-        thread.stack_high
-    } else if (thread.other_low..thread.other_high).contains(&address) {
-        thread.other_high
-    } else {
-        other_bounds(thread, address)
+    /// The caller's frame if its stack pointer is `top` and its frame pointer
+    /// is saved so far below that, or unchanged (0).
+    #[inline(always)]
+    fn caller_at(self, top: usize, saved: usize, high: usize) -> Option<Frame> {
+        let address = load(top.wrapping_sub(8), self.stack, high)?;
+        let pointer = match saved {
+            0 => self.pointer,
+            saved => load(top.wrapping_sub(saved), self.stack, high)? as usize,
+        };
+        Some(Frame { address, stack: top, pointer })
     }
 }
 
-/// A signal stack or a coroutine's: a block of ours, or some mapping.
-#[cold]
-fn other_bounds(thread: &mut Thread, address: usize) -> usize {
-    let (low, high) = match heap::find(address) {
-        Some(block) => (block.start, block.start + block.room),
-        None => crate::maps::around(address).unwrap_or((address, address)),
-    };
-    (thread.other_low, thread.other_high) = (low, high);
-    high
-}
-
-/// A word of the stack, between the frame that we are in and its end.
+/// A word of the stack, between a frame that is live and the stack's end.
 #[inline(always)]
 fn load(address: usize, low: usize, high: usize) -> Option<u64> {
-    if address % 8 != 0 || address < low || address >= high.wrapping_sub(8) {
+    if !address.is_multiple_of(8) || address < low || address >= high.wrapping_sub(8) {
         return None;
     }
     // SAFETY: between a live frame and the end of the same stack.
     Some(unsafe { *(address as *const u64) })
-}
-
-#[inline(always)]
-fn step_framed(at: &mut Cursor, high: usize) -> bool {
-    let (Some(frame), Some(address)) = (load(at.frame, at.stack, high), load(at.frame + 8, at.stack, high))
-    else {
-        return false;
-    };
-    *at = Cursor { address, stack: at.frame + 16, frame: frame as usize };
-    true
 }
 
 /// How to step out of a frame, for one return address.
@@ -166,34 +78,21 @@ enum Rule {
 
 impl Rule {
     #[inline]
-    fn step(self, at: &mut Cursor, high: usize) -> bool {
-        let (top, saved) = match self {
-            Rule::Stop => return false,
-            Rule::Stack { up, saved } => (at.stack.wrapping_add(up as usize), saved),
-            Rule::Frame { up, saved } => (at.frame.wrapping_add(up as usize), saved),
-            Rule::Stored { below, saved_at_frame } => {
-                let Some(top) = load(at.frame.wrapping_sub(below as usize), at.stack, high) else {
-                    return false;
-                };
-                let frame =
-                    if saved_at_frame { load(at.frame, at.stack, high) } else { Some(at.frame as u64) };
-                let (Some(frame), Some(address)) =
-                    (frame, load((top as usize).wrapping_sub(8), at.stack, high))
-                else {
-                    return false;
-                };
-                *at = Cursor { address, stack: top as usize, frame: frame as usize };
-                return true;
+    fn caller(self, from: Frame, high: usize) -> Option<Frame> {
+        match self {
+            Rule::Stop => None,
+            Rule::Stack { up, saved } => {
+                from.caller_at(from.stack.wrapping_add(up as usize), saved.into(), high)
             }
-        };
-        let Some(address) = load(top.wrapping_sub(8), at.stack, high) else { return false };
-        let frame = match saved {
-            0 => Some(at.frame as u64),
-            saved => load(top.wrapping_sub(saved as usize), at.stack, high),
-        };
-        let Some(frame) = frame else { return false };
-        *at = Cursor { address, stack: top, frame: frame as usize };
-        true
+            Rule::Frame { up, saved } => {
+                from.caller_at(from.pointer.wrapping_add(up as usize), saved.into(), high)
+            }
+            Rule::Stored { below, saved_at_frame } => {
+                let top = load(from.pointer.wrapping_sub(below as usize), from.stack, high)? as usize;
+                let saved = if saved_at_frame { top.wrapping_sub(from.pointer) } else { 0 };
+                from.caller_at(top, saved, high)
+            }
+        }
     }
 
     fn pack(self) -> u64 {

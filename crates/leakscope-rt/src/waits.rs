@@ -83,8 +83,7 @@ waits! {
 }
 
 /// libc's function of that name, found once.
-#[cfg_attr(test, allow(dead_code))]
-fn real(known: &AtomicUsize, name: &core::ffi::CStr) -> usize {
+pub fn real(known: &AtomicUsize, name: &core::ffi::CStr) -> usize {
     if known.load(Ordering::Relaxed) == 0 {
         // SAFETY: the name is a C string.
         known.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize, Ordering::Relaxed);

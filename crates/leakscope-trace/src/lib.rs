@@ -5,7 +5,9 @@
 //! `leakscope-wire` is read alike.
 
 mod findings;
+mod places;
 mod record;
+mod roots;
 mod symbols;
 
 pub use findings::{Note, Outcome, analyse};

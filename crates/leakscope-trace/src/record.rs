@@ -12,11 +12,14 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 pub enum TraceError {
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{} is not a record of leakscope's", .0.display())]
+    #[error("{} is not a record of leakscope's: take it out of the folder", .0.display())]
     Foreign(PathBuf),
-    #[error("{} has record version {found}, this leakscope reads {expected}", path.display())]
+    #[error(
+        "{} has record version {found}, this leakscope reads {expected}: use the leakscope that ran the program",
+        path.display()
+    )]
     Version { path: PathBuf, found: u32, expected: u32 },
-    #[error("{} is cut off or damaged", .0.display())]
+    #[error("{} is cut off or damaged: take it out of the folder, or run the program again", .0.display())]
     Damaged(PathBuf),
 }
 

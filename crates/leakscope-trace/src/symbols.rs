@@ -1,167 +1,145 @@
-//! From return addresses to named places.
+//! From addresses in modules to frames with names and lines. Every module is
+//! opened once, every address looked up once.
 
 use std::collections::HashMap;
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use addr2line::Loader;
-use leakscope_core::{Frame, Place};
-use object::Object;
+use indexmap::{IndexMap, IndexSet};
+use leakscope_core as core;
+use leakscope_core::Frame;
+use object::{Object, ReadCache};
 
-use crate::record::Record;
+/// A frame that was named, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameId(u32);
 
-/// Names places; keeps what it has read of each module.
+/// A module by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleId(usize);
+
+/// Names addresses; keeps what it has read of each module.
 pub struct Symboliser {
     program: PathBuf,
-    modules: HashMap<PathBuf, Module>,
+    modules: IndexMap<PathBuf, Module>,
+    frames: IndexSet<Frame>,
+    known: HashMap<(ModuleId, u64), Rc<[FrameId]>>,
 }
 
-/// A call stack as named, and what is known about it as a whole.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Named {
-    /// From the user's innermost frame to `main` or the thread's start.
-    pub place: Place,
-    /// The function of the innermost frame, whoever's it is.
-    pub innermost: Option<String>,
-    /// A frame belongs to the user's program.
-    pub is_users: bool,
-}
-
-#[derive(Default)]
 struct Module {
-    /// The module itself, and its separate debug file if there is one.
+    /// As frames name it.
+    name: Option<String>,
+    /// As it decides whose its frames are; none for the user's program.
+    path: Option<String>,
+    /// The separate debug file if there is one, and the module itself.
     loaders: Vec<Loader>,
 }
 
 impl Symboliser {
     /// `program` is the user's program, wherever it lies.
     pub fn new(program: &Path) -> Symboliser {
-        let program = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-        Symboliser { program, modules: HashMap::new() }
-    }
-
-    /// The stack `id` of a record. Leading frames of the system (libc,
-    /// headers of the C++ library) are left out, and so is what lies above
-    /// `main`; if nothing would remain, all frames are kept.
-    pub fn stack(&mut self, record: &Record, id: u32) -> Named {
-        let Some((generation, addresses)) = record.stacks.get(&id) else {
-            return Named { place: Place::default(), innermost: None, is_users: false };
-        };
-        let frames: Vec<(Frame, Owner)> =
-            addresses.iter().flat_map(|&address| self.frames(record, *generation, address)).collect();
-        let innermost = frames.first().and_then(|(frame, _)| frame.function.clone());
-        let users = |(_, owner): &(Frame, Owner)| *owner == Owner::User;
-        let (first, last) = (frames.iter().position(users), frames.iter().rposition(users));
-        let stack = match (first, last) {
-            (Some(first), Some(last)) => &frames[first..=cut_at_main(&frames, last)],
-            _ => &frames[..],
-        };
-        let place = Place { stack: stack.iter().map(|(frame, _)| frame.clone()).collect() };
-        Named { place, innermost, is_users: first.is_some() }
-    }
-
-    /// The frames at a return address: more than one where functions were
-    /// inlined.
-    fn frames(&mut self, record: &Record, generation: u32, address: u64) -> Vec<(Frame, Owner)> {
-        // The call is before the address to which it returns.
-        let address = address.wrapping_sub(1);
-        let found = record.modules.iter().find(|(module, _)| {
-            (module.first_generation..=module.last_generation).contains(&generation)
-                && (module.start..module.end).contains(&address)
-        });
-        let Some((module, path)) = found else {
-            return vec![(Frame { offset: Some(address), ..Frame::default() }, Owner::System)];
-        };
-        let probe = address - module.bias;
-        let owner = self.owner_of(path);
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let frames =
-            self.modules.entry(path.clone()).or_insert_with(|| Module::open(path)).frames(probe, &name);
-        frames
-            .into_iter()
-            .map(|frame| {
-                let in_header = frame.file.as_deref().is_some_and(is_system_path);
-                (frame, if in_header { Owner::System } else { owner })
-            })
-            .collect()
-    }
-
-    fn owner_of(&self, module: &Path) -> Owner {
-        let is_program =
-            module == self.program || fs::canonicalize(module).is_ok_and(|path| path == self.program);
-        match module.to_str() {
-            _ if is_program => Owner::User,
-            Some(path) if !path.contains('/') || is_system_path(path) => Owner::System,
-            _ => Owner::User,
+        Symboliser {
+            program: canonical(program),
+            modules: IndexMap::new(),
+            frames: IndexSet::new(),
+            known: HashMap::new(),
         }
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    User,
-    System,
-}
+    pub fn module(&mut self, path: &Path) -> ModuleId {
+        if let Some(index) = self.modules.get_index_of(path) {
+            return ModuleId(index);
+        }
+        let is_program = canonical(path) == self.program;
+        let module = Module {
+            name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            path: (!is_program).then(|| path.to_string_lossy().into_owned()),
+            loaders: loaders(path),
+        };
+        ModuleId(self.modules.insert_full(path.to_owned(), module).0)
+    }
 
-fn is_system_path(path: &str) -> bool {
-    ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/include/", "/usr/libexec/"]
-        .iter()
-        .any(|folder| path.starts_with(folder))
-        || (path.starts_with("./") && path.contains("/sysdeps/"))
-}
+    /// The frames at an address of a module's file, innermost first: more than
+    /// one where functions were inlined.
+    pub fn frames(&mut self, module: ModuleId, probe: u64) -> Rc<[FrameId]> {
+        if let Some(known) = self.known.get(&(module, probe)) {
+            return known.clone();
+        }
+        let found = self.modules[module.0].frames(probe);
+        let ids: Rc<[FrameId]> = found.into_iter().map(|frame| self.id(frame)).collect();
+        self.known.insert((module, probe), ids.clone());
+        ids
+    }
 
-/// Nothing above `main` is the user's.
-fn cut_at_main(frames: &[(Frame, Owner)], last: usize) -> usize {
-    let main = frames.iter().position(|(frame, _)| frame.function.as_deref() == Some("main"));
-    main.map_or(last, |main| main.min(last))
+    /// A frame at an address where no module was.
+    pub fn unknown(&mut self, address: u64) -> FrameId {
+        self.id(Frame { offset: Some(address), system: true, ..Frame::default() })
+    }
+
+    /// The frame with its function but not its line.
+    pub fn without_line(&mut self, id: FrameId) -> FrameId {
+        let frame = self.frame(id).clone();
+        self.id(Frame { line: None, column: None, offset: None, ..frame })
+    }
+
+    pub fn frame(&self, id: FrameId) -> &Frame {
+        &self.frames[id.0 as usize]
+    }
+
+    fn id(&mut self, frame: Frame) -> FrameId {
+        FrameId(self.frames.insert_full(frame).0 as u32)
+    }
 }
 
 impl Module {
-    fn open(path: &Path) -> Module {
-        let mut loaders = Vec::new();
-        loaders.extend(debug_file(path).and_then(|path| Loader::new(path).ok()));
-        loaders.extend(Loader::new(path).ok());
-        Module { loaders }
-    }
-
-    fn frames(&self, probe: u64, module: &Option<String>) -> Vec<Frame> {
-        for loader in &self.loaders {
-            let frames = with_lines(loader, probe, module);
-            if !frames.is_empty() {
-                return frames;
+    fn frames(&self, probe: u64) -> Vec<Frame> {
+        let lines = self.loaders.iter().map(|loader| with_lines(loader, probe));
+        let mut frames = lines.into_iter().find(|frames| !frames.is_empty()).unwrap_or_else(|| {
+            let function = self.loaders.iter().find_map(|loader| symbol(loader, probe));
+            vec![Frame { function, offset: Some(probe), ..Frame::default() }]
+        });
+        let module = self.path.as_deref().map_or(core::Module::Program, core::Module::Other);
+        for frame in &mut frames {
+            frame.module.clone_from(&self.name);
+            // The C library's alias for its own use of a function.
+            if let Some(name) = frame.function.as_deref().and_then(|name| name.strip_prefix("__GI_")) {
+                frame.function = Some(name.to_owned());
             }
+            *frame = std::mem::take(frame).of_module(module);
         }
-        let symbol = self.loaders.iter().find_map(|loader| loader.find_symbol(probe));
-        let function = symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
-        vec![Frame { function, module: module.clone(), offset: Some(probe), ..Frame::default() }]
+        frames
     }
 }
 
 /// Frames from debug information, innermost first.
-fn with_lines(loader: &Loader, probe: u64, module: &Option<String>) -> Vec<Frame> {
+fn with_lines(loader: &Loader, probe: u64) -> Vec<Frame> {
     let mut frames = Vec::new();
     let Ok(mut found) = loader.find_frames(probe) else { return frames };
     while let Ok(Some(frame)) = found.next() {
-        let location = frame.location.as_ref();
-        let named = frame
-            .function
-            .as_ref()
-            .and_then(|function| function.demangle().ok().map(|name| name.into_owned()));
-        let symbol =
-            || loader.find_symbol(probe).map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
-        if location.is_none_or(|location| location.file.is_none()) {
+        let Some((location, file)) =
+            frame.location.as_ref().and_then(|location| Some((location, location.file?)))
+        else {
             continue;
-        }
+        };
+        let name = frame.function.as_ref().and_then(|name| Some(name.demangle().ok()?.into_owned()));
         frames.push(Frame {
-            function: named.or_else(symbol),
-            file: location.and_then(|location| location.file).map(tidy),
-            line: location.and_then(|location| location.line).filter(|&line| line > 0),
-            column: location.and_then(|location| location.column).filter(|&column| column > 0),
-            module: module.clone(),
-            offset: None,
+            function: name.or_else(|| symbol(loader, probe)),
+            file: Some(tidy(file)),
+            line: location.line.filter(|&line| line > 0),
+            column: location.column.filter(|&column| column > 0),
+            ..Frame::default()
         });
     }
     frames
+}
+
+fn symbol(loader: &Loader, probe: u64) -> Option<String> {
+    let name = loader.find_symbol(probe)?;
+    Some(addr2line::demangle_auto(name.into(), None).into_owned())
 }
 
 /// A path without `.` and `..`, which compilers leave in.
@@ -180,13 +158,52 @@ fn tidy(path: &str) -> String {
     parts.join("/")
 }
 
-/// Debug information that a distribution keeps apart, by build id.
+/// What there is to read of a module. A path that a damaged record names may
+/// be no file at all, and must not be waited for.
+fn loaders(path: &Path) -> Vec<Loader> {
+    if !path.is_file() {
+        return Vec::new();
+    }
+    debug_file(path)
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([path])
+        .filter_map(|path| Loader::new(path).ok())
+        .collect()
+}
+
+/// Where distributions keep debug information, by build id.
+const DEBUG_FOLDER: &str = "/usr/lib/debug/.build-id";
+
+/// Debug information that is kept apart: by the module's build id, or in the
+/// file that the module links to, beside it or in `.debug`, if that has the
+/// same build id.
 fn debug_file(path: &Path) -> Option<PathBuf> {
-    let bytes = fs::read(path).ok()?;
-    let file = object::File::parse(&*bytes).ok()?;
-    let id: String = file.build_id().ok()??.iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{}/{}.debug", id.get(..2)?, id.get(2..)?));
-    path.exists().then_some(path)
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
+    let id = file.build_id().ok()??;
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let installed = PathBuf::from(format!("{DEBUG_FOLDER}/{}/{}.debug", hex.get(..2)?, hex.get(2..)?));
+    if installed.is_file() {
+        return Some(installed);
+    }
+    let (name, _) = file.gnu_debuglink().ok()??;
+    let name = OsStr::from_bytes(name);
+    let beside = [path.with_file_name(name), path.with_file_name(".debug").join(name)];
+    beside.into_iter().find(|other| other != path && build_id(other).as_deref() == Some(id))
+}
+
+fn build_id(path: &Path) -> Option<Vec<u8>> {
+    if !path.is_file() {
+        return None;
+    }
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
+    Some(file.build_id().ok()??.to_vec())
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

@@ -95,8 +95,8 @@ pub struct Run {
     /// Exit code when the report fails the run
     #[arg(long, value_name = "N", default_value_t = 23)]
     pub exit_code: u8,
-    /// Frames kept of each allocation's call stack
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=256))]
+    /// Frames kept of call stacks that are deeper than 64
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub depth: u32,
     /// Take a snapshot when the program gets this signal, as in USR2
     #[arg(long, value_name = "SIGNAL", value_parser = signal)]
@@ -126,9 +126,9 @@ pub struct ReportOptions {
     /// Show also blocks that were reachable to the end and never freed
     #[arg(long)]
     pub show_forgotten: bool,
-    /// Show at most so many findings
-    #[arg(long, value_name = "N")]
-    pub max: Option<usize>,
+    /// Show at most so many findings as text, 0 for all; json and sarif have all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub max: usize,
     /// Suppressions; leakscope.supp is read by itself where it is there
     #[arg(long, value_name = "FILE")]
     pub suppressions: Vec<PathBuf>,

@@ -18,14 +18,25 @@ fn main() -> ExitCode {
     let mut arguments = env::args_os();
     let invoked_as = arguments.next().unwrap_or_default();
     // A shim is a link to this program under a compiler's name.
-    if Path::new(&invoked_as).file_name() != Some(OsStr::new("leakscope")) {
+    let name = Path::new(&invoked_as).file_name().and_then(OsStr::to_str);
+    if name.is_some_and(leakscope_capture::is_shimmed) {
         return leakscope_capture::shim(&invoked_as, arguments.collect());
     }
     match commands::run(cli::Cli::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("leakscope: {error:#}");
+            eprintln!("leakscope: {}", said_once(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// An error and its causes, without those that an error above them names
+/// already.
+fn said_once(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |line, cause| match line.as_str() {
+        "" => cause,
+        _ if line.contains(&cause) => line,
+        _ => format!("{line}: {cause}"),
+    })
 }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use leakscope_core::{Report, baseline, suppress};
+use leakscope_core::{Exit, Finding, Kind, Report, baseline, suppress};
 use leakscope_report::{Sources, TextOptions};
 
 use crate::cli::{Color, Format, ReportOptions};
@@ -53,6 +53,7 @@ impl Filters {
 }
 
 /// Where a report goes; opened before the program runs, for the same reason.
+/// What is in the file stays there until there is a report to take its place.
 pub enum Output {
     Stderr,
     File(PathBuf, fs::File),
@@ -64,14 +65,18 @@ impl Output {
             None => Ok(Output::Stderr),
             Some(path) if path == Path::new("-") => Ok(Output::Stderr),
             Some(path) => {
-                let file =
-                    fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+                let file = fs::File::options().write(true).create(true).truncate(false).open(path);
+                let file = file.with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(Output::File(path.clone(), file))
             }
         }
     }
 
     pub fn write(self, report: &Report, sources: &dyn Sources, options: &ReportOptions) -> Result<()> {
+        let to_read = matches!((&self, options.format), (Output::Stderr, Format::Text));
+        if to_read && options.quiet && is_clean(report, options) {
+            return Ok(());
+        }
         let base_dir = env::current_dir().ok();
         let text = match options.format {
             Format::Json => leakscope_report::json(report),
@@ -88,7 +93,7 @@ impl Output {
                 let options = TextOptions {
                     color,
                     width,
-                    max: options.max,
+                    max: (options.max > 0).then_some(options.max),
                     show_forgotten: options.show_forgotten,
                     base_dir,
                 };
@@ -97,11 +102,27 @@ impl Output {
         };
         match self {
             Output::Stderr => io::stderr().write_all(text.as_bytes()).context("cannot write the report"),
-            Output::File(path, mut file) => {
-                file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
-            }
+            Output::File(path, file) => replace(&file, &text).or_else(|error| {
+                // The run must not be for nothing.
+                let _ = io::stderr().write_all(text.as_bytes());
+                Err(error).with_context(|| format!("cannot write {}: the report is above", path.display()))
+            }),
         }
     }
+}
+
+/// Whether there is nothing to show but the totals.
+fn is_clean(report: &Report, options: &ReportOptions) -> bool {
+    let shown = |finding: &Finding| finding.kind != Kind::Forgotten || options.show_forgotten;
+    let killed = matches!(report.target.exit, Some(Exit::Signal(_)));
+    !killed && report.fault.is_none() && !report.findings.iter().any(shown)
+}
+
+fn replace(mut file: &fs::File, text: &str) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    file.write_all(text.as_bytes())
 }
 
 /// A line beside the report.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{DeriveError, Workshop, last_lines, run, write_error};
 use crate::clang::CLANG;
-use crate::store::{StoreError, Unit, UnitId, hash};
+use crate::store::{StoreError, Unit, UnitId, hash, unit_id};
 
 const AR: &str = "llvm-ar-19";
 const LD: &str = "ld";
@@ -121,10 +121,14 @@ impl Workshop<'_> {
 
     fn read(&self, id: &UnitId) -> Result<(Unit, Vec<u8>), DeriveError> {
         let path = self.store.bitcode(id);
-        match fs::read(&path) {
-            Ok(bitcode) => Ok((self.store.unit(id)?, bitcode)),
-            Err(error) => Err(StoreError::Damaged { path, reason: error.to_string() }.into()),
+        let damaged = |reason: &str| StoreError::Damaged { path: path.clone(), reason: reason.to_owned() };
+        let bitcode = fs::read(&path).map_err(|error| damaged(&error.to_string()))?;
+        let unit = self.store.unit(id)?;
+        // Bitcode that was cut off can crash what reads it.
+        if unit_id(&unit, &bitcode) != *id {
+            return Err(damaged("it is not what was captured").into());
         }
+        Ok((unit, bitcode))
     }
 
     /// Makes an object of `bitcode` at `place`, or says why clang does not.

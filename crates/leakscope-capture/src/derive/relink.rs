@@ -317,12 +317,20 @@ fn has_foreign_code(link: &Link) -> bool {
         })
         .collect();
     let folders = || flags.iter().filter_map(|flag| flag.strip_prefix("-L"));
+    let find = |file: &str| {
+        folders().map(|folder| link.directory.join(folder).join(file)).find(|path| path.exists()).or_else(
+            || {
+                let found =
+                    Command::new(driver(link)).arg(format!("-print-file-name={file}")).output().ok()?;
+                let path = PathBuf::from(String::from_utf8_lossy(&found.stdout).trim_end());
+                path.is_absolute().then_some(path)
+            },
+        )
+    };
+    // What glibc took into itself is left as an archive without members.
+    let is_empty = |path: PathBuf| fs::metadata(path).is_ok_and(|found| found.len() <= 8);
     let is_shared = |name: &str| {
-        let file = format!("lib{name}.so");
-        folders().any(|folder| link.directory.join(folder).join(&file).exists()) || {
-            let found = Command::new(driver(link)).arg(format!("-print-file-name={file}")).output();
-            found.is_ok_and(|found| found.stdout.starts_with(b"/"))
-        }
+        find(&format!("lib{name}.so")).is_some() || find(&format!("lib{name}.a")).is_some_and(is_empty)
     };
     flags.iter().any(|flag| {
         flag.starts_with("-static")

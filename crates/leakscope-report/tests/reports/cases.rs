@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use leakscope_core::{
-    Candidate, Cause, Command, Counted, Engine, Exit, Finding, Frame, Kind, PathStep, Place, Report,
-    SiblingFree, Target, Verdict, suppress,
+    Candidate, Cause, Command, Counted, Engine, Exit, Fault, FaultKind, Finding, Frame, Kind, Module,
+    PathStep, Place, Report, SiblingFree, Target, Verdict, suppress,
 };
 
 pub const BASE: &str = "/home/me/book";
@@ -86,7 +86,11 @@ pub fn frame(text: &str) -> Frame {
             frame.offset = u64::from_str_radix(offset, 16).ok();
         }
     }
-    frame
+    let path = match frame.module.as_deref() {
+        Some("libc.so.6") => "/lib/x86_64-linux-gnu/libc.so.6",
+        _ => "/home/me/lib/any.so",
+    };
+    frame.of_module(Module::Other(path))
 }
 
 /// A place from frames as in [`frame`], one on a line, and what runs below
@@ -95,7 +99,7 @@ pub fn place(stack: &str) -> Place {
     let mut stack: Vec<Frame> = stack.lines().map(|line| frame(line.trim())).collect();
     stack.push(frame("__libc_start_call_main libc.so.6+0x2724a"));
     stack.push(frame("_start book+0x1071"));
-    Place { stack }
+    Place::new(stack)
 }
 
 pub fn finding(kind: Kind, blocks: u64, bytes: u64, allocated: &str) -> Finding {
@@ -148,6 +152,22 @@ fn forgotten() -> Vec<Finding> {
 
 const LONG_NAME: &str = "Cache<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>, \
      std::vector<std::unique_ptr<Entry>>>::insert(std::string const&, std::unique_ptr<Entry>)";
+
+/// A report of a program that was stopped by a call in `place`.
+pub fn stopped(kind: FaultKind, wrong: &str, freed: &str, allocated: &str, findings: Vec<Finding>) -> Report {
+    let known = |stack: &str| (!stack.is_empty()).then(|| place(stack));
+    let fault = Fault {
+        kind,
+        address: 0x7f12_3456_7890,
+        place: place(wrong),
+        allocated: known(allocated),
+        freed: known(freed),
+    };
+    let mut report = report(Engine::Track, findings);
+    report.target.exit = Some(Exit::Signal(6));
+    report.fault = Some(fault);
+    report
+}
 
 /// Every case by name.
 pub fn all() -> Vec<(&'static str, Report)> {
@@ -315,5 +335,44 @@ pub fn all() -> Vec<(&'static str, Report)> {
             ),
         ),
         ("warning", checked),
+        (
+            "double_free",
+            stopped(
+                FaultKind::DoubleFree,
+                "free_contact book.c:26:5\nmain book.c:34:5",
+                "xfree memory.c:9:5\nclose_book book.c:33:5\nmain book.c:35:5",
+                MAKE_CONTACT,
+                Vec::new(),
+            ),
+        ),
+        (
+            // A child process came to its end.
+            "double_free_in_one_of_two_processes",
+            stopped(
+                FaultKind::DoubleFree,
+                "main book.c:34:5",
+                "main book.c:33:5",
+                "",
+                vec![finding(Kind::Lost, 1, 4, MAKE_NAME)],
+            ),
+        ),
+        (
+            "double_free_on_one_line",
+            stopped(
+                FaultKind::DoubleFree,
+                "free_contact book.c:25:5\nmain book.c:34:5",
+                "free_contact book.c:25:5\nmain book.c:34:5",
+                MAKE_NAME,
+                Vec::new(),
+            ),
+        ),
+        (
+            "free_inside_a_block",
+            stopped(FaultKind::InvalidFree, "main book.c:34:5", "", MAKE_CONTACT, Vec::new()),
+        ),
+        (
+            "free_of_no_block_without_debug_info",
+            stopped(FaultKind::InvalidFree, "? book+0x1180", "", "", Vec::new()),
+        ),
     ]
 }

@@ -72,6 +72,14 @@ fn one_finding_in_full() {
 }
 
 #[test]
+fn what_stopped_the_program_comes_first() {
+    let (_, report) = cases::all().into_iter().find(|(name, _)| *name == "double_free").unwrap();
+    let results = &rendered(&report)["runs"][0]["results"];
+    assert_eq!(results.as_array().map(Vec::len), Some(1 + report.findings.len()));
+    insta::assert_snapshot!(format!("{:#}", results[0]));
+}
+
+#[test]
 fn results_stand_where_the_user_can_act() {
     let check = |finding, uri: &str, line: Option<u64>| {
         let log = rendered(&cases::report(Engine::Track, vec![finding]));

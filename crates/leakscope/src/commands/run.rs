@@ -4,17 +4,18 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
-use leakscope_capture::{CaptureError, LinkId, Store, capture_files, program, while_left_to_children};
+use leakscope_capture::{CaptureError, LinkId, Store, capture_files, outlive, program};
 use leakscope_core::{self as core, Exit, Target};
 use leakscope_trace::read_folder;
 use leakscope_wire::env as wire_env;
 use object::Object;
+use object::elf::{PT_INTERP, ProgramHeader64};
 
 use crate::cli::{Engine, Run};
 use crate::commands::{derive, report};
@@ -46,13 +47,15 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         }
         command.env("LD_PRELOAD", list);
     }
-    // An interrupt ends the program; we report after it.
-    let status = while_left_to_children(|| command.status())
-        .with_context(|| format!("cannot run {}", plan.shown.display()))?;
+    // A signal ends the program; we report after it.
+    let status = outlive(&mut command).with_context(|| format!("cannot run {}", plan.shown.display()))?;
 
     let processes = read_folder(records.path())?;
     if processes.is_empty() {
-        note(&options.report, &no_record_text(status, &plan));
+        // Nobody looked, so neither a report nor success may be claimed.
+        records.check_room()?;
+        eprintln!("leakscope: {}", no_record_text(status, &plan));
+        return Ok(exit_code(status, status.success().then_some(2)));
     }
     let target = Target {
         program: plan.shown.display().to_string(),
@@ -65,7 +68,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let engine = if plan.preload.is_some() { core::Engine::Preload } else { core::Engine::Track };
     let report = report::of_records(&processes, &plan.executable, target, engine, &filters, &options.report);
     output.write(&report, &plan.sources, &options.report)?;
-    Ok(exit_code(status, options.report.fail_on.fails(&report), options.exit_code))
+    let failed = options.report.fail_on.fails(&report);
+    Ok(exit_code(status, failed.then_some(options.exit_code)))
 }
 
 /// What to run, and how.
@@ -95,18 +99,19 @@ fn plan(options: &Run) -> Result<Plan> {
     }
     match program(target) {
         Ok((store, link)) => track_plan(&store, &link, target, options),
-        Err(CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_))
-            if options.engine.is_none() && executable(target).is_some() =>
-        {
+        Err(error) if options.engine.is_none() => {
+            let reason = match error {
+                CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_) => {
+                    format!(
+                        "{} was not captured, which `leakscope build -- <your build command>` does",
+                        target.display()
+                    )
+                }
+                CaptureError::ForeignProgram { .. } => error.to_string(),
+                _ => return Err(error.into()),
+            };
             let plan = preload_plan(target)?;
-            note(
-                &options.report,
-                &format!(
-                    "{} was not captured: it runs as it is, with the heap preloaded; \
-                     `leakscope build -- <your build command>` captures it",
-                    target.display()
-                ),
-            );
+            note(&options.report, &format!("{reason}; it runs as it is, with the heap preloaded"));
             Ok(plan)
         }
         Err(error) => Err(error.into()),
@@ -128,7 +133,12 @@ fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Resu
 
 fn preload_plan(target: &Path) -> Result<Plan> {
     let Some(path) = executable(target) else {
-        bail!("no such program: {}", target.display());
+        let shown = target.display();
+        match fs::metadata(target) {
+            Err(_) => bail!("no such program: {shown}; build it first, or check the name"),
+            Ok(found) if found.is_dir() => bail!("{shown} is a folder: give the program in it"),
+            Ok(_) => bail!("{shown} is not executable: give a program, or `chmod +x` it"),
+        }
     };
     can_be_preloaded(&path)?;
     let preload = Runtime::unpack()?.preload;
@@ -142,9 +152,8 @@ fn preload_plan(target: &Path) -> Result<Plan> {
 
 /// The program at `target`, or of that name in `PATH`.
 fn executable(target: &Path) -> Option<PathBuf> {
-    let runs = |path: &Path| {
-        fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
+    let runs =
+        |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0);
     if target.components().count() > 1 || runs(target) {
         return runs(target).then(|| fs::canonicalize(target).unwrap_or_else(|_| target.to_owned()));
     }
@@ -158,20 +167,20 @@ fn can_be_preloaded(path: &Path) -> Result<()> {
         return Ok(());
     }
     let shown = path.display();
-    let Ok(file) = object::File::parse(&*content) else {
-        bail!("{shown} is neither an ELF program nor a script");
+    let file = match object::File::parse(&*content) {
+        Ok(object::File::Elf64(file)) if file.architecture() == object::Architecture::X86_64 => file,
+        Ok(_) => bail!("{shown} is not an x86-64 program; leakscope runs no others"),
+        Err(_) => bail!("{shown} is neither an ELF program nor a script"),
     };
-    if !file.is_64() || file.architecture() != object::Architecture::X86_64 {
-        bail!("{shown} is not an x86-64 program; leakscope runs no others");
-    }
-    let is_dynamic = file.section_by_name(".interp").is_some()
-        || (file.segments().count() > 0 && content.windows(15).any(|window| window == b"ld-linux-x86-64"));
-    if !is_dynamic {
+    let interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
+    if !file.elf_program_headers().iter().any(interpreter) {
         bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
     }
-    let mode = fs::metadata(path)?.permissions().mode();
+    let found = fs::metadata(path)?;
     // SAFETY: no arguments, cannot fail.
-    if mode & 0o6000 != 0 && unsafe { libc::geteuid() } != 0 {
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let changes_user = found.mode() & libc::S_ISUID != 0 && found.uid() != user;
+    if changes_user || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
         bail!(
             "{shown} is setuid or setgid, so the system preloads nothing into it: copy it and run the copy"
         );
@@ -221,6 +230,15 @@ impl Records {
         }
     }
 
+    /// Says where there is no room for what the program should have written.
+    fn check_room(&self) -> Result<()> {
+        let probe = self.path().join("room");
+        fs::write(&probe, [0; 1 << 16]).with_context(|| {
+            format!("no record, for {} is full: set TMPDIR to a folder with room", self.path().display())
+        })?;
+        Ok(fs::remove_file(probe)?)
+    }
+
     fn path(&self) -> &Path {
         match self {
             Records::Kept(path) => path,
@@ -238,10 +256,11 @@ fn no_record_text(status: ExitStatus, plan: &Plan) -> String {
     format!("no record of {}: {ended}; --snapshot-every keeps what is known on the way", plan.shown.display())
 }
 
-fn exit_code(status: ExitStatus, failed: bool, code: u8) -> ExitCode {
-    match status.signal() {
-        Some(signal) => ExitCode::from((128 + signal) as u8),
-        None if failed => ExitCode::from(code),
-        None => ExitCode::from(status.code().unwrap_or(0) as u8),
-    }
+fn exit_code(status: ExitStatus, failure: Option<u8>) -> ExitCode {
+    let own = status.code().unwrap_or(0) as u8;
+    ExitCode::from(match (status.signal(), failure) {
+        (Some(signal), _) => (128 + signal) as u8,
+        (None, Some(failure)) => failure,
+        (None, None) => own,
+    })
 }

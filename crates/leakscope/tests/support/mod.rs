@@ -109,3 +109,111 @@ pub fn first_frame(place: &Value) -> String {
     let file = frame["file"].as_str().unwrap_or("?").rsplit('/').next().unwrap_or("?").to_owned();
     format!("{file}:{}", frame["line"])
 }
+
+/// A folder of a test's own, gone with it.
+pub struct Folder {
+    path: PathBuf,
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Folder {
+    /// With these files, each a name and a text.
+    pub fn with(files: &[(&str, &str)]) -> Folder {
+        let temporary = tempfile::tempdir().expect("a temporary folder");
+        Folder { path: temporary.path().into(), _temporary: Some(temporary) }.filled(files)
+    }
+
+    /// The same for all tests of one program: in the build's folder, where it
+    /// stays until the next time.
+    pub fn shared(name: &str, files: &[(&str, &str)]) -> Folder {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the build's folder is writable");
+        Folder { path, _temporary: None }.filled(files)
+    }
+
+    fn filled(self, files: &[(&str, &str)]) -> Folder {
+        for (name, text) in files {
+            self.write(name, text);
+        }
+        self
+    }
+
+    /// A file of the folder; `.` is the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        let folder = self.path.canonicalize().expect("the folder is there");
+        if name == "." { folder } else { folder.join(name) }
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("below the folder")).expect("writable");
+        std::fs::write(path, text).expect("writable");
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// `leakscope` in this folder.
+    pub fn leakscope<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = leakscope();
+        command.current_dir(self.path(".")).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `leakscope` in this folder, its arguments split at spaces.
+    pub fn run(&self, arguments: &str) -> Ran {
+        ran(&mut self.leakscope(arguments.split_whitespace()))
+    }
+
+    /// Runs a shell script that must succeed.
+    pub fn shell(&self, script: &str) {
+        let mut command = Command::new("sh");
+        command.current_dir(self.path(".")).args(["-ec", script]).stdin(Stdio::null());
+        let ran = ran(&mut command);
+        assert_eq!(ran.code, 0, "{script}: {ran:?}");
+    }
+
+    /// Captures a program of one source, `NAME.c`, compiled with `-g`.
+    pub fn capture(&self, name: &str) {
+        let ran = self.run(&format!("build --quiet -- cc -g {name}.c -o {name}"));
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub struct Ran {
+    /// As a shell shows it: 128 more than the signal that ended it.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// The report on standard error, in JSON.
+    pub fn json(&self) -> Value {
+        let report = self.stderr.find("{\n").map_or("", |start| &self.stderr[start..]);
+        serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// What leakscope says beside a report, and nothing else may be there.
+    pub fn only_line(&self) -> &str {
+        let line = self.stderr.strip_prefix("leakscope: ").and_then(|rest| rest.strip_suffix('\n'));
+        line.filter(|line| !line.contains('\n')).unwrap_or_else(|| panic!("more than one line: {self:?}"))
+    }
+}
+
+pub fn ran(command: &mut Command) -> Ran {
+    command.output().map_or_else(|error| panic!("{command:?}: {error}"), |output| Ran::from(&output))
+}
+
+impl From<&Output> for Ran {
+    fn from(output: &Output) -> Ran {
+        use std::os::unix::process::ExitStatusExt;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().or(output.status.signal().map(|signal| 128 + signal));
+        Ran { code: code.expect("it ended"), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}

@@ -1,0 +1,157 @@
+//! From the stacks of a record to places. A place is known by a number, since
+//! many blocks, snapshots and processes have the same few.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexSet;
+use leakscope_core::{Frame, Place};
+use leakscope_wire as wire;
+
+use crate::record::Record;
+use crate::symbols::{FrameId, ModuleId, Symboliser};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaceId(usize);
+
+/// All places that were named, each once.
+pub struct Places {
+    symboliser: Symboliser,
+    known: IndexSet<Known>,
+}
+
+/// A [`Place`] by the numbers of its frames.
+#[derive(PartialEq, Eq, Hash)]
+struct Known {
+    inner: Vec<FrameId>,
+    stack: Vec<FrameId>,
+}
+
+impl Places {
+    /// `program` is the user's program, wherever it lies.
+    pub fn new(program: &Path) -> Places {
+        Places { symboliser: Symboliser::new(program), known: IndexSet::new() }
+    }
+
+    /// Names all stacks of `record`.
+    pub fn of_record(&mut self, record: &Record) -> RecordPlaces {
+        let space = AddressSpace::new(record, &mut self.symboliser);
+        let mut by_stack = HashMap::with_capacity(record.stacks.len());
+        let mut frames = Vec::new();
+        for (&id, (generation, addresses)) in &record.stacks {
+            frames.clear();
+            for &address in addresses {
+                // The call is before the address to which it returns.
+                let call = address.wrapping_sub(1);
+                match space.find(*generation, call) {
+                    Some((module, probe)) => frames.extend(self.symboliser.frames(module, probe).iter()),
+                    None => frames.push(self.symboliser.unknown(call)),
+                }
+            }
+            by_stack.insert(id, self.place_of(&frames));
+        }
+        RecordPlaces { by_stack, unknown: self.place_of(&[]) }
+    }
+
+    /// The user's innermost frame comes first. Frames of the system inside it
+    /// are kept apart, what lies below `main` is left out. Where no frame is
+    /// the user's, all are kept.
+    fn place_of(&mut self, frames: &[FrameId]) -> PlaceId {
+        let users = |id: &FrameId| !self.symboliser.frame(*id).system;
+        let known = match (frames.iter().position(users), frames.iter().rposition(users)) {
+            (Some(first), Some(last)) => {
+                let is_main = |id: &FrameId| self.symboliser.frame(*id).function.as_deref() == Some("main");
+                let last = frames.iter().rposition(|id| users(id) && is_main(id)).unwrap_or(last);
+                let (inner, stack) = (&frames[..first.min(last)], &frames[first.min(last)..=last]);
+                let mut inner: Vec<FrameId> =
+                    inner.iter().map(|&id| self.symboliser.without_line(id)).collect();
+                inner.dedup();
+                Known { inner, stack: stack.to_vec() }
+            }
+            _ => Known { inner: Vec::new(), stack: frames.to_vec() },
+        };
+        PlaceId(self.known.insert_full(known).0)
+    }
+
+    pub fn place(&self, id: PlaceId) -> Place {
+        let frames = |ids: &[FrameId]| ids.iter().map(|&id| self.symboliser.frame(id).clone()).collect();
+        let known = &self.known[id.0];
+        Place { stack: frames(&known.stack), inner: frames(&known.inner) }
+    }
+
+    /// The innermost frame of all, whoever's it is.
+    pub fn innermost(&self, id: PlaceId) -> Option<&Frame> {
+        let known = &self.known[id.0];
+        known.inner.first().or(known.stack.first()).map(|&id| self.symboliser.frame(id))
+    }
+
+    /// Code of the user's program had a part in it.
+    pub fn is_users(&self, id: PlaceId) -> bool {
+        self.known[id.0].stack.first().is_some_and(|&id| !self.symboliser.frame(id).system)
+    }
+}
+
+/// The places of one record.
+pub struct RecordPlaces {
+    by_stack: HashMap<u32, PlaceId>,
+    unknown: PlaceId,
+}
+
+impl RecordPlaces {
+    /// A stack that the record does not have is a place without frames.
+    pub fn of(&self, stack: u32) -> PlaceId {
+        self.by_stack.get(&stack).copied().unwrap_or(self.unknown)
+    }
+}
+
+/// Where the modules of one process were, by start address.
+struct AddressSpace {
+    spans: Vec<Span>,
+}
+
+struct Span {
+    start: u64,
+    end: u64,
+    /// The furthest end of this and all spans before it: modules that are
+    /// there at different times may overlap.
+    reach: u64,
+    first_generation: u32,
+    last_generation: u32,
+    bias: u64,
+    module: ModuleId,
+}
+
+impl AddressSpace {
+    fn new(record: &Record, symboliser: &mut Symboliser) -> AddressSpace {
+        let span = |(module, path): &(wire::Module, PathBuf)| Span {
+            start: module.start,
+            end: module.end,
+            reach: 0,
+            first_generation: module.first_generation,
+            last_generation: module.last_generation,
+            bias: module.bias,
+            module: symboliser.module(path),
+        };
+        let mut spans: Vec<Span> = record.modules.iter().map(span).collect();
+        spans.sort_by_key(|span| span.start);
+        let mut reach = 0;
+        for span in &mut spans {
+            reach = span.end.max(reach);
+            span.reach = reach;
+        }
+        AddressSpace { spans }
+    }
+
+    /// The module at `address` in `generation`, and the address in its file.
+    fn find(&self, generation: u32, address: u64) -> Option<(ModuleId, u64)> {
+        let before = self.spans.partition_point(|span| span.start <= address);
+        self.spans[..before]
+            .iter()
+            .rev()
+            .take_while(|span| address < span.reach)
+            .find(|span| {
+                address < span.end && (span.first_generation..=span.last_generation).contains(&generation)
+            })
+            .map(|span| (span.module, address.wrapping_sub(span.bias)))
+    }
+}

@@ -1,0 +1,154 @@
+//! Which lost blocks are roots, and which are lost only with them.
+
+use leakscope_wire as wire;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+/// The roots of every lost block. Blocks that reach each other are one
+/// component; a component that no other reaches has one root, its first block.
+#[derive(Debug)]
+pub struct Roots {
+    component_of: Vec<usize>,
+    components: Vec<Component>,
+}
+
+#[derive(Clone, Debug)]
+struct Component {
+    first: usize,
+    /// Roots of other components that reach this one.
+    above: Vec<usize>,
+}
+
+/// Roots beyond these say nothing more to a reader.
+const ROOTS_MAX: usize = 8;
+
+impl Roots {
+    /// `edges` lead from one of `count` blocks to another; others are passed
+    /// over.
+    pub fn new(count: usize, edges: &[wire::Edge]) -> Roots {
+        let mut graph = DiGraph::<(), (), u32>::with_capacity(count, edges.len());
+        for _ in 0..count {
+            graph.add_node(());
+        }
+        for edge in edges {
+            let (from, to) = (edge.from as usize, edge.to as usize);
+            if from < count && to < count && from != to {
+                graph.add_edge(NodeIndex::new(from), NodeIndex::new(to), ());
+            }
+        }
+        let sorted = petgraph::algo::kosaraju_scc(&graph);
+        let mut roots = Roots { component_of: vec![0; count], components: Vec::with_capacity(sorted.len()) };
+        for blocks in &sorted {
+            for block in blocks {
+                roots.component_of[block.index()] = roots.components.len();
+            }
+            let first = blocks.iter().map(|block| block.index()).min().unwrap_or(0);
+            roots.components.push(Component { first, above: Vec::new() });
+        }
+        // What points comes before what it points to: the components are
+        // sorted the other way round.
+        for (number, blocks) in sorted.iter().enumerate().rev() {
+            let Component { first, above } = roots.components[number].clone();
+            let above = if above.is_empty() { vec![first] } else { above };
+            for next in blocks.iter().flat_map(|&block| graph.neighbors(block)) {
+                let target = roots.component_of[next.index()];
+                if target != number {
+                    merge(&mut roots.components[target].above, &above);
+                }
+            }
+        }
+        roots
+    }
+
+    /// The roots that reach `block`, a few at most; none if it is a root.
+    pub fn above(&self, block: usize) -> &[usize] {
+        let component = &self.components[self.component_of[block]];
+        match &component.above[..] {
+            [] if component.first == block => &[],
+            [] => std::slice::from_ref(&component.first),
+            above => above,
+        }
+    }
+}
+
+fn merge(roots: &mut Vec<usize>, more: &[usize]) {
+    for &root in more {
+        if roots.len() < ROOTS_MAX && !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots(count: usize, edges: &[(u32, u32)]) -> Vec<Vec<usize>> {
+        let edges: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
+        let roots = Roots::new(count, &edges);
+        (0..count).map(|block| roots.above(block).to_vec()).collect()
+    }
+
+    #[test]
+    fn roots_of_lost_blocks() {
+        let check = |count, edges: &[(u32, u32)], expected: &[&[usize]]| {
+            assert_eq!(roots(count, edges), expected, "{edges:?}");
+        };
+        check(0, &[], &[]);
+        check(2, &[], &[&[], &[]]);
+        check(3, &[(0, 1), (1, 2)], &[&[], &[0], &[0]]);
+        check(3, &[(2, 1), (1, 0)], &[&[2], &[2], &[]]);
+        // A block that points to itself is still a root.
+        check(1, &[(0, 0)], &[&[]]);
+        // A cycle has one root; what hangs from it is reached from there.
+        check(3, &[(0, 1), (1, 0), (1, 2)], &[&[], &[0], &[0]]);
+        // Two roots share a child.
+        check(3, &[(0, 2), (1, 2)], &[&[], &[], &[0, 1]]);
+        // A cycle below a root.
+        check(3, &[(2, 0), (0, 1), (1, 0)], &[&[2], &[2], &[]]);
+        // A record may lie.
+        check(1, &[(0, 7), (7, 0)], &[&[]]);
+    }
+
+    #[test]
+    fn long_lists_and_large_cycles_take_no_time() {
+        let count = 200_000;
+        let mut list: Vec<(u32, u32)> = (1..count).map(|block| (block - 1, block)).collect();
+        let below = |found: Vec<Vec<usize>>| found.iter().filter(|above| **above == [0]).count();
+        assert_eq!(below(roots(count as usize, &list)), count as usize - 1);
+        // All of a ring point to one block of another ring.
+        list.push((count - 1, 0));
+        let other: Vec<(u32, u32)> = list.iter().map(|&(from, to)| (from + count, to + count)).collect();
+        list.extend(other);
+        list.extend((0..count).map(|block| (block, count)));
+        assert_eq!(below(roots(2 * count as usize, &list)), 2 * count as usize - 1);
+    }
+
+    proptest::proptest! {
+        /// The rule written down plainly: a root is the lowest block of those
+        /// that reach each other and that nothing else reaches.
+        #[test]
+        fn roots_agree_with_the_rule(edges in proptest::collection::vec((0..8_u32, 0..8_u32), 0..20)) {
+            let mut reaches = [[false; 8]; 8];
+            for &(from, to) in &edges {
+                reaches[from as usize][to as usize] = true;
+            }
+            for through in 0..8 {
+                for from in 0..8 {
+                    for to in 0..8 {
+                        reaches[from][to] |= reaches[from][through] && reaches[through][to];
+                    }
+                }
+            }
+            let is_root = |block: usize| (0..8).all(|other| {
+                other == block || !reaches[other][block] || reaches[block][other] && block < other
+            });
+            for (block, mut above) in roots(8, &edges).into_iter().enumerate() {
+                above.sort_unstable();
+                let expected: Vec<usize> = (0..8)
+                    .filter(|&root| !is_root(block) && is_root(root) && reaches[root][block])
+                    .collect();
+                proptest::prop_assert_eq!(above, expected, "block {}", block);
+            }
+        }
+    }
+}
