@@ -108,7 +108,7 @@ pub fn release(address: usize, caller: Caller) {
     let thread = this_thread();
     match heap::live_block(address) {
         Ok(block) => {
-            let stack = walk::stack(thread, caller);
+            let stack = walk::short_stack(thread, caller);
             heap::free(thread, block, stack);
         }
         Err(refused) => fault::stop(thread, address, refused, caller),

@@ -62,27 +62,83 @@ pub struct Trail {
     pause: u32,
 }
 
-/// Number of the stack that ends in the code which called us.
+/// Number of the stack that ends in the code which called us to allocate.
 #[inline]
 pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {
+    let Some((first, high)) = first_frame(thread, caller) else { return 0 };
+    let trail = &mut thread.trail;
+    if trail.pause == 0
+        && let Some((frame, inner)) = leave_foreign_code(first, high)
+        && let Some(outer) = trail.follow(frame.pointer, frame.stack, high)
+    {
+        let hash = depot::mix(depot::mix(outer, frame.address), inner);
+        return depot::number_of(hash, |frames| collect(first, high, frames));
+    }
+    without_trail(trail, first, high)
+}
+
+/// Number of the innermost frames of a free: enough to see past a wrapper.
+#[inline]
+pub fn short_stack(thread: &mut Thread, caller: Caller) -> u32 {
+    const FRAMES: usize = 3;
+    let Some((first, high)) = first_frame(thread, caller) else { return 0 };
+    let Frame { mut address, mut stack, mut pointer } = first;
+    let (mut hash, mut count) = (depot::mix(0, address), 1);
+    while count < FRAMES && modules::is_framed(address) && is_frame(pointer, stack, high) {
+        // SAFETY: between a live frame and the end of the same stack.
+        let [next, outer] = unsafe { words_at(pointer) };
+        (address, stack, pointer) = (outer, pointer + 16, next as usize);
+        hash = depot::mix(hash, address);
+        count += 1;
+    }
+    if count == 1 {
+        return short_foreign_stack(first, high, FRAMES);
+    }
+    depot::number_of(hash, |frames| collect(first, high, &mut frames[..count]))
+}
+
+/// The same where the innermost code keeps no frame pointers.
+#[cold]
+fn short_foreign_stack(first: Frame, high: usize, count: usize) -> u32 {
+    let mut frames = [0; DEPTH_MAX];
+    let count = collect(first, high, &mut frames[..count]);
+    number_of(&frames[..count])
+}
+
+/// Whether a frame pointer can be one, in a frame that begins at `low`.
+#[inline(always)]
+fn is_frame(pointer: usize, low: usize, high: usize) -> bool {
+    pointer.is_multiple_of(8) && pointer >= low && pointer <= high.wrapping_sub(16)
+}
+
+/// The innermost frame of the program, and the end of its stack.
+#[inline(always)]
+fn first_frame(thread: &mut Thread, caller: Caller) -> Option<(Frame, usize)> {
     if thread.busy > 0 {
-        return 0;
+        return None;
     }
     if !thread.known {
         thread::learn(thread);
     }
-    let high = bounds(thread, caller.frame);
     // SAFETY: the frame of our own function, which has a frame pointer.
-    let [pointer, address] = unsafe { *(caller.frame as *const [u64; 2]) };
-    let first = Frame { address, stack: caller.frame + 16, pointer: pointer as usize };
-    let trail = &mut thread.trail;
-    if modules::is_framed(address)
-        && trail.pause == 0
-        && let Some(outer) = trail.follow(first.pointer, first.stack, high)
-    {
-        return depot::number_of(depot::mix(outer, address), |frames| collect(first, high, frames));
+    let [pointer, address] = unsafe { words_at(caller.frame) };
+    let frame = Frame { address, stack: caller.frame + 16, pointer: pointer as usize };
+    Some((frame, bounds(thread, caller.frame)))
+}
+
+/// The innermost frame of code that keeps frame pointers, and the hash of
+/// those inside it: `strdup` or `std::string` may have asked for the block.
+#[inline(always)]
+fn leave_foreign_code(mut frame: Frame, high: usize) -> Option<(Frame, u64)> {
+    let mut hash = 0;
+    for _ in 0..8 {
+        if modules::is_framed(frame.address) {
+            return Some((frame, hash));
+        }
+        hash = depot::mix(hash, frame.address);
+        frame = frame.caller(high)?;
     }
-    without_trail(trail, first, high)
+    None
 }
 
 #[cold]
@@ -90,10 +146,14 @@ fn without_trail(trail: &mut Trail, first: Frame, high: usize) -> u32 {
     trail.pause = trail.pause.saturating_sub(1);
     let mut frames = [0; DEPTH_MAX];
     let count = collect(first, high, &mut frames[..DEPTH.load(Ordering::Relaxed)]);
-    let hash = frames[..count].iter().fold(0, |hash, &address| depot::mix(hash, address));
+    number_of(&frames[..count])
+}
+
+fn number_of(frames: &[u64]) -> u32 {
+    let hash = frames.iter().fold(0, |hash, &address| depot::mix(hash, address));
     depot::number_of(hash, |all| {
-        all[..count].copy_from_slice(&frames[..count]);
-        count
+        all[..frames.len()].copy_from_slice(frames);
+        frames.len()
     })
 }
 
@@ -133,17 +193,13 @@ impl Trail {
                 // until it is past that one.
                 (kept, checked) = (valid, true);
             }
-            if kept + count >= DEPTH_MAX - 8
-                || !pointer.is_multiple_of(8)
-                || pointer < low
-                || pointer > high.wrapping_sub(16)
-            {
+            if kept + count >= DEPTH_MAX - 8 || !is_frame(pointer, low, high) {
                 return self.give_up();
             }
             new[count].write(pointer);
             count += 1;
             // SAFETY: between a live frame and the end of the same stack.
-            let [next, address] = unsafe { *(pointer as *const [u64; 2]) };
+            let [next, address] = unsafe { words_at(pointer) };
             low = pointer + 16;
             if !modules::is_framed(address) {
                 let outside = Frame { address, stack: low, pointer: next as usize };
@@ -158,7 +214,7 @@ impl Trail {
             // SAFETY: written above.
             let pointer = unsafe { pointer.assume_init() };
             // SAFETY: checked and read above.
-            let words = unsafe { *(pointer as *const [u64; 2]) };
+            let words = unsafe { words_at(pointer) };
             hash = depot::mix(hash, words[1]);
             (self.pointers[kept], self.words[kept], self.hashes[kept]) = (pointer, words, hash);
             kept += 1;
@@ -173,7 +229,7 @@ impl Trail {
     fn valid(&self, count: usize) -> usize {
         // SAFETY: the pointers lie on this stack, above a frame that was just
         // met, and below the end that the stack has now.
-        let now = |pointer: usize| unsafe { *(pointer as *const [u64; 2]) };
+        let now = |pointer: usize| unsafe { words_at(pointer) };
         let mut frames = self.pointers[..count].iter().zip(&self.words[..count]);
         frames.position(|(&pointer, words)| now(pointer) != *words).unwrap_or(count)
     }
@@ -184,6 +240,19 @@ impl Trail {
         self.pause = 64;
         None
     }
+}
+
+/// The two words at a frame pointer. Each by itself: they were written by two
+/// instructions, perhaps just now, and one load of both would have to wait
+/// for these to reach the cache.
+///
+/// # Safety
+/// Readable memory of the stack.
+#[inline(always)]
+unsafe fn words_at(pointer: usize) -> [u64; 2] {
+    let words = pointer as *const u64;
+    // SAFETY: as the caller says.
+    unsafe { [core::ptr::read_volatile(words), core::ptr::read_volatile(words.add(1))] }
 }
 
 /// Hash of the frames of foreign code at the outer end of a stack, as libc's
