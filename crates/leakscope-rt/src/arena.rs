@@ -91,8 +91,9 @@ pub struct Chunk {
     pub free: u32,
     /// Small: first free block, as a slot number.
     pub first_free: u64,
-    /// Large: where the block starts.
+    /// Large: where the block starts, and the bytes that were asked for.
     pub start: usize,
+    pub size: usize,
 }
 
 impl Chunk {
@@ -133,7 +134,7 @@ fn reserve() -> bool {
         let count = size / CHUNK;
         // One more chunk, so that the start can be aligned.
         let blocks = sys::reserve(size + CHUNK);
-        let metas = sys::reserve(size);
+        let metas = sys::reserve(size / 2);
         let chunks = sys::reserve(count * size_of::<Chunk>());
         if blocks != 0 && metas != 0 && chunks != 0 {
             METAS.store(metas, Ordering::Relaxed);
@@ -143,7 +144,8 @@ fn reserve() -> bool {
             BASE.store((blocks + CHUNK - 1) & !(CHUNK - 1), Ordering::Release);
             return true;
         }
-        for (address, bytes) in [(blocks, size + CHUNK), (metas, size), (chunks, count * size_of::<Chunk>())]
+        for (address, bytes) in
+            [(blocks, size + CHUNK), (metas, size / 2), (chunks, count * size_of::<Chunk>())]
         {
             if address != 0 {
                 // SAFETY: reserved just now, and used by nobody.
@@ -166,7 +168,7 @@ pub fn limited_to() -> usize {
 pub fn shrink(limit: usize) {
     let runs = RUNS.lock();
     let size = SIZE.load(Ordering::Relaxed);
-    let others = address_space_used().saturating_sub(2 * size + size / CHUNK * size_of::<Chunk>());
+    let others = address_space_used().saturating_sub(size + size / 2 + size / CHUNK * size_of::<Chunk>());
     let wanted = share_of(limit.saturating_sub(others)).max(runs.committed * CHUNK);
     if wanted >= size {
         return;
@@ -177,22 +179,22 @@ pub fn shrink(limit: usize) {
     // SAFETY: the ends of our reservations, beyond what was ever committed.
     unsafe {
         sys::unmap(address_of(kept), size - wanted);
-        sys::unmap(metas() + wanted, size - wanted);
+        sys::unmap(metas() + wanted / 2, (size - wanted) / 2);
         sys::unmap(chunk(kept) as usize, (count - kept) * size_of::<Chunk>());
     }
 }
 
-/// Blocks and their metadata get so much of the address space each; a quarter
-/// is left for everything else.
+/// What blocks get of the address space. Their metadata gets half as much, and
+/// a quarter is left for everything else.
 fn share_of(left: usize) -> usize {
-    (left / 8 * 3) & !(CHUNK * GROWTH - 1)
+    (left / 2) & !(CHUNK * GROWTH - 1)
 }
 
 /// True for memory that holds our own bookkeeping or blocks.
 pub fn owns(address: usize) -> bool {
     let size = SIZE.load(Ordering::Relaxed);
     let within = |start: &AtomicUsize, bytes| address.wrapping_sub(start.load(Ordering::Relaxed)) < bytes;
-    within(&BASE, size) || within(&METAS, size) || within(&CHUNKS, size / CHUNK * size_of::<Chunk>())
+    within(&BASE, size) || within(&METAS, size / 2) || within(&CHUNKS, size / CHUNK * size_of::<Chunk>())
 }
 
 fn address_space_left() -> usize {
@@ -232,7 +234,8 @@ pub fn address_of(index: usize) -> usize {
     BASE.load(Ordering::Relaxed) + (index << CHUNK_SHIFT)
 }
 
-/// Start of the metadata; each chunk has as many bytes there as in the heap.
+/// Start of the metadata; each chunk has half as many bytes there as in the
+/// heap: 8 for each of the smallest blocks.
 #[inline(always)]
 pub fn metas() -> usize {
     METAS.load(Ordering::Relaxed)
@@ -325,7 +328,7 @@ impl Runs {
             // their sizes are multiples of the growth.
             let done = unsafe {
                 sys::commit(chunk(from) as usize, more * size_of::<Chunk>())
-                    && sys::commit(metas() + from * CHUNK, more * CHUNK)
+                    && sys::commit(metas() + from * CHUNK / 2, more * CHUNK / 2)
                     && sys::commit(address_of(from), more * CHUNK)
             };
             if !done {

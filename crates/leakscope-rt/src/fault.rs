@@ -1,7 +1,5 @@
 //! Misuse of the heap: the program cannot go on, and is told why.
 
-use core::sync::atomic::Ordering;
-
 use leakscope_wire::{Fault, FaultKind};
 
 use crate::heap::{Block, Refused};
@@ -18,19 +16,18 @@ pub fn stop(thread: &mut Thread, address: usize, refused: Refused, caller: Calle
         Refused::FreedBefore(block) => (FaultKind::DoubleFree, Some(block)),
         Refused::NotABlock(block) => (FaultKind::InvalidFree, block),
     };
-    let stack_of = |f: fn(&Block) -> u32| block.as_ref().map_or(0, f);
+    let (allocated, freed) = match refused {
+        Refused::FreedBefore(block) => block.last_stacks(),
+        Refused::NotABlock(block) => (block.map_or(0, |block| block.stack()), 0),
+    };
     let fault = Fault {
         address: address as u64,
         block: block.map_or(0, |block| block.start as u64),
         bytes: block.filter(Block::is_live).map_or(0, |block| block.size() as u64),
         kind: kind as u32,
         stack: walk::stack(thread, caller),
-        allocated: stack_of(|block| block.meta().stack.load(Ordering::Relaxed)),
-        freed: if kind == FaultKind::DoubleFree {
-            stack_of(|block| block.meta().freed.load(Ordering::Relaxed))
-        } else {
-            0
-        },
+        allocated,
+        freed,
     };
     if record::is_wanted() {
         life::report_fault(fault);

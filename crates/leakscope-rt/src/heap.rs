@@ -3,7 +3,7 @@
 //!
 //! A small block lies in a chunk of its size class, a large one has a run of
 //! chunks to itself. What is known of a block is kept apart from it, in a
-//! [`Meta`] of 16 bytes whose place follows from the block's: writing beyond
+//! [`Meta`] of 8 bytes whose place follows from the block's: writing beyond
 //! a block cannot harm the heap. Each thread has a list of free blocks for
 //! each class; a class's chunks are shared under a lock, in batches.
 
@@ -17,23 +17,20 @@ use crate::thread::Thread;
 pub const META: usize = size_of::<Meta>();
 
 /// Slots of a chunk: as many as the smallest blocks that fit.
-const SLOT_SHIFT: usize = CHUNK_SHIFT - META.ilog2() as usize;
+const SLOT_SHIFT: usize = CHUNK_SHIFT - SIZES[0].ilog2() as usize;
 
-/// Larger requests fail: the payload of a [`Meta`] has so many bits.
+/// Larger requests fail at once.
 const SIZE_MAX: usize = (1 << 40) - 1;
 
-/// What is known of a block.
-#[repr(C)]
-pub struct Meta {
-    /// Stack of the allocation.
-    pub stack: AtomicU32,
-    /// Stack of the free; while the block is live, a mark list's link.
-    pub freed: AtomicU32,
-    /// Payload (40 bits: size if live, next slot if free), epoch (16), state (8).
-    word: AtomicU64,
-}
+/// What is known of a block, in one word, from the lowest bit on. Live: stack
+/// of the allocation (32 bits), bytes of the room that were not asked for
+/// (16), epoch (8), state (8). Free: next slot (40), nothing (16), state (8).
+/// The stacks of a free block are kept in its own memory: they are for a
+/// message about a second free, and nothing else depends on them.
+#[repr(transparent)]
+pub struct Meta(AtomicU64);
 
-const _: () = assert!(META == 16);
+const _: () = assert!(META == 8);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -42,6 +39,9 @@ pub enum State {
     Fresh = 0,
     Live = 1,
     Free = 2,
+    /// Live, and marked by a scan.
+    Reached = 3,
+    Lost = 4,
 }
 
 /// A process's blocks are those of its epoch: `fork` begins a new one, so
@@ -73,49 +73,86 @@ pub struct Block {
 }
 
 impl Block {
-    pub fn meta(&self) -> &'static Meta {
+    fn meta(&self) -> &'static Meta {
         meta(self.slot)
     }
 
-    pub fn is_live(&self) -> bool {
-        self.meta().state() == State::Live
+    #[inline(always)]
+    pub fn state(&self) -> State {
+        self.meta().state()
     }
 
+    #[inline(always)]
+    pub fn is_live(&self) -> bool {
+        !matches!(self.state(), State::Fresh | State::Free)
+    }
+
+    /// Bytes that were asked for; the block must be live.
+    #[inline(always)]
     pub fn size(&self) -> usize {
-        self.meta().payload() as usize
+        if self.room > SMALL_MAX {
+            // SAFETY: the first chunk of a large run.
+            return unsafe { (*arena::chunk((self.slot >> SLOT_SHIFT) as usize)).size };
+        }
+        self.room - (self.meta().0.load(Ordering::Relaxed) >> 32) as u16 as usize
     }
 
     /// Made by this process, not by the one that it was forked from.
     pub fn is_own(&self) -> bool {
-        self.meta().epoch() == EPOCH.load(Ordering::Relaxed) as u16
+        (self.meta().0.load(Ordering::Relaxed) >> 48) as u8 == EPOCH.load(Ordering::Relaxed) as u8
+    }
+
+    /// Stack of the allocation; the block must be live.
+    pub fn stack(&self) -> u32 {
+        self.meta().0.load(Ordering::Relaxed) as u32
+    }
+
+    /// Stacks of the allocation and of the free of a free block.
+    pub fn last_stacks(&self) -> (u32, u32) {
+        // SAFETY: a small block is 16 bytes or more, and stays mapped.
+        let stacks = unsafe { *(self.start as *const [u32; 2]) };
+        (stacks[0], stacks[1])
+    }
+
+    /// For scans, which own the heap: a new state and, in place of the stack,
+    /// a number.
+    pub fn mark(&self, state: State, number: u32) {
+        let word = self.meta().0.load(Ordering::Relaxed) & 0x00ff_ffff_0000_0000;
+        self.meta().0.store(word | u64::from(number) | (state as u64) << 56, Ordering::Relaxed);
+    }
+
+    // Relaxed throughout: a block's word is its owner's, and its address
+    // reaches another thread only through the program's own synchronisation.
+    #[inline(always)]
+    fn set_live(&self, size: usize, stack: u32) {
+        let epoch = u64::from(EPOCH.load(Ordering::Relaxed) as u8);
+        let slack = if self.room > SMALL_MAX { 0 } else { (self.room - size) as u64 };
+        let word = u64::from(stack) | slack << 32 | epoch << 48 | (State::Live as u64) << 56;
+        self.meta().0.store(word, Ordering::Relaxed);
     }
 }
 
 impl Meta {
     #[inline(always)]
-    pub fn state(&self) -> State {
-        match (self.word.load(Ordering::Relaxed) >> 56) as u8 {
+    fn state(&self) -> State {
+        match (self.0.load(Ordering::Relaxed) >> 56) as u8 {
             0 => State::Fresh,
             1 => State::Live,
+            3 => State::Reached,
+            4 => State::Lost,
             _ => State::Free,
         }
     }
 
+    /// The next block in the list of free ones.
     #[inline(always)]
-    fn payload(&self) -> u64 {
-        self.word.load(Ordering::Relaxed) & SIZE_MAX as u64
+    fn next(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) & ((1 << 40) - 1)
     }
 
-    fn epoch(&self) -> u16 {
-        (self.word.load(Ordering::Relaxed) >> 40) as u16
-    }
-
-    // Relaxed throughout: a block's words are its owner's, and its address
-    // reaches another thread only through the program's own synchronisation.
     #[inline(always)]
-    fn set(&self, payload: u64, state: State) {
-        let epoch = u64::from(EPOCH.load(Ordering::Relaxed) as u16);
-        self.word.store(payload | epoch << 40 | (state as u64) << 56, Ordering::Relaxed);
+    fn set_free(&self, next: u64, state: State) {
+        self.0.store(next | (state as u64) << 56, Ordering::Relaxed);
     }
 }
 
@@ -198,7 +235,7 @@ pub fn allocate(thread: &mut Thread, request: Request) -> usize {
     }
     let slot = cache.first;
     let meta = meta(slot);
-    cache.first = meta.payload();
+    cache.first = meta.next();
     cache.count -= 1;
     let room = SIZES[class] as usize;
     let start =
@@ -207,9 +244,7 @@ pub fn allocate(thread: &mut Thread, request: Request) -> usize {
         // SAFETY: the block is ours until we return it, and as large as `room`.
         unsafe { clear(start, request.size) };
     }
-    meta.stack.store(request.stack, Ordering::Relaxed);
-    meta.freed.store(0, Ordering::Relaxed);
-    meta.set(request.size as u64, State::Live);
+    Block { start, slot, room }.set_live(request.size, request.stack);
     start
 }
 
@@ -259,10 +294,9 @@ fn allocate_large(request: Request) -> usize {
         // SAFETY: the run is ours and large enough.
         unsafe { core::ptr::write_bytes(start as *mut u8, 0, request.size) };
     }
-    let meta = meta(slot_of(index, 0));
-    meta.stack.store(request.stack, Ordering::Relaxed);
-    meta.freed.store(0, Ordering::Relaxed);
-    meta.set(request.size as u64, State::Live);
+    // SAFETY: the run is ours.
+    unsafe { (*arena::chunk(index)).size = request.size };
+    Block { start, slot: slot_of(index, 0), room: count * CHUNK }.set_live(request.size, request.stack);
     start
 }
 
@@ -292,8 +326,8 @@ pub enum Refused {
 #[inline]
 pub fn live_block(address: usize) -> Result<Block, Refused> {
     match find(address) {
-        Some(block) if block.start == address => match block.meta().state() {
-            State::Live => Ok(block),
+        Some(block) if block.start == address => match block.state() {
+            State::Live | State::Reached | State::Lost => Ok(block),
             State::Free => Err(Refused::FreedBefore(block)),
             State::Fresh => Err(Refused::NotABlock(None)),
         },
@@ -304,15 +338,14 @@ pub fn live_block(address: usize) -> Result<Block, Refused> {
 /// Frees a live block.
 #[inline]
 pub fn free(thread: &mut Thread, block: Block, stack: u32) {
-    let meta = block.meta();
-    meta.freed.store(stack, Ordering::Relaxed);
     if block.room > SMALL_MAX {
-        meta.set(0, State::Free);
         return free_large(block);
     }
+    // SAFETY: a block that is given up, of 16 bytes or more.
+    unsafe { *(block.start as *mut [u32; 2]) = [block.stack(), stack] };
     let class = class_of(block.room);
     let cache = &mut thread.caches[class];
-    meta.set(cache.first, State::Free);
+    block.meta().set_free(cache.first, State::Free);
     cache.first = block.slot;
     cache.count += 1;
     if cache.count > 2 * batch(class) {
@@ -325,6 +358,8 @@ fn free_large(block: Block) {
     let index = (block.slot >> SLOT_SHIFT) as usize;
     // SAFETY: the first chunk of a large run that is the caller's to free.
     let count = unsafe { (*arena::chunk(index)).run as usize };
+    // The descriptor may stay as it is in the middle of a longer free run.
+    block.meta().set_free(0, State::Free);
     arena::give(index, count);
 }
 
@@ -337,9 +372,7 @@ pub fn resize(block: Block, size: usize, stack: u32) -> bool {
         size > SMALL_MAX && resize_large(block, size)
     };
     if fits {
-        let meta = block.meta();
-        meta.stack.store(stack, Ordering::Relaxed);
-        meta.set(size as u64, State::Live);
+        block.set_live(size, stack);
     }
     fits
 }
@@ -362,6 +395,8 @@ fn resize_large(block: Block, size: usize) -> bool {
         unsafe { (*arena::chunk(index)).run = wanted as u32 };
         arena::give(index + wanted, count - wanted);
     }
+    // SAFETY: the run's first chunk.
+    unsafe { (*arena::chunk(index)).size = size };
     true
 }
 
@@ -372,7 +407,7 @@ fn batch(class: usize) -> u32 {
         let mut batches = [0; CLASSES];
         let mut class = 0;
         while class < CLASSES {
-            let fitting = 8192 / SIZES[class];
+            let fitting = 4096 / SIZES[class];
             batches[class] = if fitting > 64 {
                 64
             } else if fitting == 0 {
@@ -408,14 +443,14 @@ fn refill(cache: &mut Cache, class: usize) -> bool {
         let chunk = unsafe { &mut *arena::chunk(index) };
         let slot = if chunk.free > 0 {
             let slot = chunk.first_free;
-            chunk.first_free = meta(slot).payload();
+            chunk.first_free = meta(slot).next();
             chunk.free -= 1;
-            meta(slot).set(cache.first, State::Free);
+            meta(slot).set_free(cache.first, State::Free);
             slot
         } else {
             let slot = slot_of(index, u64::from(chunk.carved));
             chunk.carved += 1;
-            meta(slot).set(cache.first, if chunk.dirty { State::Free } else { State::Fresh });
+            meta(slot).set_free(cache.first, if chunk.dirty { State::Free } else { State::Fresh });
             slot
         };
         cache.first = slot;
@@ -449,7 +484,7 @@ fn give_back(cache: &mut Cache, class: usize, count: u32) {
     let mut shared = SHARED[class].lock();
     for _ in 0..count {
         let slot = cache.first;
-        cache.first = meta(slot).payload();
+        cache.first = meta(slot).next();
         cache.count -= 1;
         shared.take_back(slot);
     }
@@ -469,7 +504,7 @@ impl Class {
         let index = (slot >> SLOT_SHIFT) as usize;
         // SAFETY: the block's chunk belongs to this class, whose lock is held.
         let chunk = unsafe { &mut *arena::chunk(index) };
-        meta(slot).set(if chunk.free > 0 { chunk.first_free } else { 0 }, State::Free);
+        meta(slot).set_free(if chunk.free > 0 { chunk.first_free } else { 0 }, State::Free);
         chunk.first_free = slot;
         chunk.free += 1;
         if !chunk.listed {
@@ -523,7 +558,7 @@ pub fn for_each_live(mut f: impl FnMut(Block)) {
         };
         for number in 0..u64::from(blocks) {
             let slot = slot_of(index, number);
-            if meta(slot).state() == State::Live {
+            if !matches!(meta(slot).state(), State::Fresh | State::Free) {
                 let (start, room) = if chunk.usage() == Use::Small {
                     let room = SIZES[chunk.class as usize % CLASSES] as usize;
                     (arena::address_of(index) + number as usize * room, room)

@@ -151,7 +151,7 @@ impl Writer {
         });
         self.section(wire::SectionKind::LOST, |writer| {
             scan::for_each_lost(|block| {
-                let stack = block.meta().stack.load(Ordering::Relaxed);
+                let stack = block.stack();
                 tallies.use_stack(stack);
                 writer.put(&wire::LostBlock {
                     address: block.start as u64,
@@ -165,7 +165,7 @@ impl Writer {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });
         scan::for_each_reached(|block| {
-            tallies.add(block.meta().stack.load(Ordering::Relaxed), block.size() as u64);
+            tallies.add(block.stack(), block.size() as u64);
         });
         self.section(wire::SectionKind::REACHABLE, |writer| {
             tallies.for_each(|stack, tally| {

@@ -10,16 +10,10 @@
 //! Runs in a forked copy of the process (or in the process itself, at its
 //! end), so nothing moves meanwhile.
 
-use core::sync::atomic::{AtomicU32, Ordering};
-
-use crate::heap::{self, Block};
+use crate::heap::{self, Block, State};
 use crate::maps::{self, Mapping};
 use crate::sys::{self, File};
 use crate::{arena, park, signals};
-
-/// Marks in a live block's `freed` word.
-const REACHED: u32 = 1;
-const LOST: u32 = 2;
 
 /// A scan that found what is reachable.
 pub struct Scan {
@@ -73,9 +67,8 @@ impl Marker {
     #[inline]
     fn word(&mut self, word: usize) {
         let Some(block) = pointed_to(word) else { return };
-        let mark = &block.meta().freed;
-        if mark.load(Ordering::Relaxed) != REACHED {
-            mark.store(REACHED, Ordering::Relaxed);
+        if block.state() != State::Reached {
+            block.mark(State::Reached, block.stack());
             // SAFETY: there is room for every live block, and each comes once.
             unsafe { *self.work.add(self.count) = block.start };
             self.count += 1;
@@ -196,21 +189,21 @@ impl Marker {
 }
 
 /// Calls `f` for each block of this process that was not reached, in the
-/// order of addresses, and numbers them for [`lost_number`].
+/// order of addresses, and then numbers it for [`for_each_edge`].
 pub fn for_each_lost(mut f: impl FnMut(Block)) {
     let mut count = 0;
     heap::for_each_live(|block| {
-        if block.is_own() && block.meta().freed.load(Ordering::Relaxed) != REACHED {
-            block.meta().freed.store(LOST + count, Ordering::Relaxed);
-            count += 1;
+        if block.is_own() && block.state() != State::Reached {
             f(block);
+            block.mark(State::Lost, count);
+            count += 1;
         }
     });
 }
 
 pub fn for_each_reached(mut f: impl FnMut(Block)) {
     heap::for_each_live(|block| {
-        if block.is_own() && block.meta().freed.load(Ordering::Relaxed) == REACHED {
+        if block.is_own() && block.state() == State::Reached {
             f(block);
         }
     });
@@ -239,6 +232,5 @@ fn pointed_to(word: usize) -> Option<Block> {
 }
 
 fn lost_number(block: &Block) -> Option<u32> {
-    let mark: &AtomicU32 = &block.meta().freed;
-    mark.load(Ordering::Relaxed).checked_sub(LOST)
+    (block.state() == State::Lost).then(|| block.stack())
 }
