@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use crate::heap::{self, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{caller, fault, sys};
+use crate::{caller, fault, foreign, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -111,6 +111,7 @@ pub fn release(address: usize, caller: Caller) {
             let stack = walk::short_stack(thread, caller);
             heap::free(thread, block, stack);
         }
+        Err(_) if foreign::is_libcs(address) => foreign::free(address),
         Err(refused) => fault::stop(thread, address, refused, caller),
     }
 }
@@ -128,6 +129,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     let thread = this_thread();
     let block = match heap::live_block(address) {
         Ok(block) => block,
+        Err(_) if foreign::is_libcs(address) => return foreign::realloc(address, size),
         Err(refused) => fault::stop(thread, address, refused, caller),
     };
     let stack = walk::stack(thread, caller);

@@ -16,6 +16,7 @@ mod arena;
 mod cxx;
 mod depot;
 mod fault;
+mod foreign;
 mod heap;
 mod life;
 mod limits;

@@ -241,7 +241,7 @@ fn wait_for_scribe() {
 
 /// A snapshot of the heap, for `leakscope.h`. 0 if one was written or begun.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn leakscope_snapshot() -> c_int {
+pub extern "C" fn __leakscope_snapshot() -> c_int {
     let caller = caller!();
     if !record::is_wanted() {
         return -1;

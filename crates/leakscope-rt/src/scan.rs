@@ -98,7 +98,10 @@ impl Marker {
 
     fn mapping(&mut self, mapping: &Mapping, memory: &mut Option<File>) {
         let before = core::mem::replace(&mut self.before, *mapping);
-        let guarded = before.end == mapping.start && !before.readable && !before.writable;
+        let guarded = before.end == mapping.start
+            && !before.readable
+            && !before.writable
+            && !sys::is_own(before.end - 1);
         if mapping.is_named(b"[stack]") && !park::is_alive(park::main_thread()) {
             return;
         }

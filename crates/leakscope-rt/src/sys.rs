@@ -2,7 +2,7 @@
 //! allocates, and failure is a value.
 
 use core::ffi::CStr;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 pub const PAGE: usize = 4096;
 
@@ -14,7 +14,32 @@ pub fn reserve(bytes: usize) -> usize {
     // SAFETY: a new anonymous mapping disturbs nothing that exists.
     let address =
         unsafe { libc::mmap(core::ptr::null_mut(), bytes + 2 * PAGE, libc::PROT_NONE, flags, -1, 0) };
-    if address == libc::MAP_FAILED { 0 } else { address as usize + PAGE }
+    if address == libc::MAP_FAILED {
+        return 0;
+    }
+    note_own(address as usize, address as usize + bytes + 2 * PAGE);
+    address as usize + PAGE
+}
+
+/// Start and end of what was reserved; a start of 0 is a free entry.
+static OWN: [(AtomicUsize, AtomicUsize); 32] = [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 32];
+
+fn note_own(start: usize, end: usize) {
+    for (entry, entry_end) in &OWN {
+        // Relaxed: readers are the scan, which comes after.
+        if entry.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            return entry_end.store(end, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether an address lies in a reservation of ours, the free pages around it
+/// included.
+pub fn is_own(address: usize) -> bool {
+    OWN.iter().any(|(start, end)| {
+        let start = start.load(Ordering::Relaxed);
+        start != 0 && (start..end.load(Ordering::Relaxed)).contains(&address)
+    })
 }
 
 /// Zeroed memory; 0 if there is none.
@@ -34,6 +59,9 @@ pub fn allocate(bytes: usize) -> usize {
 /// # Safety
 /// Nothing refers to it any more.
 pub unsafe fn release(address: usize, bytes: usize) {
+    for (start, _) in &OWN {
+        let _ = start.compare_exchange(address - PAGE, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
     // SAFETY: as the caller says.
     unsafe { unmap(address - PAGE, bytes + 2 * PAGE) };
 }

@@ -63,7 +63,7 @@ fn link_flags() -> Vec<String> {
         "free",
         "_Zn*",
         "_Zd*",
-        "leakscope_*",
+        "__leakscope_*",
         "dlclose",
         "_exit",
         "sigaction",
