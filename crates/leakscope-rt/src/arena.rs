@@ -91,7 +91,8 @@ pub struct Chunk {
     pub free: u32,
     /// Small: first free block, as a slot number.
     pub first_free: u64,
-    /// Large: where the block starts, and the bytes that were asked for.
+    /// Large: where the block starts, and the bytes that were asked for; when
+    /// it was freed, the stacks of its allocation and its free.
     pub start: usize,
     pub size: usize,
 }

@@ -109,6 +109,11 @@ impl Block {
 
     /// Stacks of the allocation and of the free of a free block.
     pub fn last_stacks(&self) -> (u32, u32) {
+        if self.room > SMALL_MAX {
+            // SAFETY: the first chunk of what was a large run.
+            let stacks = unsafe { (*arena::chunk((self.slot >> SLOT_SHIFT) as usize)).size };
+            return (stacks as u32, (stacks >> 32) as u32);
+        }
         // SAFETY: a small block is 16 bytes or more, and stays mapped.
         let stacks = unsafe { *(self.start as *const [u32; 2]) };
         (stacks[0], stacks[1])
@@ -333,15 +338,32 @@ pub fn live_block(address: usize) -> Result<Block, Refused> {
             State::Free => Err(Refused::FreedBefore(block)),
             State::Fresh => Err(Refused::NotABlock(None)),
         },
+        None => Err(freed_large(address).map_or(Refused::NotABlock(None), Refused::FreedBefore)),
         other => Err(Refused::NotABlock(other.filter(Block::is_live))),
     }
+}
+
+/// The large block that started at `address` and was freed, if its place was
+/// not used again.
+#[cold]
+fn freed_large(address: usize) -> Option<Block> {
+    let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
+    let index = offset >> CHUNK_SHIFT;
+    if index >= arena::top() || offset % CHUNK != 0 {
+        return None;
+    }
+    // SAFETY: below the top, so its descriptor is committed.
+    let chunk = unsafe { &*arena::chunk(index) };
+    let slot = slot_of(index, 0);
+    let freed = chunk.start == address && meta(slot).state() == State::Free;
+    freed.then_some(Block { start: address, slot, room: CHUNK })
 }
 
 /// Frees a live block.
 #[inline]
 pub fn free(thread: &mut Thread, block: Block, stack: u32) {
     if block.room > SMALL_MAX {
-        return free_large(block);
+        return free_large(block, stack);
     }
     // SAFETY: a block that is given up, of 16 bytes or more.
     unsafe { *(block.start as *mut [u32; 2]) = [block.stack(), stack] };
@@ -356,10 +378,13 @@ pub fn free(thread: &mut Thread, block: Block, stack: u32) {
 }
 
 #[cold]
-fn free_large(block: Block) {
+fn free_large(block: Block, stack: u32) {
     let index = (block.slot >> SLOT_SHIFT) as usize;
     // SAFETY: the first chunk of a large run that is the caller's to free.
-    let count = unsafe { (*arena::chunk(index)).run as usize };
+    let chunk = unsafe { &mut *arena::chunk(index) };
+    let count = chunk.run as usize;
+    // Its memory goes back to the system, so the stacks are kept here.
+    chunk.size = block.stack() as usize | (stack as usize) << 32;
     // The descriptor may stay as it is in the middle of a longer free run.
     block.meta().set_free(0, State::Free);
     arena::give(index, count);
@@ -477,6 +502,7 @@ fn new_chunk(class: usize) -> Option<usize> {
     chunk.carved = 0;
     chunk.free = 0;
     chunk.listed = false;
+    chunk.start = 0;
     chunk.set_usage(Use::Small);
     Some(index)
 }
