@@ -1,7 +1,6 @@
 // The program asks libc by handle for its allocation functions, as language runtimes do, and mixes them with its own.
 // flags: -ldl
 // stdout: hello
-// memcheck: differs: sees an invalid free where libc's own function is called
 // lsan: differs: libc's own function aborts
 #define _GNU_SOURCE
 #include <dlfcn.h>

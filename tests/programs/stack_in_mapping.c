@@ -1,5 +1,6 @@
 // A thread ran on a stack in the upper half of a mapping; the lower half holds a block and is no stack.
 // flags: -pthread
+// lsan: differs: does not search mappings that the program made
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
