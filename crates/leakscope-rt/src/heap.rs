@@ -349,7 +349,7 @@ pub fn live_block(address: usize) -> Result<Block, Refused> {
 fn freed_large(address: usize) -> Option<Block> {
     let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
     let index = offset >> CHUNK_SHIFT;
-    if index >= arena::top() || offset % CHUNK != 0 {
+    if index >= arena::top() || !offset.is_multiple_of(CHUNK) {
         return None;
     }
     // SAFETY: below the top, so its descriptor is committed.
