@@ -95,7 +95,7 @@ pub struct Run {
     /// Exit code when the report fails the run
     #[arg(long, value_name = "N", default_value_t = 23)]
     pub exit_code: u8,
-    /// Frames kept of call stacks that are deeper than 64
+    /// Frames shown of each call stack, at most 64
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub depth: u32,
     /// Take a snapshot when the program gets this signal, as in USR2
