@@ -174,7 +174,7 @@ impl Writer {
                         blocks: tally.blocks,
                         bytes: tally.bytes,
                         stack,
-                        reserved: 0,
+                        last_used: 0,
                     });
                 }
             });
@@ -187,7 +187,7 @@ impl Writer {
             tallies.for_each(|id, tally| {
                 if tally.used {
                     let (generation, count) = depot::read(id, &mut frames[..walk::depth()]);
-                    writer.put(&wire::Stack { id, generation, frames: count as u32, reserved: 0 });
+                    writer.put(&wire::Stack { id, generation, frames: count as u32, site: 0 });
                     writer.bytes(frames[..count].as_bytes());
                 }
             });

@@ -91,6 +91,12 @@ impl SectionKind {
     pub const FAULT: SectionKind = SectionKind(6);
     /// One [`Totals`].
     pub const TOTALS: SectionKind = SectionKind(7);
+    /// [`Site`]s, each followed by its variable, padded to eight bytes.
+    pub const SITES: SectionKind = SectionKind(8);
+    /// [`Stamps`], one for each block of [`SectionKind::LOST`], in its order.
+    pub const STAMPS: SectionKind = SectionKind(9);
+    /// [`Freed`] totals.
+    pub const FREES: SectionKind = SectionKind(10);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -116,7 +122,67 @@ pub struct Stack {
     pub id: u32,
     pub generation: u32,
     pub frames: u32,
-    pub reserved: u32,
+    /// What happened there, by number in [`SectionKind::SITES`] from 1 on;
+    /// 0 for the stack of an allocation or a free.
+    pub site: u32,
+}
+
+/// A place in the source where a pointer dies.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Site {
+    /// [`Cause`].
+    pub cause: u32,
+    /// In the file of the innermost frame; 0 if the frame's own line is right.
+    pub line: u32,
+    pub column: u32,
+    /// Length of what held the pointer, as the source writes it; 0 if unknown.
+    pub variable_bytes: u32,
+}
+
+/// How a pointer died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Cause {
+    Overwritten = 1,
+    ScopeEnd = 2,
+    HolderFreed = 3,
+    Discarded = 4,
+    Returned = 5,
+    /// A jump or an exception left the frame that held it.
+    Unwound = 6,
+    ThreadEnd = 7,
+}
+
+impl Cause {
+    pub fn from_u32(value: u32) -> Option<Cause> {
+        use Cause::*;
+        [Overwritten, ScopeEnd, HolderFreed, Discarded, Returned, Unwound, ThreadEnd]
+            .into_iter()
+            .find(|&cause| cause as u32 == value)
+    }
+}
+
+/// The latest deaths of pointers to a lost block. Stacks are 0 where there is
+/// none.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Stamps {
+    /// When the latest was, in the order of all stamps of the process.
+    pub time: u64,
+    /// Stacks with a site, latest first.
+    pub stacks: [u32; 3],
+    /// Stack of the last use.
+    pub last_used: u32,
+}
+
+/// Blocks of one allocation stack that were freed by one stack.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Freed {
+    pub blocks: u64,
+    pub allocated: u32,
+    pub freed: u32,
 }
 
 /// A block that nothing reaches.
@@ -146,7 +212,8 @@ pub struct Reachable {
     pub blocks: u64,
     pub bytes: u64,
     pub stack: u32,
-    pub reserved: u32,
+    /// Stack of the last use, the same for all; 0 where unknown.
+    pub last_used: u32,
 }
 
 /// A misuse of the heap that stopped the program. Stacks are 0 where unknown.

@@ -56,7 +56,7 @@ fn what_is_wrong_is_said() {
     // Half a block.
     check(&Written::new(1, 0, Reason::Exit).section(SectionKind::LOST, &[0; 12]).bytes(), DAMAGED);
     // A stack of more frames than there are.
-    let stack = wire::Stack { id: 1, generation: 0, frames: u32::MAX, reserved: 0 };
+    let stack = wire::Stack { id: 1, generation: 0, frames: u32::MAX, site: 0 };
     check(&Written::new(1, 0, Reason::Exit).all(SectionKind::STACKS, &[stack]).bytes(), DAMAGED);
     check(&Written::new(1, 0, Reason::Exit).section(SectionKind::FAULT, &[0; 4]).bytes(), DAMAGED);
 }

@@ -64,7 +64,7 @@ impl Written {
     pub fn stacks(self, stacks: &[(u32, u32, &[u64])]) -> Written {
         let mut payload = Vec::new();
         for &(id, generation, addresses) in stacks {
-            let stack = wire::Stack { id, generation, frames: addresses.len() as u32, reserved: 0 };
+            let stack = wire::Stack { id, generation, frames: addresses.len() as u32, site: 0 };
             payload.extend_from_slice(stack.as_bytes());
             payload.extend_from_slice(addresses.as_bytes());
         }
@@ -85,7 +85,7 @@ impl Written {
 
     /// Reachable blocks as blocks, bytes and stack.
     pub fn reachable(self, totals: &[(u64, u64, u32)]) -> Written {
-        let total = |&(blocks, bytes, stack)| wire::Reachable { blocks, bytes, stack, reserved: 0 };
+        let total = |&(blocks, bytes, stack)| wire::Reachable { blocks, bytes, stack, last_used: 0 };
         let totals: Vec<wire::Reachable> = totals.iter().map(total).collect();
         self.all(wire::SectionKind::REACHABLE, &totals)
     }
