@@ -6,6 +6,7 @@
 //! does is in a module of its own (`track`). This crate does not know where
 //! a module came from, nor how it becomes a program.
 
+mod ir;
 mod llvm;
 mod track;
 

@@ -61,7 +61,13 @@ impl Context {
             ));
             LLVMParseBitcodeInContext2(self.raw, buffer.0, &mut module) != 0
         };
-        if failed { Err(self.errors()) } else { Ok(Module { raw: module, context: self }) }
+        if failed {
+            return Err(self.errors());
+        }
+        // SAFETY: a module that was just read. Its variables become calls of
+        // intrinsics, since the C interface cannot list debug records.
+        unsafe { LLVMSetIsNewDbgInfoFormat(module, 0) };
+        Ok(Module { raw: module, context: self })
     }
 
     fn errors(&self) -> String {
@@ -92,6 +98,14 @@ pub struct Module<'c> {
 }
 
 impl Module<'_> {
+    pub fn raw(&self) -> LLVMModuleRef {
+        self.raw
+    }
+
+    pub fn context(&self) -> LLVMContextRef {
+        self.context.raw
+    }
+
     /// Every function, defined or declared, without LLVM's intrinsics.
     pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
         // SAFETY: a live module; null ends the list.
@@ -180,6 +194,10 @@ pub struct Function<'m> {
 }
 
 impl<'m> Function<'m> {
+    pub fn raw(self) -> LLVMValueRef {
+        self.raw
+    }
+
     pub fn name(self) -> &'m str {
         let mut length = 0;
         // SAFETY: the name belongs to the function, which the module keeps.
@@ -318,6 +336,10 @@ pub struct Layout<'m> {
 }
 
 impl Layout<'_> {
+    pub fn raw(self) -> LLVMTargetDataRef {
+        self.raw
+    }
+
     /// `None` where the length is not known before the program runs.
     fn bytes_of_local(self, local: LLVMValueRef) -> Option<u64> {
         // SAFETY: an alloca, whose operand is the number of elements.

@@ -3,10 +3,11 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use crate::heap::{self, Request};
+use crate::events::{self, What};
+use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{caller, fault, foreign, sys};
+use crate::{caller, fault, foreign, stamps, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
 #[inline(always)]
 pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
     let thread = this_thread();
-    let stack = walk::stack(thread, caller);
+    let stack = stack(thread, caller);
     heap::allocate(thread, Request { size, align, zeroed, stack })
 }
 
@@ -107,13 +108,34 @@ pub fn release(address: usize, caller: Caller) {
     }
     let thread = this_thread();
     match heap::live_block(address) {
-        Ok(block) => {
-            let stack = walk::short_stack(thread, caller);
-            heap::free(thread, block, stack);
-        }
+        Ok(block) => give_up(thread, block, caller),
         Err(_) if foreign::is_libcs(address) => foreign::free(address),
         Err(refused) => fault::stop(thread, address, refused, caller),
     }
+}
+
+/// Number of the stack that ends in the code which called us. Where that is
+/// derived, its context stands for the walk.
+#[inline(always)]
+fn stack(thread: &mut Thread, caller: Caller) -> u32 {
+    if walk::is_derived(caller) {
+        events::number(thread, caller, What::CALL)
+    } else {
+        walk::stack(thread, caller)
+    }
+}
+
+#[inline(always)]
+fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
+    let freed = if walk::is_derived(caller) {
+        events::number(thread, caller, What::CALL)
+    } else {
+        walk::short_stack(thread, caller)
+    };
+    events::count_free(thread, block.stack(), freed);
+    stamps::holder_freed(thread, block, 0, caller);
+    stamps::forget(block);
+    heap::free(thread, block, freed);
 }
 
 /// glibc's meaning: a null pointer allocates, a size of zero frees.
@@ -132,8 +154,11 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
         Err(_) if foreign::is_libcs(address) => return foreign::realloc(address, size),
         Err(refused) => fault::stop(thread, address, refused, caller),
     };
-    let stack = walk::stack(thread, caller);
+    let stack = stack(thread, caller);
     let before = block.size();
+    if size < before {
+        stamps::holder_freed(thread, block, size, caller);
+    }
     if heap::resize(block, size, stack) {
         return address as *mut c_void;
     }
@@ -141,6 +166,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     if start != 0 {
         // SAFETY: two different live blocks, both at least so long.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
+        stamps::forget(block);
         heap::free(thread, block, stack);
     }
     or_errno(start)

@@ -11,7 +11,7 @@
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
-use crate::sys;
+use crate::{mode, sys};
 
 pub const CHUNK: usize = 1 << CHUNK_SHIFT;
 pub const CHUNK_SHIFT: usize = 16;
@@ -37,6 +37,14 @@ pub static SIZE: AtomicUsize = AtomicUsize::new(0);
 static TOP: AtomicUsize = AtomicUsize::new(0);
 static CHUNKS: AtomicUsize = AtomicUsize::new(0);
 static METAS: AtomicUsize = AtomicUsize::new(0);
+static STAMPS_BASE: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the blocks lie if pointers to them are followed: instrumented code
+/// has this range built in. Nothing else is ever placed there by itself.
+const FOLLOWED: usize = 1 << 44;
+
+/// Bytes kept for the deaths of a block's pointers.
+pub const STAMPS: usize = 24;
 
 /// Address space limit that was found at the start, if it left less than
 /// [`FULL_SIZE`].
@@ -131,23 +139,24 @@ fn reserve() -> bool {
     if size < FULL_SIZE {
         LIMITED.store(size, Ordering::Relaxed);
     }
+    let follows = mode::follows_pointers();
     while size >= LEAST_SIZE.min(FULL_SIZE) {
-        let count = size / CHUNK;
         // One more chunk, so that the start can be aligned.
-        let blocks = sys::reserve(size + CHUNK);
-        let metas = sys::reserve(size / 2);
-        let chunks = sys::reserve(count * size_of::<Chunk>());
-        if blocks != 0 && metas != 0 && chunks != 0 {
+        let sizes = [size + CHUNK, size / 2, size / CHUNK * size_of::<Chunk>(), size / 16 * STAMPS];
+        let followed = if follows { sys::reserve_at(FOLLOWED, sizes[0]) } else { 0 };
+        let blocks = if followed != 0 { followed } else { sys::reserve(sizes[0]) };
+        let stamps = if followed != 0 { sys::reserve(sizes[3]) } else { 0 };
+        let [metas, chunks] = [sys::reserve(sizes[1]), sys::reserve(sizes[2])];
+        if blocks != 0 && metas != 0 && chunks != 0 && (stamps != 0) == (followed != 0) {
             METAS.store(metas, Ordering::Relaxed);
             CHUNKS.store(chunks, Ordering::Relaxed);
+            STAMPS_BASE.store(stamps, Ordering::Relaxed);
             SIZE.store(size, Ordering::Relaxed);
             // Release: whoever sees the base sees the rest.
             BASE.store((blocks + CHUNK - 1) & !(CHUNK - 1), Ordering::Release);
             return true;
         }
-        for (address, bytes) in
-            [(blocks, size + CHUNK), (metas, size / 2), (chunks, count * size_of::<Chunk>())]
-        {
+        for (address, bytes) in [blocks, metas, chunks, stamps].into_iter().zip(sizes) {
             if address != 0 {
                 // SAFETY: reserved just now, and used by nobody.
                 unsafe { sys::release(address, bytes) };
@@ -169,7 +178,9 @@ pub fn limited_to() -> usize {
 pub fn shrink(limit: usize) {
     let runs = RUNS.lock();
     let size = SIZE.load(Ordering::Relaxed);
-    let others = address_space_used().saturating_sub(size + size / 2 + size / CHUNK * size_of::<Chunk>());
+    let stamped = if stamps() != 0 { size / 16 * STAMPS } else { 0 };
+    let own = size + size / 2 + size / CHUNK * size_of::<Chunk>() + stamped;
+    let others = address_space_used().saturating_sub(own);
     let wanted = share_of(limit.saturating_sub(others)).max(runs.committed * CHUNK);
     if wanted >= size {
         return;
@@ -181,21 +192,28 @@ pub fn shrink(limit: usize) {
     unsafe {
         sys::unmap(address_of(kept), size - wanted);
         sys::unmap(metas() + wanted / 2, (size - wanted) / 2);
+        if stamps() != 0 {
+            sys::unmap(stamps() + wanted / 16 * STAMPS, (size - wanted) / 16 * STAMPS);
+        }
         sys::unmap(chunk(kept) as usize, (count - kept) * size_of::<Chunk>());
     }
 }
 
-/// What blocks get of the address space. Their metadata gets half as much, and
-/// a quarter is left for everything else.
+/// What blocks get of the address space. Their metadata gets half as much,
+/// their stamps one and a half times as much, and a quarter is left for
+/// everything else.
 fn share_of(left: usize) -> usize {
-    (left / 2) & !(CHUNK * GROWTH - 1)
+    (left / if mode::follows_pointers() { 4 } else { 2 }) & !(CHUNK * GROWTH - 1)
 }
 
 /// True for memory that holds our own bookkeeping or blocks.
 pub fn owns(address: usize) -> bool {
     let size = SIZE.load(Ordering::Relaxed);
     let within = |start: &AtomicUsize, bytes| address.wrapping_sub(start.load(Ordering::Relaxed)) < bytes;
-    within(&BASE, size) || within(&METAS, size / 2) || within(&CHUNKS, size / CHUNK * size_of::<Chunk>())
+    within(&BASE, size)
+        || within(&METAS, size / 2)
+        || within(&CHUNKS, size / CHUNK * size_of::<Chunk>())
+        || within(&STAMPS_BASE, size / 16 * STAMPS)
 }
 
 fn address_space_left() -> usize {
@@ -240,6 +258,19 @@ pub fn address_of(index: usize) -> usize {
 #[inline(always)]
 pub fn metas() -> usize {
     METAS.load(Ordering::Relaxed)
+}
+
+/// Start of the stamps, by slot as the metadata; 0 if there are none.
+#[inline(always)]
+pub fn stamps() -> usize {
+    STAMPS_BASE.load(Ordering::Relaxed)
+}
+
+/// Addresses that blocks have or may get.
+#[inline(always)]
+pub fn range() -> core::ops::Range<usize> {
+    let base = BASE.load(Ordering::Relaxed);
+    base..base + (top() << CHUNK_SHIFT)
 }
 
 /// `count` chunks in a row, the first at a multiple of `align` chunks; the
@@ -330,6 +361,8 @@ impl Runs {
             let done = unsafe {
                 sys::commit(chunk(from) as usize, more * size_of::<Chunk>())
                     && sys::commit(metas() + from * CHUNK / 2, more * CHUNK / 2)
+                    && (stamps() == 0
+                        || sys::commit(stamps() + from * CHUNK / 16 * STAMPS, more * CHUNK / 16 * STAMPS))
                     && sys::commit(address_of(from), more * CHUNK)
             };
             if !done {

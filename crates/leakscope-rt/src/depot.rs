@@ -125,6 +125,11 @@ fn insert(hash: u64, frames: impl FnOnce(&mut [u64]) -> usize) -> u32 {
     node
 }
 
+/// Number of `address` below a stack; 0 if there is no memory for it.
+pub fn under(stack: u32, address: u64) -> u32 {
+    child(&mut GROWTH.lock(), stack, address)
+}
+
 /// The node for `address` called from `parent`, made if there is none.
 fn child(growth: &mut Growth, parent: u32, address: u64) -> u32 {
     let bucket = &NODES.buckets[bucket(mix(u64::from(parent), address))];

@@ -196,6 +196,13 @@ pub fn find(address: usize) -> Option<Block> {
     }
 }
 
+/// The slot of the live block that `address` points into.
+#[inline(always)]
+pub fn live_slot(address: usize) -> Option<u64> {
+    let block = find(address)?;
+    block.is_live().then_some(block.slot)
+}
+
 fn large_block(index: usize, address: usize) -> Option<Block> {
     // SAFETY: below the top, so its descriptor is committed.
     let chunk = unsafe { &*arena::chunk(index) };

@@ -8,9 +8,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use leakscope_wire as wire;
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::sites::{self, Sites};
 use crate::sys::{self, File};
 use crate::text::Text;
-use crate::{arena, depot, modules, scan, walk};
+use crate::{arena, depot, events, modules, scan, stamps, walk};
 
 const BUFFER: usize = 1 << 16;
 
@@ -164,8 +165,27 @@ impl Writer {
         self.section(wire::SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });
+        if arena::stamps() != 0 {
+            self.section(wire::SectionKind::STAMPS, |writer| {
+                scan::for_each_numbered(|block| {
+                    let stamps = stamps::read(block);
+                    stamps.stacks.iter().for_each(|&stack| tallies.use_stack(stack));
+                    tallies.use_stack(stamps.last_used);
+                    writer.put(&stamps);
+                });
+            });
+        }
         scan::for_each_reached(|block| {
             tallies.add(block.stack(), block.size() as u64);
+        });
+        self.section(wire::SectionKind::FREES, |writer| {
+            events::for_each_freed(|freed| {
+                if tallies.get(freed.allocated).is_some_and(|tally| tally.used) {
+                    tallies.use_stack(freed.freed);
+                    let events::Freed { blocks, allocated, freed } = freed;
+                    writer.put(&wire::Freed { blocks, allocated, freed });
+                }
+            });
         });
         self.section(wire::SectionKind::REACHABLE, |writer| {
             tallies.for_each(|stack, tally| {
@@ -182,16 +202,42 @@ impl Writer {
     }
 
     fn stacks(&mut self, tallies: &Tallies) {
-        self.section(wire::SectionKind::STACKS, |writer| {
-            let mut frames = [0; walk::DEPTH_MAX];
-            tallies.for_each(|id, tally| {
-                if tally.used {
-                    let (generation, count) = depot::read(id, &mut frames[..walk::depth()]);
-                    writer.put(&wire::Stack { id, generation, frames: count as u32, site: 0 });
-                    writer.bytes(frames[..count].as_bytes());
+        let Some(mut sites) = Sites::new(tallies.used()) else {
+            self.failed = true;
+            return;
+        };
+        self.section(wire::SectionKind::SITES, |writer| {
+            tallies.for_each_used(|id| {
+                let what = StackOf::read(id).what;
+                if what.site != 0
+                    && let (_, true) = sites.number(what)
+                {
+                    // SAFETY: numbered, so its module is there.
+                    writer.site(&unsafe { sites::describe(what) });
                 }
             });
         });
+        self.section(wire::SectionKind::STACKS, |writer| {
+            tallies.for_each_used(|id| {
+                let stack = StackOf::read(id);
+                let frames = stack.frames();
+                writer.put(&wire::Stack {
+                    id,
+                    generation: stack.generation,
+                    frames: frames.len() as u32,
+                    site: if stack.what.site != 0 { sites.number(stack.what).0 } else { 0 },
+                });
+                writer.bytes(frames.as_bytes());
+            });
+        });
+    }
+
+    fn site(&mut self, described: &sites::Described) {
+        let mut bytes = 0;
+        described.variable(|piece| bytes += piece.len());
+        self.put(&wire::Site { variable_bytes: bytes as u32, ..described.site });
+        described.variable(|piece| self.bytes(piece));
+        self.bytes(&[0; 8][..bytes.next_multiple_of(8) - bytes]);
     }
 
     /// A section whose length is filled in when its content is written.
@@ -243,6 +289,29 @@ impl Writer {
     }
 }
 
+/// A stack of the depot, as it goes into the record.
+struct StackOf {
+    frames: [u64; walk::DEPTH_MAX + 2],
+    count: usize,
+    generation: u32,
+    what: events::What,
+    /// Entries before the return addresses.
+    inner: usize,
+}
+
+impl StackOf {
+    fn read(id: u32) -> StackOf {
+        let mut frames = [0; walk::DEPTH_MAX + 2];
+        let (generation, count) = depot::read(id, &mut frames);
+        let (what, inner) = events::split(&frames[..count]);
+        StackOf { frames, count: count.min(inner + walk::depth()), generation, what, inner }
+    }
+
+    fn frames(&self) -> &[u64] {
+        &self.frames[self.inner..self.count]
+    }
+}
+
 /// For each stack, what is reachable of it and whether it is mentioned.
 struct Tallies {
     base: *mut Tally,
@@ -280,6 +349,20 @@ impl Tallies {
             tally.bytes += bytes;
             tally.used = true;
         }
+    }
+
+    fn used(&self) -> usize {
+        let mut count = 0;
+        self.for_each_used(|_| count += 1);
+        count
+    }
+
+    fn for_each_used(&self, mut f: impl FnMut(u32)) {
+        self.for_each(|stack, tally| {
+            if tally.used {
+                f(stack);
+            }
+        });
     }
 
     fn for_each(&self, mut f: impl FnMut(u32, &Tally)) {

@@ -204,6 +204,15 @@ pub fn for_each_lost(mut f: impl FnMut(Block)) {
     });
 }
 
+/// Calls `f` for each of the same blocks again, in the same order.
+pub fn for_each_numbered(mut f: impl FnMut(Block)) {
+    heap::for_each_live(|block| {
+        if lost_number(&block).is_some() {
+            f(block);
+        }
+    });
+}
+
 pub fn for_each_reached(mut f: impl FnMut(Block)) {
     heap::for_each_live(|block| {
         if block.is_own() && block.state() == State::Reached {

@@ -21,6 +21,23 @@ pub fn reserve(bytes: usize) -> usize {
     address as usize + PAGE
 }
 
+/// The same at a given address; 0 if that is not free.
+pub fn reserve_at(address: usize, bytes: usize) -> usize {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let (start, bytes) = (address - PAGE, bytes + 2 * PAGE);
+    // SAFETY: fails where anything exists.
+    let found = unsafe { libc::mmap(start as *mut _, bytes, libc::PROT_NONE, flags, -1, 0) };
+    if found as usize != start {
+        if found != libc::MAP_FAILED {
+            // SAFETY: mapped just now, by a kernel that does not know the flag.
+            unsafe { libc::munmap(found, bytes) };
+        }
+        return 0;
+    }
+    note_own(start, start + bytes);
+    address
+}
+
 /// Start and end of what was reserved; a start of 0 is a free entry.
 static OWN: [(AtomicUsize, AtomicUsize); 32] = [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 32];
 

@@ -10,11 +10,19 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::heap::{self, Cache};
 use crate::size_class::CLASSES;
 use crate::walk::Trail;
-use crate::{record, signals, sys};
+use crate::{events, record, signals, stamps, sys};
 
 /// Zero bytes are a valid new thread.
 #[repr(C, align(16))]
 pub struct Thread {
+    /// Of the calls that led here, kept by instrumented code.
+    pub context: u64,
+    /// What instrumented code says about the free that it calls next.
+    pub site: usize,
+    /// Of the stamps that this thread made.
+    pub clock: u64,
+    /// Of `events`; 0 until they are needed.
+    pub tables: usize,
     pub caches: [Cache; CLASSES],
     pub trail: Trail,
     /// Where this thread's stack lies; both 0 until it is known.
@@ -35,9 +43,17 @@ global_asm!(
     ".balign 64",
     ".globl leakscope_thread",
     ".hidden leakscope_thread",
+    ".globl leakscope_context",
+    ".type leakscope_context,@object",
+    ".size leakscope_context,8",
+    ".globl leakscope_site",
+    ".type leakscope_site,@object",
+    ".size leakscope_site,8",
     ".type leakscope_thread,@object",
     ".size leakscope_thread,{size}",
     "leakscope_thread:",
+    "leakscope_context = leakscope_thread",
+    "leakscope_site = leakscope_thread + 8",
     ".zero {size}",
     ".text",
     size = const size_of::<Thread>(),
@@ -90,6 +106,7 @@ pub fn learn(thread: &mut Thread) {
         }
         arm();
     });
+    stamps::start_clock(thread);
     thread.busy -= 1;
 }
 
@@ -107,6 +124,8 @@ extern "C" fn at_end(_: *mut libc::c_void) {
     // SAFETY: the thread's own state, and this is the only code that uses it now.
     let thread = unsafe { &mut *current() };
     heap::flush(thread);
+    events::give_tables(thread);
+    stamps::publish_clock(thread);
     signals::take_stack_back(core::mem::take(&mut thread.handler_stack));
     thread.known = false;
 }

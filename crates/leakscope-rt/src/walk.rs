@@ -62,6 +62,14 @@ pub struct Trail {
     pause: u32,
 }
 
+/// Whether the code that called us was derived, in a program that was derived
+/// as a whole: then the thread's context is that of the call.
+#[inline(always)]
+pub fn is_derived(caller: Caller) -> bool {
+    // SAFETY: the frame of our own function, which has a frame pointer.
+    modules::is_framed(unsafe { words_at(caller.frame) }[1])
+}
+
 /// Number of the stack that ends in the code which called us to allocate.
 #[inline]
 pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {

@@ -23,6 +23,11 @@ pub mod env {
     pub const DEPTH: &str = "LEAKSCOPE_DEPTH";
     /// Number of the signal that asks for a snapshot.
     pub const SNAPSHOT_SIGNAL: &str = "LEAKSCOPE_SNAPSHOT_SIGNAL";
+    /// How much is followed: [`MODE_MINIMAL`], [`MODE_PARTIAL`] and a number
+    /// of bytes, or anything else for all.
+    pub const MODE: &str = "LEAKSCOPE_MODE";
+    pub const MODE_MINIMAL: &str = "minimal";
+    pub const MODE_PARTIAL: &str = "partial=";
     /// Milliseconds between snapshots.
     pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
 }
@@ -138,6 +143,30 @@ pub struct Site {
     pub column: u32,
     /// Length of what held the pointer, as the source writes it; 0 if unknown.
     pub variable_bytes: u32,
+}
+
+/// A site as it stands in instrumented code, followed by the variable and the
+/// fields, without padding.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Descriptor {
+    pub site: Site,
+    /// Of all that follows.
+    pub bytes: u32,
+    /// Number of [`Field`]s, for memory that dies as a whole.
+    pub fields: u32,
+}
+
+/// A pointer in memory that dies as a whole, followed by how the source would
+/// write it. For an array it stands for all elements, and has `[]` where the
+/// index goes.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Field {
+    pub offset: u32,
+    pub count: u32,
+    pub stride: u32,
+    pub bytes: u32,
 }
 
 /// How a pointer died.

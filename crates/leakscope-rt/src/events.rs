@@ -1,0 +1,177 @@
+//! Places where something happens to a block, as numbers: a call stack and,
+//! for what instrumented code reports, the site in the source.
+//!
+//! Derived code keeps a value for its calling context in a thread-local
+//! variable: each call replaces it by a mix of the caller's value and a
+//! constant of the call. So the context is known without a walk. A table of
+//! the thread leads from context, frame and site to the number; what is not
+//! in it is walked once. The frame is part of the key because code that was
+//! not derived leaves the context as it is.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::thread::Thread;
+use crate::walk::{self, Caller};
+use crate::{depot, modules, sys};
+
+/// Entries of a thread's table of numbers, and of its table of frees.
+const NUMBERS: usize = 4096;
+const FREES: usize = 1024;
+
+/// Marks a site among the return addresses of the depot, and a place that
+/// goes with it: what only the running program knew.
+const SITE: u64 = 1 << 63;
+const PLACE: u64 = 1 << 62;
+
+/// A thread's tables. They outlive it, and serve a later thread.
+#[repr(C)]
+pub struct Tables {
+    numbers: [Number; NUMBERS],
+    frees: [Freed; FREES],
+    /// Next in the list of all tables.
+    next: usize,
+    owned: AtomicUsize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Number {
+    key: u64,
+    number: u32,
+}
+
+/// How many blocks of one allocation stack were freed at one place.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Freed {
+    pub allocated: u32,
+    pub freed: u32,
+    pub blocks: u64,
+}
+
+static TABLES: AtomicUsize = AtomicUsize::new(0);
+
+/// What happens, beside the call stack: a site that the instrumenter made (0
+/// for none), and a number that belongs to it.
+#[derive(Clone, Copy)]
+pub struct What {
+    pub site: usize,
+    pub place: u64,
+}
+
+impl What {
+    pub const CALL: What = What { site: 0, place: 0 };
+}
+
+/// Number of what happens in the code that called us.
+#[inline(always)]
+pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
+    let key = depot::mix(thread.context ^ what.site as u64, caller.frame as u64 ^ what.place << 48);
+    let key = key ^ u64::from(modules::generation());
+    if let Some(tables) = tables(thread) {
+        let known = &tables.numbers[(key >> 40) as usize % NUMBERS];
+        if known.key == key {
+            return known.number;
+        }
+    }
+    learn(thread, caller, what, key)
+}
+
+#[cold]
+fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
+    let mut number = walk::stack(thread, caller);
+    if what.site != 0 && number != 0 {
+        number = depot::under(number, SITE | what.site as u64);
+        if what.place != 0 && number != 0 {
+            number = depot::under(number, PLACE | what.place);
+        }
+    }
+    if thread.tables == 0 && thread.known {
+        thread.tables = take_tables();
+    }
+    if let Some(tables) = tables(thread) {
+        tables.numbers[(key >> 40) as usize % NUMBERS] = Number { key, number };
+    }
+    number
+}
+
+/// Counts a free of a block of `allocated`.
+#[inline(always)]
+pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32) {
+    let Some(tables) = tables(thread) else { return };
+    let mut index = depot::mix(u64::from(allocated), u64::from(freed)) as usize >> 8;
+    for _ in 0..8 {
+        let entry = &mut tables.frees[index % FREES];
+        if entry.blocks == 0 {
+            (entry.allocated, entry.freed) = (allocated, freed);
+        }
+        if entry.allocated == allocated && entry.freed == freed {
+            entry.blocks += 1;
+            return;
+        }
+        index += 1;
+    }
+}
+
+#[inline(always)]
+fn tables(thread: &mut Thread) -> Option<&'static mut Tables> {
+    // SAFETY: null, or tables that this thread alone uses.
+    unsafe { (thread.tables as *mut Tables).as_mut() }
+}
+
+/// Tables that no thread has, or new ones; 0 if there is no memory.
+fn take_tables() -> usize {
+    let mut at = TABLES.load(Ordering::Acquire);
+    // SAFETY: listed tables stay.
+    while let Some(tables) = unsafe { (at as *mut Tables).as_ref() } {
+        if tables.owned.swap(1, Ordering::Acquire) == 0 {
+            return at;
+        }
+        at = tables.next;
+    }
+    let new = sys::allocate(size_of::<Tables>());
+    // SAFETY: zeroed memory is valid tables, and nobody else knows of it.
+    let Some(tables) = (unsafe { (new as *mut Tables).as_mut() }) else { return 0 };
+    tables.owned.store(1, Ordering::Relaxed);
+    let mut first = TABLES.load(Ordering::Relaxed);
+    loop {
+        tables.next = first;
+        // Release: whoever sees the tables sees their link.
+        match TABLES.compare_exchange_weak(first, new, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return new,
+            Err(now) => first = now,
+        }
+    }
+}
+
+/// For a thread that ends.
+pub fn give_tables(thread: &mut Thread) {
+    if let Some(tables) = tables(thread) {
+        // Release: the next owner sees what was written.
+        tables.owned.store(0, Ordering::Release);
+        thread.tables = 0;
+    }
+}
+
+/// Calls `f` with every thread's counts. For a scan, during which nothing
+/// moves; the same pair may come from several threads.
+pub fn for_each_freed(mut f: impl FnMut(Freed)) {
+    let mut at = TABLES.load(Ordering::Acquire);
+    // SAFETY: listed tables stay.
+    while let Some(tables) = unsafe { (at as *const Tables).as_ref() } {
+        tables.frees.iter().filter(|entry| entry.blocks > 0).for_each(|&entry| f(entry));
+        at = tables.next;
+    }
+}
+
+/// Takes site and place from the inner end of a stack as the depot has it.
+/// Returns what happened, and how many entries that took.
+pub fn split(frames: &[u64]) -> (What, usize) {
+    match *frames {
+        [place, site, ..] if place >> 62 == PLACE >> 62 && site & SITE != 0 => {
+            (What { site: (site & !SITE) as usize, place: place & !PLACE }, 2)
+        }
+        [site, ..] if site & SITE != 0 => (What { site: (site & !SITE) as usize, place: 0 }, 1),
+        _ => (What::CALL, 0),
+    }
+}

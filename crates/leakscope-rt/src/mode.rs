@@ -1,0 +1,66 @@
+//! How much is followed, as the user chose: it must be known before the first
+//! block, which may be asked for before the environment can be.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use leakscope_wire::env;
+
+use crate::sys::File;
+
+/// What was chosen: 0 before it was looked up, else one more than the number
+/// of bytes up to which blocks are searched for pointers; [`MINIMAL`] if
+/// pointers are not followed at all.
+static CHOSEN: AtomicUsize = AtomicUsize::new(0);
+const MINIMAL: usize = usize::MAX;
+const FULL: usize = usize::MAX - 1;
+
+/// Whether deaths of pointers are kept. Only derived code reports them.
+pub fn follows_pointers() -> bool {
+    cfg!(feature = "executable") && chosen() != MINIMAL
+}
+
+/// Blocks of more bytes are not searched for pointers when they are freed.
+#[inline(always)]
+pub fn searched_max() -> usize {
+    CHOSEN.load(Ordering::Relaxed) - 1
+}
+
+fn chosen() -> usize {
+    if CHOSEN.load(Ordering::Relaxed) == 0 {
+        CHOSEN.store(look_up(), Ordering::Relaxed);
+    }
+    CHOSEN.load(Ordering::Relaxed)
+}
+
+#[cold]
+fn look_up() -> usize {
+    let Some(file) = File::open(c"/proc/self/environ") else { return FULL };
+    let (mut text, mut used, mut at, mut found) = ([0; 4096], 0, 0, FULL);
+    loop {
+        let count = file.read_at(&mut text[used..], at);
+        (used, at) = (used + count, at + count);
+        let end = match text[..used].iter().rposition(|&byte| byte == 0) {
+            Some(end) => end + 1,
+            // Too long to be ours: its rest is read as another variable.
+            None => used,
+        };
+        for entry in text[..end].split(|&byte| byte == 0) {
+            let value = entry.strip_prefix(env::MODE.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+            found = value.map_or(found, parse);
+        }
+        text.copy_within(end..used, 0);
+        used -= end;
+        if count == 0 {
+            file.close();
+            return found;
+        }
+    }
+}
+
+fn parse(value: &[u8]) -> usize {
+    match value.strip_prefix(env::MODE_PARTIAL.as_bytes()) {
+        _ if value == env::MODE_MINIMAL.as_bytes() => MINIMAL,
+        Some(digits) => digits.iter().fold(0, |size, byte| size * 10 + usize::from(byte & 15)) + 1,
+        None => FULL,
+    }
+}

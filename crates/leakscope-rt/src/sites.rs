@@ -1,0 +1,115 @@
+//! The sites that a record mentions, as instrumented code describes them.
+
+use core::mem::size_of;
+
+use leakscope_wire::{Cause, Descriptor, Field, Site};
+use zerocopy::FromBytes;
+
+use crate::events::What;
+use crate::{depot, modules, sys};
+
+/// Numbers for sites, from 1 on, in the order in which they were asked for.
+pub struct Sites {
+    table: *mut Entry,
+    capacity: usize,
+    count: u32,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    site: usize,
+    place: u64,
+    number: u32,
+}
+
+impl Sites {
+    /// Room for as many sites as there may be stacks.
+    pub fn new(stacks: usize) -> Option<Sites> {
+        let capacity = (2 * stacks + 1).next_power_of_two();
+        let table = sys::allocate(capacity * size_of::<Entry>()) as *mut Entry;
+        (!table.is_null()).then_some(Sites { table, capacity, count: 0 })
+    }
+
+    /// The number of a site, and whether it is new. 0 if its module is gone.
+    pub fn number(&mut self, what: What) -> (u32, bool) {
+        let is_there = |module: &modules::Module| {
+            module.last_generation == u32::MAX && (module.start..module.end).contains(&what.site)
+        };
+        if !modules::all().iter().any(is_there) {
+            return (0, false);
+        }
+        let mut index = depot::mix(what.site as u64, what.place) as usize;
+        loop {
+            // SAFETY: within the table, in which there is always room.
+            let entry = unsafe { &mut *self.table.add(index % self.capacity) };
+            if entry.number == 0 {
+                self.count += 1;
+                *entry = Entry { site: what.site, place: what.place, number: self.count };
+                return (self.count, true);
+            }
+            if (entry.site, entry.place) == (what.site, what.place) {
+                return (entry.number, false);
+            }
+            index += 1;
+        }
+    }
+}
+
+/// A site as a record has it.
+pub struct Described {
+    pub site: Site,
+    text: &'static [u8],
+    /// Index to be put between the brackets of the text.
+    index: Option<u64>,
+}
+
+impl Described {
+    /// The variable, in pieces.
+    pub fn variable(&self, mut piece: impl FnMut(&[u8])) {
+        let bracket = self.text.windows(2).position(|pair| pair == b"[]");
+        match (self.index, bracket) {
+            (Some(index), Some(at)) => {
+                piece(&self.text[..=at]);
+                let mut number = crate::text::Text::<24>::new();
+                piece(number.push_number(index).as_bytes());
+                piece(&self.text[at + 1..]);
+            }
+            _ => piece(self.text),
+        }
+    }
+}
+
+/// What instrumented code says about a site. With fields, the place is the
+/// offset at which the pointer was; else it is the line and column of the
+/// statement that ran, or nothing.
+///
+/// # Safety
+/// The site is a [`Descriptor`] that is there.
+pub unsafe fn describe(what: What) -> Described {
+    // SAFETY: as the caller says; fields and texts follow the header.
+    let (header, mut rest) = unsafe {
+        let header = &*(what.site as *const Descriptor);
+        let start = (what.site + size_of::<Descriptor>()) as *const u8;
+        (header, core::slice::from_raw_parts(start, header.bytes as usize))
+    };
+    let mut site = header.site;
+    let text;
+    (text, rest) = rest.split_at_checked(site.variable_bytes as usize).unwrap_or_default();
+    if header.fields == 0 {
+        if what.place != 0 && site.cause != Cause::HolderFreed as u32 {
+            (site.line, site.column) = ((what.place >> 16) as u32, what.place as u16 as u32);
+        }
+        return Described { site, text, index: None };
+    }
+    for _ in 0..header.fields {
+        let Ok((field, after)) = Field::read_from_prefix(rest) else { break };
+        let Some((text, after)) = after.split_at_checked(field.bytes as usize) else { break };
+        rest = after;
+        let (distance, stride) = (what.place.wrapping_sub(u64::from(field.offset)), u64::from(field.stride));
+        if distance.is_multiple_of(stride.max(1)) && distance / stride.max(1) < u64::from(field.count) {
+            return Described { site, text, index: (field.count > 1).then(|| distance / stride.max(1)) };
+        }
+    }
+    Described { site, text, index: None }
+}

@@ -1,0 +1,262 @@
+//! Deaths of pointers, kept with the block that they pointed to.
+//!
+//! Instrumented code reports each pointer into the heap that is overwritten,
+//! goes out of scope or is dropped; freed blocks are searched here for the
+//! pointers that die with them. A block keeps the latest few. Which of all
+//! stamps is the leak point is decided elsewhere, from the record.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use leakscope_wire as wire;
+
+use crate::events::{self, What};
+use crate::heap::{self, Block};
+use crate::thread::{self, Thread};
+use crate::walk::Caller;
+use crate::{arena, mode};
+
+/// What is kept for each block. Zero bytes are an untouched one.
+#[repr(C)]
+pub struct Stamps {
+    /// Time (38 bits) and event (26) of the latest.
+    latest: AtomicU64,
+    /// Events of those before it, latest first.
+    earlier: [AtomicU32; 2],
+    used: AtomicU32,
+    reserved: AtomicU32,
+}
+
+const EVENT_BITS: u32 = 26;
+const _: () = assert!(size_of::<Stamps>() == arena::STAMPS);
+
+/// How far any thread's clock has come, now and then.
+static CLOCK: AtomicU64 = AtomicU64::new(0);
+
+/// A block's stamps, if it can have any.
+#[inline(always)]
+fn of(slot: u64) -> Option<&'static Stamps> {
+    let base = arena::stamps();
+    // SAFETY: committed together with the block's chunk; atomics, for which
+    // zero is valid.
+    (base != 0).then(|| unsafe { &*((base + slot as usize * arena::STAMPS) as *const Stamps) })
+}
+
+/// Times are comparable between threads where one has seen the other's work:
+/// a stamp is later than those before it on the same block, and than what the
+/// thread did before.
+#[inline(always)]
+fn put(thread: &mut Thread, stamps: &Stamps, event: u32) {
+    // Relaxed: what two threads stamp at the same time has no order.
+    let latest = stamps.latest.load(Ordering::Relaxed);
+    let time = thread.clock.max(latest >> EVENT_BITS) + 1;
+    thread.clock = time;
+    if time.is_multiple_of(1024) {
+        thread.clock = CLOCK.fetch_max(time, Ordering::Relaxed).max(time);
+    }
+    let before = (latest & ((1 << EVENT_BITS) - 1)) as u32;
+    if before != event && before != 0 {
+        let [first, second] = &stamps.earlier;
+        second.store(first.load(Ordering::Relaxed), Ordering::Relaxed);
+        first.store(before, Ordering::Relaxed);
+    }
+    let event = if event >> EVENT_BITS == 0 { u64::from(event) } else { 0 };
+    stamps.latest.store(time << EVENT_BITS | event, Ordering::Relaxed);
+}
+
+/// A pointer to a live block dies.
+#[inline(always)]
+fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
+    if let Some(slot) = heap::live_slot(pointer)
+        && let Some(stamps) = of(slot)
+    {
+        let event = events::number(thread, caller, what);
+        put(thread, stamps, event);
+    }
+}
+
+/// For a thread that starts: it comes after what was done so far.
+pub fn start_clock(thread: &mut Thread) {
+    thread.clock = CLOCK.load(Ordering::Relaxed).max(thread.clock);
+}
+
+/// Brings the clock forward before others may depend on what this thread did.
+pub fn publish_clock(thread: &mut Thread) {
+    thread.clock = CLOCK.fetch_max(thread.clock, Ordering::Relaxed).max(thread.clock);
+}
+
+/// Forgets what was said about a block that is freed.
+#[inline(always)]
+pub fn forget(block: Block) {
+    if let Some(stamps) = of(block.slot)
+        && (stamps.latest.load(Ordering::Relaxed) != 0 || stamps.used.load(Ordering::Relaxed) != 0)
+    {
+        stamps.latest.store(0, Ordering::Relaxed);
+        stamps.earlier.iter().for_each(|event| event.store(0, Ordering::Relaxed));
+        stamps.used.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Stamps what the pointers in `block` from `offset` on point to, because
+/// that part of it is freed, and clears them: else they would stamp again
+/// when the memory is used for something else.
+#[inline]
+pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Caller) {
+    let site = core::mem::take(&mut thread.site);
+    let size = block.size();
+    if arena::stamps() == 0 || size > mode::searched_max() {
+        return;
+    }
+    let range = arena::range();
+    for at in (offset.next_multiple_of(8)..size & !7).step_by(8) {
+        let slot = (block.start + at) as *mut usize;
+        // SAFETY: inside a block that the caller gives up.
+        let word = unsafe { *slot };
+        if range.contains(&word) {
+            let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
+            stamp(thread, word, caller, What { site, place: at as u64 });
+            // SAFETY: as above.
+            unsafe { *slot = 0 };
+        }
+    }
+}
+
+/// What a record says of a block.
+pub fn read(block: Block) -> wire::Stamps {
+    let Some(stamps) = of(block.slot) else { return wire::Stamps::default() };
+    let latest = stamps.latest.load(Ordering::Relaxed);
+    let [first, second] = &stamps.earlier;
+    wire::Stamps {
+        time: latest >> EVENT_BITS,
+        stacks: [
+            (latest & ((1 << EVENT_BITS) - 1)) as u32,
+            first.load(Ordering::Relaxed),
+            second.load(Ordering::Relaxed),
+        ],
+        last_used: stamps.used.load(Ordering::Relaxed),
+    }
+}
+
+/// The site of a free that instrumented code did not announce.
+static HOLDER_FREED: wire::Descriptor = wire::Descriptor {
+    site: wire::Site { cause: wire::Cause::HolderFreed as u32, line: 0, column: 0, variable_bytes: 0 },
+    bytes: 0,
+    fields: 0,
+};
+
+/// Instrumented code calls this for a pointer into the heap that dies. All
+/// registers are kept, so that the code around it loses nothing by it.
+///
+/// # Safety
+/// `site` is a `leakscope_wire::Site` of the module that calls.
+#[cfg(feature = "executable")]
+mod entry {
+    use super::*;
+
+    macro_rules! keeping_registers {
+        ($name:literal, $target:literal) => {
+            core::arch::global_asm!(
+                concat!(".globl ", $name),
+                concat!(".type ", $name, ",@function"),
+                concat!($name, ":"),
+                ".cfi_startproc",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                "push rax",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                "push r8",
+                "push r9",
+                "push r10",
+                "mov rcx, rbp",
+                concat!("call ", $target),
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rdi",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "pop rax",
+                "pop rbp",
+                ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+            );
+        };
+    }
+
+    keeping_registers!("__leakscope_stamp", "leakscope_stamp");
+    keeping_registers!("__leakscope_overwrite", "leakscope_overwrite");
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn leakscope_stamp(pointer: usize, site: usize, place: u64, frame: usize) {
+        // SAFETY: the thread's own state; nothing of the program's runs here.
+        let thread = unsafe { &mut *thread::current() };
+        stamp(thread, pointer, Caller { frame }, What { site, place });
+    }
+
+    /// The pointer `old` is replaced by `new`. One into the same block, as in
+    /// `p++`, is not a death.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn leakscope_overwrite(old: usize, site: usize, new: usize, frame: usize) {
+        // SAFETY: as above.
+        let thread = unsafe { &mut *thread::current() };
+        if let Some(slot) = heap::live_slot(old)
+            && heap::live_slot(new) != Some(slot)
+            && let Some(stamps) = of(slot)
+        {
+            let event = events::number(thread, Caller { frame }, What { site, place: 0 });
+            put(thread, stamps, event);
+        }
+    }
+
+    /// Memory is about to be overwritten as a whole.
+    ///
+    /// # Safety
+    /// The bytes are readable.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __leakscope_overwrite_range(start: usize, bytes: usize, site: usize) {
+        let caller = crate::caller!();
+        // SAFETY: as above.
+        let thread = unsafe { &mut *thread::current() };
+        let range = arena::range();
+        let end = start.wrapping_add(bytes);
+        let mut at = start.next_multiple_of(8);
+        while at.wrapping_add(8) <= end {
+            // SAFETY: within the memory that the caller is about to write.
+            let word = unsafe { core::ptr::read_volatile(at as *const usize) };
+            if range.contains(&word) {
+                stamp(thread, word, caller, What { site, place: (at - start) as u64 });
+            }
+            at += 8;
+        }
+    }
+
+    /// A result or temporary that nothing keeps, unless something kept it
+    /// since `since` and let it die: that is the better place.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64) {
+        let caller = crate::caller!();
+        // SAFETY: as above.
+        let thread = unsafe { &mut *thread::current() };
+        if let Some(slot) = heap::live_slot(pointer)
+            && let Some(stamps) = of(slot)
+            && stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS <= since
+        {
+            let event = events::number(thread, caller, What { site, place: 0 });
+            put(thread, stamps, event);
+        }
+    }
+
+    /// The thread's clock, for [`__leakscope_drop`].
+    #[unsafe(no_mangle)]
+    extern "C" fn __leakscope_now() -> u64 {
+        // SAFETY: as above.
+        unsafe { (*thread::current()).clock }
+    }
+}
