@@ -37,8 +37,13 @@ fn main() {
         println!("cargo::rustc-env={variable}={}", path.display());
         hasher.update(&fs::read(path).expect("built just now"));
     }
-    for entry in ["lib.rs", "llvm.rs", "track.rs"] {
-        let path = workspace.join("crates/leakscope-instrument/src").join(entry);
+    let instrumenter = workspace.join("crates/leakscope-instrument/src");
+    let mut sources: Vec<PathBuf> = fs::read_dir(instrumenter)
+        .expect("the workspace is whole")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    sources.sort();
+    for path in sources {
         hasher.update(&fs::read(path).expect("the workspace is whole"));
     }
     println!("cargo::rustc-env=RUNTIME_KEY={}", &hasher.finalize().to_hex()[..16]);

@@ -74,7 +74,7 @@ fn run(source: &Source, arguments: &[String]) -> Result<(Option<Vec<u8>>, String
     let language = source.language.clang_name().ok_or("this language is not captured")?;
     let mut command = process::Command::new(CLANG);
     command
-        .args(["-c", "-emit-llvm", "-g", "-Xclang", "-disable-llvm-passes"])
+        .args(["-c", "-emit-llvm", "-g", "-Xclang", "-disable-llvm-passes", "-fno-discard-value-names"])
         .args(["-Wno-everything", "-Qunused-arguments", "-fno-color-diagnostics"])
         .args(arguments)
         .args(["-x", language, source.path, "-o", "-"])

@@ -11,15 +11,11 @@ use llvm_sys::core::*;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMABISizeOfType, LLVMOffsetOfElement};
-use llvm_sys::{LLVMLinkage, LLVMThreadLocalMode, LLVMTypeKind};
+use llvm_sys::{LLVMAtomicRMWBinOp, LLVMLinkage, LLVMTailCallKind, LLVMThreadLocalMode, LLVMTypeKind};
 
-pub use llvm_sys::{LLVMIntPredicate as Predicate, LLVMOpcode as Opcode};
+pub use llvm_sys::LLVMOpcode as Opcode;
 
 use crate::llvm::{Function, Layout, Module};
-
-/// LLVM's number of a calling convention whose callee keeps nearly all
-/// registers.
-const PRESERVE_MOST: u32 = 14;
 
 fn non_null<T>(pointer: *mut T) -> Option<*mut T> {
     (!pointer.is_null()).then_some(pointer)
@@ -56,7 +52,6 @@ pub struct Location<'m> {
 pub struct Callee<'m> {
     function: LLVMValueRef,
     ty: LLVMTypeRef,
-    keeps_registers: bool,
     module: PhantomData<&'m ()>,
 }
 
@@ -117,6 +112,12 @@ impl<'m> Block<'m> {
     pub fn terminator(self) -> Option<Value<'m>> {
         // SAFETY: a live block.
         non_null(unsafe { LLVMGetBasicBlockTerminator(self.raw) }).map(Value::new)
+    }
+
+    /// Whether control comes here from one instruction only.
+    pub fn has_one_way_in(self) -> bool {
+        // SAFETY: a live block, used by the terminators that lead to it.
+        Value::new(unsafe { LLVMBasicBlockAsValue(self.raw) }).users().count() == 1
     }
 
     /// The first place at which ordinary instructions may stand.
@@ -295,6 +296,50 @@ impl<'m> Value<'m> {
         (0..count).map(move |index| Block::new(unsafe { LLVMGetSuccessor(self.raw, index) }))
     }
 
+    pub fn is_terminator(self) -> bool {
+        // SAFETY: a live value.
+        unsafe { !LLVMIsATerminatorInst(self.raw).is_null() }
+    }
+
+    pub fn must_be_tail_call(self) -> bool {
+        // SAFETY: asked of calls only.
+        self.is(Opcode::LLVMCall)
+            && unsafe { LLVMGetTailCallKind(self.raw) } == LLVMTailCallKind::LLVMTailCallKindMustTail
+    }
+
+    /// An atomic operation that only exchanges.
+    pub fn is_exchange(self) -> bool {
+        // SAFETY: asked of atomic operations only.
+        self.is(Opcode::LLVMAtomicRMW)
+            && unsafe { LLVMGetAtomicRMWBinOp(self.raw) } == LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg
+    }
+
+    /// An alloca of one pointer.
+    pub fn allocates_pointer(self) -> bool {
+        // SAFETY: asked of an alloca only.
+        self.is(Opcode::LLVMAlloca) && Type::new(unsafe { LLVMGetAllocatedType(self.raw) }).is_pointer()
+    }
+
+    /// A load that is not aligned, as far as is known.
+    pub fn set_unaligned(self) {
+        // SAFETY: a load.
+        unsafe { LLVMSetAlignment(self.raw, 1) }
+    }
+
+    /// Gives a load what is known of the type in memory from a store to the
+    /// same place.
+    pub fn copy_aliasing(self, store: Value<'m>) {
+        // SAFETY: two instructions of one module; null is no metadata.
+        unsafe {
+            let kind = LLVMGetMDKindID(c"tbaa".as_ptr(), 4);
+            let tag = LLVMGetMetadata(store.raw, kind);
+            if !tag.is_null() {
+                LLVMSetMetadata(self.raw, kind, tag);
+            }
+            LLVMSetAlignment(self.raw, LLVMGetAlignment(store.raw));
+        }
+    }
+
     pub fn is_conditional(self) -> bool {
         // SAFETY: asked of a branch only.
         self.is(Opcode::LLVMBr) && unsafe { LLVMIsConditional(self.raw) != 0 }
@@ -423,6 +468,13 @@ impl<'m> Builder<'m> {
         self
     }
 
+    /// What comes stands nowhere in the source.
+    pub fn nowhere(&self) -> &Self {
+        // SAFETY: null is no location.
+        unsafe { LLVMSetCurrentDebugLocation2(self.raw, std::ptr::null_mut()) };
+        self
+    }
+
     /// What comes stands there in the source.
     pub fn at(&self, location: Location<'m>) -> &Self {
         // SAFETY: a live location.
@@ -539,16 +591,42 @@ impl<'m> Builder<'m> {
         local
     }
 
+    /// A member of a structure that is a value.
+    pub fn extract(&self, value: Value<'m>, index: u32) -> Value<'m> {
+        // SAFETY: a structure that has the member.
+        Value::new(unsafe { LLVMBuildExtractValue(self.raw, value.raw, index, c"".as_ptr()) })
+    }
+
+    pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
+        // SAFETY: a condition and two values of one type.
+        Value::new(unsafe { LLVMBuildSelect(self.raw, condition.raw, then.raw, otherwise.raw, c"".as_ptr()) })
+    }
+
+    /// Zeroes memory.
+    pub fn clear(&self, address: Value<'m>, bytes: u64) {
+        // SAFETY: a pointer of the module.
+        unsafe {
+            let zero = LLVMConstInt(self.byte_type().raw, 0, 0);
+            LLVMBuildMemSet(self.raw, address.raw, zero, self.word(bytes).raw, 1);
+        }
+    }
+
     pub fn call(&self, callee: Callee<'m>, arguments: &[Value<'m>]) -> Value<'m> {
         let mut arguments: Vec<LLVMValueRef> = arguments.iter().map(|value| value.raw).collect();
         // SAFETY: a function and arguments of the types that it has.
         unsafe {
             let (count, list) = (arguments.len() as u32, arguments.as_mut_ptr());
-            let call = LLVMBuildCall2(self.raw, callee.ty, callee.function, list, count, c"".as_ptr());
-            if callee.keeps_registers {
-                LLVMSetInstructionCallConv(call, PRESERVE_MOST);
-            }
-            Value::new(call)
+            Value::new(LLVMBuildCall2(self.raw, callee.ty, callee.function, list, count, c"".as_ptr()))
+        }
+    }
+
+    /// A function of the module, by its name.
+    pub fn function(&self, name: &'static std::ffi::CStr) -> Callee<'m> {
+        // SAFETY: a live module, which has the function.
+        unsafe {
+            let function = LLVMGetNamedFunction(self.module, name.as_ptr());
+            assert!(!function.is_null(), "the module has no {name:?}");
+            Callee { function, ty: LLVMGlobalGetValueType(function), module: PhantomData }
         }
     }
 
@@ -565,16 +643,8 @@ impl<'m> Builder<'m> {
                 function = LLVMAddFunction(self.module, name.as_ptr(), ty);
                 LLVMSetLinkage(function, LLVMLinkage::LLVMExternalWeakLinkage);
             }
-            Callee { function, ty, keeps_registers: false, module: PhantomData }
+            Callee { function, ty, module: PhantomData }
         }
-    }
-
-    /// The same, for a function that keeps the caller's registers.
-    pub fn quiet_runtime(&self, name: &str, parameters: &[Type<'m>]) -> Callee<'m> {
-        let callee = self.runtime(name, self.void_type(), parameters);
-        // SAFETY: a live function.
-        unsafe { LLVMSetFunctionCallConv(callee.function, PRESERVE_MOST) };
-        Callee { keeps_registers: true, ..callee }
     }
 
     /// A word of the runtime's that each thread has for itself.

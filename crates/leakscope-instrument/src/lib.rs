@@ -6,8 +6,14 @@
 //! does is in a module of its own (`track`). This crate does not know where
 //! a module came from, nor how it becomes a program.
 
+mod contexts;
+mod exits;
+mod guards;
 mod ir;
 mod llvm;
+mod names;
+mod sites;
+mod stamps;
 mod track;
 
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
@@ -25,6 +31,8 @@ pub enum InstrumentError {
     Level(String),
     #[error("cannot read the module: {0}; capture it again with clang-19")]
     Read(String),
+    #[error("cannot instrument the module: {0}")]
+    Instrument(String),
     #[error("cannot optimise the module: {0}")]
     Optimise(String),
     #[error("the module is not valid {when}: {reason}")]
@@ -39,7 +47,7 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
     let mut module = context.parse(bitcode).map_err(InstrumentError::Read)?;
 
     match variant {
-        Variant::Track => track::before_optimisation(&module),
+        Variant::Track => track::before_optimisation(&module).map_err(InstrumentError::Instrument)?,
     }
     verify(&module, "before optimisation")?;
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;

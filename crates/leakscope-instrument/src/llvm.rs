@@ -17,15 +17,18 @@ use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
 use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
+use llvm_sys::ir_reader::LLVMParseIRInContext;
+use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{
-    LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMInitializeX86Target, LLVMInitializeX86TargetInfo,
-    LLVMInitializeX86TargetMC, LLVMTargetDataRef,
+    LLVMGetModuleDataLayout, LLVMInitializeX86Target, LLVMInitializeX86TargetInfo, LLVMInitializeX86TargetMC,
+    LLVMTargetDataRef,
 };
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{
     LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMAttributeReturnIndex, LLVMDiagnosticSeverity,
+    LLVMLinkage,
 };
 
 /// Owns everything that is made in it, and collects the errors that LLVM
@@ -104,6 +107,50 @@ impl Module<'_> {
 
     pub fn context(&self) -> LLVMContextRef {
         self.context.raw
+    }
+
+    /// The name of the source file.
+    pub fn name(&self) -> &str {
+        let mut length = 0;
+        // SAFETY: the name belongs to the module.
+        let name = unsafe {
+            let start = LLVMGetSourceFileName(self.raw, &mut length);
+            std::slice::from_raw_parts(start.cast::<u8>(), length)
+        };
+        std::str::from_utf8(name).unwrap_or_default()
+    }
+
+    /// Adds functions given as text. Those with a body become the module's own.
+    pub fn add(&self, text: &str) -> Result<(), String> {
+        let (mut parsed, mut message) = (null_mut(), null_mut());
+        // SAFETY: the buffer is taken by the parser, the parsed module by the
+        // linker; both modules are of one context, and get one layout.
+        unsafe {
+            let (start, length) = (text.as_ptr().cast(), text.len());
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(start, length, c"added".as_ptr());
+            if LLVMParseIRInContext(self.context.raw, buffer, &mut parsed, &mut message) != 0 {
+                return Err(take_message(message));
+            }
+            LLVMSetIsNewDbgInfoFormat(parsed, 0);
+            LLVMSetTarget(parsed, LLVMGetTarget(self.raw));
+            LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(self.raw));
+            let names: Vec<CString> = successors(non_null(LLVMGetFirstFunction(parsed)), |&function| {
+                non_null(LLVMGetNextFunction(function))
+            })
+            .filter(|&function| LLVMIsDeclaration(function) == 0)
+            .map(|function| CStr::from_ptr(LLVMGetValueName2(function, &mut 0)).to_owned())
+            .collect();
+            if LLVMLinkModules2(self.raw, parsed) != 0 {
+                return Err(self.context.errors());
+            }
+            for name in names {
+                LLVMSetLinkage(
+                    LLVMGetNamedFunction(self.raw, name.as_ptr()),
+                    LLVMLinkage::LLVMInternalLinkage,
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Every function, defined or declared, without LLVM's intrinsics.
@@ -268,66 +315,6 @@ impl<'m> Function<'m> {
     }
 }
 
-impl Function<'_> {
-    /// Clears each local of at least `least` bytes where its life begins.
-    pub fn clear_locals(self, layout: Layout, least: u64) {
-        // SAFETY: a live function with a body; its blocks and instructions are
-        // walked before anything is inserted.
-        let locals: Vec<LLVMValueRef> = unsafe {
-            let first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.raw));
-            successors(non_null(first), |&at| non_null(LLVMGetNextInstruction(at)))
-                .filter(|&at| !LLVMIsAAllocaInst(at).is_null())
-                .collect()
-        };
-        for local in locals {
-            if let Some(bytes) = layout.bytes_of_local(local).filter(|&bytes| bytes >= least) {
-                self.clear(local, bytes);
-            }
-        }
-    }
-
-    fn clear(self, local: LLVMValueRef, bytes: u64) {
-        // SAFETY: live values of one function; the places are instructions
-        // after which more follows, since none of them ends a block.
-        unsafe {
-            let mut places: Vec<LLVMValueRef> =
-                successors(non_null(LLVMGetFirstUse(local)), |&at| non_null(LLVMGetNextUse(at)))
-                    .map(|at| LLVMGetUser(at))
-                    .filter(|&user| is_lifetime_start(user))
-                    .collect();
-            if places.is_empty() {
-                places.push(local);
-            }
-            let builder = LLVMCreateBuilderInContext(self.context);
-            let (byte, word) = (LLVMInt8TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
-            for place in places {
-                let mut next = LLVMGetNextInstruction(place);
-                while !LLVMIsAAllocaInst(next).is_null() {
-                    next = LLVMGetNextInstruction(next);
-                }
-                LLVMPositionBuilderBefore(builder, next);
-                let (zero, length) = (LLVMConstInt(byte, 0, 0), LLVMConstInt(word, bytes, 0));
-                LLVMBuildMemSet(builder, local, zero, length, LLVMGetAlignment(local));
-            }
-            LLVMDisposeBuilder(builder);
-        }
-    }
-}
-
-/// # Safety
-/// A live value.
-unsafe fn is_lifetime_start(user: LLVMValueRef) -> bool {
-    // SAFETY: the called value is asked of an intrinsic's call only.
-    unsafe {
-        if LLVMIsAIntrinsicInst(user).is_null() {
-            return false;
-        }
-        let name = c"llvm.lifetime.start";
-        LLVMGetIntrinsicID(LLVMGetCalledValue(user))
-            == LLVMLookupIntrinsicID(name.as_ptr(), name.count_bytes())
-    }
-}
-
 /// Sizes of types in a module.
 #[derive(Clone, Copy)]
 pub struct Layout<'m> {
@@ -338,16 +325,6 @@ pub struct Layout<'m> {
 impl Layout<'_> {
     pub fn raw(self) -> LLVMTargetDataRef {
         self.raw
-    }
-
-    /// `None` where the length is not known before the program runs.
-    fn bytes_of_local(self, local: LLVMValueRef) -> Option<u64> {
-        // SAFETY: an alloca, whose operand is the number of elements.
-        unsafe {
-            let count = LLVMGetOperand(local, 0);
-            let bytes = LLVMABISizeOfType(self.raw, LLVMGetAllocatedType(local));
-            (!LLVMIsAConstantInt(count).is_null()).then(|| bytes * LLVMConstIntGetZExtValue(count))
-        }
     }
 }
 

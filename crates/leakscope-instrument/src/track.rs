@@ -11,6 +11,7 @@
 //! function that calls itself is a loop before that, as the user's level says.
 
 use crate::llvm::{Function, Kind, Module};
+use crate::{contexts, stamps};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -26,13 +27,8 @@ const ALLOCATORS: [&str; 35] = [
     "_ZdaPvSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 ];
 
-/// Locals of this size and more are cleared where their life begins: a buffer
-/// that is not filled shows the words of the frames before it, and the scan
-/// would take them for pointers.
-const BUFFER: u64 = 64;
-
 /// Keeps allocations, and tells their places apart.
-pub fn before_optimisation(module: &Module<'_>) {
+pub fn before_optimisation(module: &Module<'_>) -> Result<(), String> {
     let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
     let [alias_free, alone] = ["noalias", "nomerge"].map(Kind::named);
     for function in module.functions() {
@@ -50,13 +46,13 @@ pub fn before_optimisation(module: &Module<'_>) {
         for name in &ordinary {
             function.set_string(name, "");
         }
-        function.clear_locals(module.layout(), BUFFER);
         for call in function.calls() {
             call.unset_return(alias_free);
             // Two calls that become one have no line.
             call.set(alone);
         }
     }
+    stamps::insert(module)
 }
 
 /// Keeps frames: each function has a frame pointer, and stays on the stack
@@ -66,6 +62,7 @@ pub fn after_optimisation(module: &Module<'_>) {
         function.set_string("frame-pointer", "all");
         function.set_string("disable-tail-calls", "true");
     }
+    contexts::insert(module);
 }
 
 /// Makes an allocation function one that may do anything, so that no call of

@@ -103,10 +103,11 @@ pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usiz
 /// Frees a block for the code at `caller`.
 #[inline(always)]
 pub fn release(address: usize, caller: Caller) {
+    let thread = this_thread();
     if address == 0 {
+        thread.site = 0;
         return;
     }
-    let thread = this_thread();
     match heap::live_block(address) {
         Ok(block) => give_up(thread, block, caller),
         Err(_) if foreign::is_libcs(address) => foreign::free(address),

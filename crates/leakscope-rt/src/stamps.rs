@@ -11,7 +11,9 @@ use leakscope_wire as wire;
 
 use crate::events::{self, What};
 use crate::heap::{self, Block};
-use crate::thread::{self, Thread};
+#[cfg(feature = "executable")]
+use crate::thread;
+use crate::thread::Thread;
 use crate::walk::Caller;
 use crate::{arena, mode};
 
@@ -143,95 +145,77 @@ static HOLDER_FREED: wire::Descriptor = wire::Descriptor {
     fields: 0,
 };
 
-/// Instrumented code calls this for a pointer into the heap that dies. All
-/// registers are kept, so that the code around it loses nothing by it.
-///
-/// # Safety
-/// `site` is a `leakscope_wire::Site` of the module that calls.
+/// What instrumented code calls.
 #[cfg(feature = "executable")]
 mod entry {
     use super::*;
 
-    macro_rules! keeping_registers {
-        ($name:literal, $target:literal) => {
-            core::arch::global_asm!(
-                concat!(".globl ", $name),
-                concat!(".type ", $name, ",@function"),
-                concat!($name, ":"),
-                ".cfi_startproc",
-                "push rbp",
-                ".cfi_def_cfa_offset 16",
-                ".cfi_offset rbp, -16",
-                "mov rbp, rsp",
-                ".cfi_def_cfa_register rbp",
-                "push rax",
-                "push rcx",
-                "push rdx",
-                "push rsi",
-                "push rdi",
-                "push r8",
-                "push r9",
-                "push r10",
-                "mov rcx, rbp",
-                concat!("call ", $target),
-                "pop r10",
-                "pop r9",
-                "pop r8",
-                "pop rdi",
-                "pop rsi",
-                "pop rdx",
-                "pop rcx",
-                "pop rax",
-                "pop rbp",
-                ".cfi_def_cfa rsp, 8",
-                "ret",
-                ".cfi_endproc",
-            );
-        };
-    }
+    // All registers but `r11` are kept, so that the code around the call loses
+    // nothing by it.
+    core::arch::global_asm!(
+        ".globl __leakscope_stamp",
+        ".type __leakscope_stamp,@function",
+        "__leakscope_stamp:",
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "push rax",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "push r8",
+        "push r9",
+        "push r10",
+        "mov r8, rbp",
+        "call leakscope_stamp",
+        "pop r10",
+        "pop r9",
+        "pop r8",
+        "pop rdi",
+        "pop rsi",
+        "pop rdx",
+        "pop rcx",
+        "pop rax",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    );
 
-    keeping_registers!("__leakscope_stamp", "leakscope_stamp");
-    keeping_registers!("__leakscope_overwrite", "leakscope_overwrite");
-
+    /// The pointer `old` dies, and `kept` takes its place or stays behind. One
+    /// into the same block, as in `p++`, makes it no death.
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn leakscope_stamp(pointer: usize, site: usize, place: u64, frame: usize) {
-        // SAFETY: the thread's own state; nothing of the program's runs here.
-        let thread = unsafe { &mut *thread::current() };
-        stamp(thread, pointer, Caller { frame }, What { site, place });
-    }
-
-    /// The pointer `old` is replaced by `new`. One into the same block, as in
-    /// `p++`, is not a death.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn leakscope_overwrite(old: usize, site: usize, new: usize, frame: usize) {
-        // SAFETY: as above.
-        let thread = unsafe { &mut *thread::current() };
+    extern "C" fn leakscope_stamp(old: usize, site: usize, place: u64, kept: usize, frame: usize) {
+        let thread = this_thread();
         if let Some(slot) = heap::live_slot(old)
-            && heap::live_slot(new) != Some(slot)
+            && (kept == 0 || heap::live_slot(kept) != Some(slot))
             && let Some(stamps) = of(slot)
         {
-            let event = events::number(thread, Caller { frame }, What { site, place: 0 });
+            let event = events::number(thread, Caller { frame }, What { site, place });
             put(thread, stamps, event);
         }
     }
 
-    /// Memory is about to be overwritten as a whole.
+    /// Memory dies, or is about to be overwritten, as a whole. With a place,
+    /// all of it dies there; else each pointer's place is its offset.
     ///
     /// # Safety
     /// The bytes are readable.
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn __leakscope_overwrite_range(start: usize, bytes: usize, site: usize) {
+    unsafe extern "C" fn __leakscope_range_dies(start: usize, bytes: usize, site: usize, place: u64) {
         let caller = crate::caller!();
-        // SAFETY: as above.
-        let thread = unsafe { &mut *thread::current() };
-        let range = arena::range();
-        let end = start.wrapping_add(bytes);
-        let mut at = start.next_multiple_of(8);
+        let (thread, range) = (this_thread(), arena::range());
+        let (mut at, end) = (start.next_multiple_of(8), start.wrapping_add(bytes));
         while at.wrapping_add(8) <= end {
-            // SAFETY: within the memory that the caller is about to write.
+            // SAFETY: within the memory that the caller says.
             let word = unsafe { core::ptr::read_volatile(at as *const usize) };
             if range.contains(&word) {
-                stamp(thread, word, caller, What { site, place: (at - start) as u64 });
+                let place = if place == 0 { (at - start) as u64 } else { place };
+                stamp(thread, word, caller, What { site, place });
             }
             at += 8;
         }
@@ -240,10 +224,9 @@ mod entry {
     /// A result or temporary that nothing keeps, unless something kept it
     /// since `since` and let it die: that is the better place.
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64) {
+    extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64) {
         let caller = crate::caller!();
-        // SAFETY: as above.
-        let thread = unsafe { &mut *thread::current() };
+        let thread = this_thread();
         if let Some(slot) = heap::live_slot(pointer)
             && let Some(stamps) = of(slot)
             && stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS <= since
@@ -256,7 +239,12 @@ mod entry {
     /// The thread's clock, for [`__leakscope_drop`].
     #[unsafe(no_mangle)]
     extern "C" fn __leakscope_now() -> u64 {
-        // SAFETY: as above.
-        unsafe { (*thread::current()).clock }
+        this_thread().clock
+    }
+
+    fn this_thread() -> &'static mut Thread {
+        // SAFETY: the thread's own state; nothing of the program's runs while
+        // it is used.
+        unsafe { &mut *thread::current() }
     }
 }

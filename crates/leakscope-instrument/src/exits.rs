@@ -1,0 +1,105 @@
+//! Which statement left a scope: the `return`, `break`, `continue` or `goto`
+//! that ran, or the closing brace.
+//!
+//! Clang sends all ways out of a scope through one block that ends the lives
+//! of its locals; a jump statement first notes in a slot of its own where
+//! control goes on, and then branches there with its own line. So in front of
+//! each such branch its place is put into a local of the function, and deaths
+//! in the block that is reached take their place from there.
+
+use std::collections::HashSet;
+
+use crate::ir::{Block, Builder, Location, Opcode, Value};
+use crate::llvm::Function;
+use crate::sites::place_of;
+
+/// Clang's name for the slot that says where control goes on.
+const DESTINATION: &str = "cleanup.dest.slot";
+/// Clang's names for the block of the one `ret`, and for the result's slot.
+const RETURN: &str = "return";
+const RESULT: &str = "retval";
+
+pub struct Exits<'m> {
+    /// Slot of the place of the latest jump; `None` if the function has none.
+    slot: Option<Value<'m>>,
+    destination: Option<Value<'m>>,
+    result: Option<Value<'m>>,
+    /// Blocks in which that place counts.
+    shared: HashSet<Block<'m>>,
+}
+
+impl<'m> Exits<'m> {
+    /// Finds the jumps of a function and notes their places.
+    pub fn mark(builder: &Builder<'m>, function: Function<'m>) -> Exits<'m> {
+        let named = |name: &str| {
+            function.entry().instructions().find(|at| at.is(Opcode::LLVMAlloca) && at.name() == name)
+        };
+        let (destination, result) = (named(DESTINATION), named(RESULT));
+        let jumps: Vec<Value<'m>> = function
+            .blocks()
+            .filter_map(Block::terminator)
+            .filter(|at| at.is(Opcode::LLVMBr) && !at.is_conditional() && at.location().is_some())
+            .filter(|at| {
+                at.successors().any(|block| block.name() == RETURN)
+                    || destination.is_some_and(|slot| {
+                        at.previous()
+                            .is_some_and(|before| before.is(Opcode::LLVMStore) && before.operand(1) == slot)
+                    })
+            })
+            .collect();
+        let mut exits = Exits { slot: None, destination, result, shared: HashSet::new() };
+        if !jumps.is_empty() {
+            let slot = builder.local(function, builder.word(0));
+            for jump in jumps {
+                let place = jump.location().map_or(0, place_of);
+                builder.before(jump).store(builder.word(place), slot);
+                exits.shared.extend(jump.successors());
+            }
+            exits.slot = Some(slot);
+        }
+        exits
+    }
+
+    /// Whether a slot is the compiler's or our own, and holds no pointer of
+    /// the program's.
+    pub fn owns(&self, slot: Value<'m>) -> bool {
+        [self.slot, self.destination].contains(&Some(slot))
+    }
+
+    /// Where a death before `end` stands in the source: a place that is known
+    /// now, and the slot of one that is known when the program runs.
+    pub fn of(&self, _: &Builder<'m>, end: Value<'m>) -> (Option<Location<'m>>, Option<Value<'m>>) {
+        let block = end.block();
+        if self.shared.contains(&block) {
+            return (end.location(), self.slot);
+        }
+        // The only `return` of a function has its line on the `ret`.
+        let ret = block.terminator().filter(|at| at.is(Opcode::LLVMRet));
+        (ret.and_then(Value::location).or(end.location()), None)
+    }
+
+    /// What the function returns, if it is a pointer and known at `end`.
+    pub fn returned(&self, builder: &Builder<'m>, end: Value<'m>) -> Option<Value<'m>> {
+        if let Some(slot) = self.result
+            && slot.allocates_pointer()
+        {
+            builder.before(self.last_moment(end));
+            return Some(builder.load(builder.pointer_type(), slot));
+        }
+        let ret = end.block().terminator().filter(|at| at.is(Opcode::LLVMRet))?;
+        let value = ret.operands().next().filter(|value| value.ty().is_pointer())?;
+        // It must be there before the death.
+        let before = end.block().instructions().take_while(|&at| at != end).any(|at| at == value);
+        let elsewhere = value.opcode().is_none() || value.block() != end.block();
+        (before || elsewhere && value.is_constant() || value.is_parameter()).then_some(value)
+    }
+
+    /// The last instruction before which something can be done about `end`:
+    /// nothing may come between a tail call that must be one and its `ret`.
+    pub fn last_moment(&self, end: Value<'m>) -> Value<'m> {
+        match end.previous() {
+            Some(before) if end.is(Opcode::LLVMRet) && before.must_be_tail_call() => before,
+            _ => end,
+        }
+    }
+}

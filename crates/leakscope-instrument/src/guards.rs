@@ -1,0 +1,47 @@
+//! The small functions through which instrumented code talks to the runtime:
+//! a range check that is inlined, and a call behind it. They are functions
+//! because LLVM's C interface cannot split a block.
+
+/// Blocks whose pointers are followed lie where an address has the value 4
+/// above bit 42; `leakscope-rt` reserves just that. What was never written may
+/// be any value, but must be one value, hence `freeze`.
+///
+/// The runtime's functions are weak, because a shared object is linked before
+/// the program that brings the runtime. They touch only memory of their own,
+/// as far as the program can tell.
+pub const SOURCE: &str = r#"
+; A pointer dies at a site; `kept` is what takes its place, or null.
+define void @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept) alwaysinline nounwind {
+  %value = freeze ptr %old
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  %other = icmp ne ptr %value, %kept
+  %dies = and i1 %inside, %other
+  br i1 %dies, label %report, label %done, !prof !0
+report:
+  call preserve_mostcc void @__leakscope_stamp(ptr %value, ptr %site, i64 %place, ptr %kept) nomerge
+  br label %done
+done:
+  ret void
+}
+
+; A result or temporary is dropped that nothing kept since a moment.
+define void @leakscope.dropped(ptr %old, ptr %site, i64 %since) alwaysinline nounwind {
+  %value = freeze ptr %old
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  br i1 %inside, label %report, label %done, !prof !0
+report:
+  call void @__leakscope_drop(ptr %value, ptr %site, i64 %since) nomerge
+  br label %done
+done:
+  ret void
+}
+
+declare extern_weak preserve_mostcc void @__leakscope_stamp(ptr, ptr, i64, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak void @__leakscope_drop(ptr, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+
+!0 = !{!"branch_weights", i32 1, i32 2000}
+"#;

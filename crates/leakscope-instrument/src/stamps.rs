@@ -1,0 +1,438 @@
+//! Reports every death of a pointer that the source causes: a slot that is
+//! overwritten, a local whose life ends, a result that nobody keeps, and what
+//! is said before a block that holds pointers is freed.
+//!
+//! Works on unoptimised code, in which each local is an alloca. The old value
+//! goes to the guard, never the slot's address, so that locals still become
+//! registers. Slots are null before their first store, so that an old value
+//! is always one that the program stored.
+
+use leakscope_wire::Cause;
+
+use crate::exits::Exits;
+use crate::guards;
+use crate::ir::{Block, Builder, Callee, Opcode, Value};
+use crate::llvm::{Function, Layout, Module};
+use crate::names::Names;
+use crate::sites::Sites;
+
+/// Locals with more words than this are searched by the runtime.
+const INLINE_WORDS: usize = 16;
+
+/// Locals of this size and more are cleared where their life begins even if
+/// they hold no pointers: a buffer that is not filled shows the words of the
+/// frames before it, and the scan would take them for pointers.
+const BUFFER: u64 = 64;
+
+/// Copies over more bytes than this are searched by the runtime.
+const INLINE_BYTES: u64 = 32;
+
+/// Functions that free their first argument.
+const RELEASES: [&str; 17] = [
+    "free",
+    "cfree",
+    "realloc",
+    "reallocarray",
+    "_ZdlPv",
+    "_ZdlPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPv",
+    "_ZdaPvm",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+    "fclose",
+];
+
+/// Instruments a module.
+pub fn insert(module: &Module<'_>) -> Result<(), String> {
+    module.add(guards::SOURCE)?;
+    let builder = Builder::new(module);
+    let (pointer, word) = (builder.pointer_type(), builder.word_type());
+    let shared = Shared {
+        dies: builder.function(c"leakscope.dies"),
+        dropped: builder.function(c"leakscope.dropped"),
+        range_dies: builder.runtime(
+            "__leakscope_range_dies",
+            builder.void_type(),
+            &[pointer, word, pointer, word],
+        ),
+        now: builder.runtime("__leakscope_now", word, &[]),
+        site: builder.thread_word("leakscope_site"),
+        layout: module.layout(),
+        builder,
+    };
+    let mut sites = Sites::default();
+    let functions: Vec<Function<'_>> =
+        module.functions().filter(|function| !function.is_declaration()).collect();
+    for function in functions {
+        if !function.name().starts_with("leakscope.") {
+            let names = Names::new(module, function);
+            let exits = Exits::mark(&shared.builder, function);
+            Body { shared: &shared, sites: &mut sites, names, exits, function }.instrument();
+        }
+    }
+    Ok(())
+}
+
+/// What the functions of a module have in common.
+struct Shared<'m> {
+    dies: Callee<'m>,
+    dropped: Callee<'m>,
+    range_dies: Callee<'m>,
+    now: Callee<'m>,
+    site: Value<'m>,
+    layout: Layout<'m>,
+    builder: Builder<'m>,
+}
+
+/// A function that is being instrumented.
+struct Body<'a, 'm> {
+    shared: &'a Shared<'m>,
+    sites: &'a mut Sites<'m>,
+    names: Names<'m>,
+    exits: Exits<'m>,
+    function: Function<'m>,
+}
+
+/// A local that holds pointers, or that is a large buffer.
+struct Local<'m> {
+    alloca: Value<'m>,
+    /// Offsets of the words that may hold one; `None` if there are too many.
+    words: Option<Vec<u64>>,
+    bytes: u64,
+    /// Where its life begins and ends; without, it is the whole function.
+    starts: Vec<Value<'m>>,
+    ends: Vec<Value<'m>>,
+}
+
+impl<'m> Body<'_, 'm> {
+    fn instrument(&mut self) {
+        let instructions: Vec<Value<'m>> = self.function.instructions().collect();
+        let returns: Vec<Value<'m>> =
+            instructions.iter().copied().filter(|at| at.is(Opcode::LLVMRet)).collect();
+        let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at)).collect();
+        for &at in &instructions {
+            match at.opcode() {
+                Some(Opcode::LLVMStore) => self.store(at),
+                Some(Opcode::LLVMAtomicCmpXchg) => self.exchange_if(at),
+                Some(Opcode::LLVMAtomicRMW) => self.exchange(at),
+                Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => self.call(at),
+                _ => {}
+            }
+        }
+        for local in &locals {
+            self.begin(local);
+            let ends = if local.starts.is_empty() { &returns } else { &local.ends };
+            for &end in ends {
+                self.end(local, end);
+            }
+        }
+        for &at in &instructions {
+            if at.is_call() && !at.is_intrinsic() && at.ty().is_pointer() {
+                self.result(at);
+            }
+        }
+    }
+
+    fn local(&self, at: Value<'m>) -> Option<Local<'m>> {
+        let (ty, bytes) = at.local(self.shared.layout)?;
+        let bytes = bytes.filter(|&bytes| bytes == ty.bytes(self.shared.layout))?;
+        let words = ty.words(self.shared.layout, INLINE_WORDS);
+        let is_number = ty.is_integer(64) && !at.users().any(|user| holds_pointer(user, at));
+        let is_plain = words.as_ref().is_some_and(Vec::is_empty) && bytes < BUFFER;
+        if is_plain || is_number || self.exits.owns(at) {
+            return None;
+        }
+        let marks = |name: &str| -> Vec<Value<'m>> {
+            at.users()
+                .filter(|user| user.called_name().is_some_and(|called| called.starts_with(name)))
+                .collect()
+        };
+        // What the compiler keeps for itself dies where it is used.
+        let starts = marks("llvm.lifetime.start");
+        let words = if starts.is_empty() && self.names.slot(at).is_none() { Some(Vec::new()) } else { words };
+        Some(Local { alloca: at, words, bytes, starts, ends: marks("llvm.lifetime.end") })
+    }
+
+    /// A local is null where its life begins.
+    fn begin(&self, local: &Local<'m>) {
+        let builder = &self.shared.builder;
+        let places =
+            if local.starts.is_empty() { std::slice::from_ref(&local.alloca) } else { &local.starts[..] };
+        for &place in places {
+            builder.after(place);
+            match &local.words {
+                Some(words) if local.bytes < BUFFER => {
+                    for &word in words {
+                        builder.store(builder.null(), builder.offset(local.alloca, word));
+                    }
+                }
+                _ => builder.clear(local.alloca, local.bytes),
+            }
+        }
+    }
+
+    /// The pointers in a local die before `end`.
+    fn end(&mut self, local: &Local<'m>, end: Value<'m>) {
+        let builder = &self.shared.builder;
+        let (location, place) = self.exits.of(builder, end);
+        // What is returned lives on.
+        let kept = self.exits.returned(builder, end).unwrap_or(builder.null());
+        builder.before(self.exits.last_moment(end));
+        let place = place.map_or(builder.word(0), |exit| builder.load(builder.word_type(), exit));
+        if let Some(location) = location {
+            builder.at(location);
+        }
+        let Some(words) = &local.words else {
+            let fields = self.names.fields(local.alloca);
+            let name = self.names.slot(local.alloca);
+            let site = self.sites.with_fields(builder, Cause::ScopeEnd, location, name, &fields);
+            builder.call(self.shared.range_dies, &[local.alloca, builder.word(local.bytes), site, place]);
+            return;
+        };
+        let fields =
+            if local.words.as_deref() == Some(&[0]) { Vec::new() } else { self.names.fields(local.alloca) };
+        for &word in words {
+            let field = fields.iter().find(|field| u64::from(field.offset) == word && field.count == 1);
+            let name = field.map(|field| field.text.clone()).or_else(|| self.names.slot(local.alloca));
+            let site = self.sites.of(builder, Cause::ScopeEnd, location, name);
+            let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
+            builder.call(self.shared.dies, &[old, site, place, kept]);
+        }
+    }
+
+    /// A store over a pointer.
+    fn store(&mut self, at: Value<'m>) {
+        let (new, slot) = (at.operand(0), at.operand(1));
+        let is_word = new.ty().is_pointer() || new.ty().is_integer(64) && may_hold_pointer(new, slot);
+        if !is_word
+            || is_first(new, slot)
+            || steps(new, slot)
+            || self.exits.owns(slot)
+            || slot.name() == "retval"
+        {
+            return;
+        }
+        let builder = &self.shared.builder;
+        let site = self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(slot));
+        builder.before(at);
+        let old = builder.load(builder.pointer_type(), slot);
+        old.copy_aliasing(at);
+        let new = builder.as_pointer(new);
+        builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
+    }
+
+    /// An atomic exchange gives what it replaced.
+    fn exchange(&mut self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let is_word = at.ty().is_pointer() || at.ty().is_integer(64);
+        // A result that is used is still held.
+        if is_word && at.is_exchange() && self.is_dropped(at) {
+            let site =
+                self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(at.operand(0)));
+            builder.after(at);
+            let (old, new) = (builder.as_pointer(at), builder.as_pointer(at.operand(1)));
+            builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
+        }
+    }
+
+    /// Whether a value goes at most into a slot of the compiler's from which
+    /// nobody takes it.
+    fn is_dropped(&self, value: Value<'m>) -> bool {
+        value.users().all(|user| {
+            let slot = user.is(Opcode::LLVMStore).then(|| user.operand(1));
+            slot.is_some_and(|slot| {
+                slot.is(Opcode::LLVMAlloca)
+                    && self.names.slot(slot).is_none()
+                    && slot.users().all(|other| other == user || other.users().next().is_none())
+            })
+        })
+    }
+
+    fn exchange_if(&mut self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let new = at.operand(2);
+        if new.ty().is_pointer() || new.ty().is_integer(64) {
+            let site =
+                self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(at.operand(0)));
+            builder.after(at);
+            let (old, done) = (builder.extract(at, 0), builder.extract(at, 1));
+            let old = builder.select(done, builder.as_pointer(old), builder.null());
+            let new = builder.as_pointer(new);
+            builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
+        }
+    }
+
+    fn call(&mut self, at: Value<'m>) {
+        let Some(name) = at.called_name() else { return };
+        let builder = &self.shared.builder;
+        if RELEASES.contains(&name) {
+            let held = at.operand(0);
+            let fields = self.names.pointee_fields(held);
+            let site = self.sites.with_fields(builder, Cause::HolderFreed, at.location(), None, &fields);
+            builder.before(at);
+            builder.store(builder.as_word(site), self.shared.site);
+        } else if let Some((slot, bytes)) = written(at, name) {
+            self.overwrite(at, slot, bytes);
+        }
+    }
+
+    /// Memory is overwritten as a whole.
+    fn overwrite(&mut self, at: Value<'m>, slot: Value<'m>, bytes: Value<'m>) {
+        let builder = &self.shared.builder;
+        let local = slot.local(self.shared.layout).map(|(ty, _)| ty.words(self.shared.layout, INLINE_WORDS));
+        let length = bytes.integer().unwrap_or(u64::MAX);
+        let words: Option<Vec<u64>> = match local {
+            Some(Some(words)) => Some(words.into_iter().filter(|word| word + 8 <= length).collect()),
+            None if length <= INLINE_BYTES => Some((0..length / 8).map(|word| word * 8).collect()),
+            _ => None,
+        };
+        let (fields, name) = (self.names.fields(slot), self.names.slot(slot));
+        if let Some(words) = words {
+            for word in words {
+                let field = fields.iter().find(|field| u64::from(field.offset) == word && field.count == 1);
+                let name = field.map(|field| field.text.clone()).or(name.clone());
+                let site = self.sites.of(builder, Cause::Overwritten, at.location(), name);
+                builder.before(at);
+                let old = builder.load(builder.pointer_type(), builder.offset(slot, word));
+                old.set_unaligned();
+                builder.call(self.shared.dies, &[old, site, builder.word(0), builder.null()]);
+            }
+        } else {
+            let site = self.sites.with_fields(builder, Cause::Overwritten, at.location(), name, &fields);
+            builder.before(at);
+            let bytes = builder.as_word(bytes);
+            builder.call(self.shared.range_dies, &[slot, bytes, site, builder.word(0)]);
+        }
+    }
+
+    /// A result that nothing keeps dies after its last use.
+    fn result(&mut self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let users: Vec<Value<'m>> = uses_of(at);
+        if users.iter().any(|&user| keeps(user)) {
+            return;
+        }
+        let last = match users.iter().copied().max_by_key(|&user| self.order(user)) {
+            None => at,
+            Some(last)
+                if !last.is(Opcode::LLVMInvoke) || last.normal_block().is_some_and(Block::has_one_way_in) =>
+            {
+                last
+            }
+            Some(_) => return,
+        };
+        if at.is(Opcode::LLVMInvoke) && !at.normal_block().is_some_and(Block::has_one_way_in) {
+            return;
+        }
+        if last.is_terminator() && !last.is(Opcode::LLVMInvoke) {
+            return;
+        }
+        let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
+        // A callee that takes it over may let it die at a better place.
+        let passed = users.iter().any(|user| user.is_call() && !user.is_intrinsic());
+        let since = if passed {
+            builder.after(at);
+            builder.call(self.shared.now, &[])
+        } else {
+            builder.word(u64::MAX >> 1)
+        };
+        builder.after(last);
+        builder.call(self.shared.dropped, &[at, site, since]);
+    }
+
+    /// Where an instruction stands in the function, in the order of the text.
+    fn order(&self, at: Value<'m>) -> usize {
+        self.function.instructions().position(|other| other == at).unwrap_or(0)
+    }
+}
+
+/// All uses of a pointer, those of addresses computed from it included.
+fn uses_of<'m>(pointer: Value<'m>) -> Vec<Value<'m>> {
+    let mut uses = Vec::new();
+    for user in pointer.users() {
+        uses.push(user);
+        if user.is(Opcode::LLVMGetElementPtr) {
+            uses.extend(uses_of(user));
+        }
+    }
+    uses
+}
+
+/// Whether a use of a pointer puts it somewhere.
+fn keeps(user: Value<'_>) -> bool {
+    match user.opcode() {
+        Some(
+            Opcode::LLVMCall
+            | Opcode::LLVMInvoke
+            | Opcode::LLVMICmp
+            | Opcode::LLVMLoad
+            | Opcode::LLVMGetElementPtr,
+        ) => false,
+        // A store through it is not one of it: the guards made before have
+        // the address of a slot, not the pointer.
+        Some(Opcode::LLVMStore) => true,
+        _ => true,
+    }
+}
+
+/// Whether a user of an integer's slot puts a pointer there.
+fn holds_pointer(user: Value<'_>, slot: Value<'_>) -> bool {
+    user.is(Opcode::LLVMStore) && user.operand(1) == slot && is_pointer(user.operand(0), 4)
+}
+
+/// Whether an integer was a pointer.
+fn is_pointer(value: Value<'_>, depth: u32) -> bool {
+    match value.opcode() {
+        Some(Opcode::LLVMPtrToInt) => true,
+        Some(Opcode::LLVMAdd | Opcode::LLVMSub | Opcode::LLVMOr | Opcode::LLVMAnd | Opcode::LLVMXor)
+            if depth > 0 =>
+        {
+            is_pointer(value.operand(0), depth - 1) || is_pointer(value.operand(1), depth - 1)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an integer's slot may hold a pointer: memory always, a local only
+/// if one is put there.
+fn may_hold_pointer(new: Value<'_>, slot: Value<'_>) -> bool {
+    if slot.is(Opcode::LLVMAlloca) {
+        slot.users().any(|user| holds_pointer(user, slot))
+    } else {
+        is_pointer(new, 4)
+    }
+}
+
+/// The store that puts a parameter into its slot.
+fn is_first(new: Value<'_>, slot: Value<'_>) -> bool {
+    new.is_parameter() && slot.is(Opcode::LLVMAlloca)
+}
+
+/// `p++` and `p += n`: the pointer goes on in its block.
+fn steps(new: Value<'_>, slot: Value<'_>) -> bool {
+    new.is(Opcode::LLVMGetElementPtr)
+        && new.operand(0).is(Opcode::LLVMLoad)
+        && new.operand(0).operand(0) == slot
+}
+
+/// The memory that a call writes over as a whole: where, and how many bytes.
+fn written<'m>(at: Value<'m>, name: &str) -> Option<(Value<'m>, Value<'m>)> {
+    let starts = |prefix: &str| name.starts_with(prefix);
+    if starts("llvm.memcpy.") || starts("llvm.memmove.") || starts("llvm.memset.") {
+        return Some((at.operand(0), at.operand(2)));
+    }
+    match name {
+        "memcpy" | "memmove" | "memset" | "mempcpy" | "__memcpy_chk" | "__memmove_chk" | "__memset_chk" => {
+            Some((at.operand(0), at.operand(2)))
+        }
+        "bzero" | "explicit_bzero" => Some((at.operand(0), at.operand(1))),
+        "bcopy" => Some((at.operand(1), at.operand(2))),
+        _ => None,
+    }
+}
