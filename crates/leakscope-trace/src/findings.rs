@@ -255,7 +255,6 @@ impl Run {
         {
             (finding.leaked, finding.cause, finding.variable) = (Some(place), cause, variable);
         }
-        let function = |place: &Place| Some(place.headline()?.function.clone());
         let mut told = vec![(finding.leaked.as_ref().and_then(function), finding.variable.clone())];
         for candidate in candidates {
             let tells = (function(&candidate.place), candidate.variable.clone());
@@ -265,6 +264,12 @@ impl Run {
             }
         }
     }
+}
+
+/// The function to point at, by its address where it has no name.
+fn function(place: &Place) -> Option<(Option<String>, Option<u64>)> {
+    let frame = place.headline()?;
+    Some((frame.function.clone(), frame.offset.filter(|_| frame.function.is_none())))
 }
 
 fn weigh<K: Hash + Eq>(weights: &mut IndexMap<K, u64>, keys: impl IntoIterator<Item = K>, by: u64) {
