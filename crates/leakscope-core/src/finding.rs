@@ -69,6 +69,9 @@ pub enum Cause {
     HolderFreed,
     Discarded,
     Returned,
+    /// A jump or an exception left the frame that held it.
+    Unwound,
+    ThreadEnd,
     Unknown,
 }
 
@@ -100,6 +103,11 @@ pub struct Frame {
     /// [`Frame::of_module`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub system: bool,
+    /// Seen to hand out or take back blocks for many callers, as `xmalloc`
+    /// does: it says nothing of why it was called. Set by the engine that sees
+    /// all stacks; see [`Frame::is_wrapper`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrapper: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -26,10 +26,16 @@ pub enum Module<'a> {
 }
 
 /// How the names of wrappers around the allocator end, as in `xmalloc`,
-/// `g_strdup` or `sqlite3Malloc`.
-const ALLOCATORS: [&str; 10] = [
+/// `g_strdup` or `sqlite3Malloc`. A name such as `page_alloc` may be a
+/// wrapper's or a constructor's: only its callers tell.
+const ALLOCATORS: [&str; 15] = [
     "malloc",
     "malloc0",
+    "malloc_n",
+    "ckalloc",
+    "mem_alloc",
+    "safe_alloc",
+    "xalloc",
     "calloc",
     "realloc",
     "reallocarray",
@@ -42,7 +48,26 @@ const ALLOCATORS: [&str; 10] = [
 
 /// Wrappers around `free`. Many functions that end in `free` are more than
 /// that, so these are whole names.
-const DEALLOCATORS: [&str; 6] = ["efree", "g_free", "mem_free", "my_free", "safe_free", "xfree"];
+const DEALLOCATORS: [&str; 18] = [
+    "av_free",
+    "av_freep",
+    "ckfree",
+    "do_free",
+    "efree",
+    "free_and_null",
+    "freep",
+    "g_free",
+    "mem_free",
+    "memfree",
+    "my_free",
+    "operator delete",
+    "safe_free",
+    "safefree",
+    "sfree",
+    "sqlite3_free",
+    "xfree",
+    "zfree",
+];
 
 impl Frame {
     /// The frame with [`Frame::system`] decided: code of an installed library,
@@ -67,14 +92,25 @@ impl Frame {
         self
     }
 
-    /// By its name a wrapper around malloc or free, which says nothing of why
-    /// it was called.
+    /// By what was seen or by its name a wrapper around malloc or free, which
+    /// says nothing of why it was called.
     pub fn is_wrapper(&self) -> bool {
-        self.function.as_deref().is_some_and(|name| {
-            let name =
-                name.split('(').next().unwrap_or(name).trim_end_matches(['_', '[', ']']).to_ascii_lowercase();
-            ALLOCATORS.iter().any(|end| name.ends_with(end)) || DEALLOCATORS.contains(&name.as_str())
-        })
+        self.wrapper
+            || self.is_deallocator()
+            || self.plain_name().is_some_and(|name| ALLOCATORS.iter().any(|end| name.ends_with(end)))
+    }
+
+    /// By its name a wrapper around free and nothing more.
+    pub fn is_deallocator(&self) -> bool {
+        self.plain_name().is_some_and(|name| DEALLOCATORS.contains(&name.as_str()))
+    }
+
+    /// The function's name in lower case, without parameters and marks at its
+    /// end.
+    fn plain_name(&self) -> Option<String> {
+        let name = self.function.as_deref()?;
+        let name = name.split('(').next().unwrap_or(name);
+        Some(name.trim_end_matches(['_', '[', ']']).to_ascii_lowercase())
     }
 
     fn has_line(&self) -> bool {
@@ -140,13 +176,17 @@ mod tests {
             "luaM_malloc_",
             "xstrdup",
             "operator new[](unsigned long)",
+            "operator delete(void*)",
         ] {
             check(name, true);
         }
-        for name in ["make_node", "list_free", "alloc_page", "mallocate", "parse(Mallocs, realloc)"] {
+        for name in
+            ["make_node", "list_free", "alloc_page", "page_alloc", "mallocate", "parse(Mallocs, realloc)"]
+        {
             check(name, false);
         }
         check("xfree", true);
+        assert!(Frame { wrapper: true, ..frame("grab", "a.c", "") }.is_wrapper());
     }
 
     #[test]

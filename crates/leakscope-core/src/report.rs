@@ -176,10 +176,10 @@ fn stable_ids(findings: &[Finding]) -> Vec<String> {
     let mut ids = vec![String::new(); findings.len()];
     for (names, mut indices) in same {
         indices.sort_by_cached_key(|&index| {
-            let Finding { allocated, leaked, .. } = &findings[index];
+            let Finding { allocated, .. } = &findings[index];
             let inner: Vec<_> =
                 allocated.inner.iter().map(|frame| (&frame.function, &frame.module, &frame.file)).collect();
-            (lines(allocated), leaked.as_ref().map(lines), inner)
+            (lines(allocated), end(&findings[index]).map(lines), inner)
         });
         for (ordinal, index) in indices.into_iter().enumerate() {
             ids[index] = digest(&format!("{names}#{ordinal}"));
@@ -193,9 +193,18 @@ fn names(finding: &Finding) -> String {
         "{:?}|{}|{}|{}",
         finding.kind,
         functions(&finding.allocated),
-        finding.leaked.as_ref().map(functions).unwrap_or_default(),
+        end(finding).map(functions).unwrap_or_default(),
         finding.variable.as_deref().unwrap_or_default(),
     )
+}
+
+/// Where the block's story ends: where it was lost or, if it was forgotten,
+/// last used (LEAKPOINT 3.4).
+fn end(finding: &Finding) -> Option<&Place> {
+    match finding.kind {
+        Kind::Forgotten => finding.last_used.as_ref(),
+        _ => finding.leaked.as_ref(),
+    }
 }
 
 fn functions(place: &Place) -> String {
@@ -274,7 +283,12 @@ mod tests {
         other(lost("make:3 run:5 main:9", 8));
         other(Finding { leaked: Some(place("main:9")), ..lost("make:3 main:9", 8) });
         other(Finding { variable: Some("head".to_owned()), ..lost("make:3 main:9", 8) });
-        other(Finding { kind: Kind::Forgotten, ..lost("make:3 main:9", 8) });
+        same(Finding { last_used: Some(place("main:9")), ..lost("make:3 main:9", 8) });
+        let forgotten = Finding { kind: Kind::Forgotten, ..lost("make:3 main:9", 8) };
+        other(forgotten.clone());
+        let used = |at| id(Finding { last_used: Some(place(at)), ..forgotten.clone() });
+        assert_eq!(used("find:7 main:9"), used("find:8 main:9"));
+        assert_ne!(used("find:7 main:9"), used("show:7 main:9"));
     }
 
     #[test]

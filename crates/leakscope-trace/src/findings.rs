@@ -1,18 +1,25 @@
 //! Blocks, grouped into findings.
 //!
-//! Blocks of one allocation place are one finding. A lost block that another
-//! lost block reaches is indirect: its finding names the finding at the root
-//! (`via`). In a cycle that nothing else reaches, one block stands for it.
+//! Blocks of one allocation place and one leak place are one finding; of
+//! forgotten blocks, the place of the last use takes that of the leak
+//! (LEAKPOINT 3.4). A lost block that another lost block reaches is indirect:
+//! its finding names the finding at the root (`via`). In a cycle that nothing
+//! else reaches, one block stands for it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::path::Path;
 
-use leakscope_core::{Fault, FaultKind, Finding, Kind};
+use indexmap::IndexMap;
+use leakscope_core::{Candidate, Fault, FaultKind, Finding, Kind, Place};
 use leakscope_wire as wire;
 
+use crate::events::{self, Event, EventId, Events, RecordEvents};
+use crate::frees::Frees;
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::{Process, Record};
-use crate::roots::Roots;
+use crate::wrappers::{Allocations, Wrappers};
 
 /// What the records of a run say.
 #[derive(Debug)]
@@ -37,17 +44,17 @@ pub enum Note {
 
 /// Makes findings of the last record of each process.
 pub fn analyse(processes: &[Process], program: &Path) -> Outcome {
-    let mut places = Places::new(program);
-    let mut groups = Groups::default();
+    let mut run = Run::new(program);
     let mut notes = BTreeSet::new();
     let mut fault = None;
     for process in processes {
         let Some((last, earlier)) = process.records.split_last() else { continue };
-        let named = places.of_record(last);
-        groups.add_lost(&named, last);
-        groups.add_reachable(&places, &named, last);
+        let named = run.places.of_record(last);
+        run.add_lost(&named, last);
+        run.add_reachable(&named, last);
+        run.add_frees(&named, last);
         if let Some(found) = &last.fault {
-            fault = fault.or_else(|| fault_of(&places, &named, found));
+            fault = fault.or_else(|| fault_of(&run.places, &named, found));
         }
         if last.totals.limits & wire::limits::ADDRESS_SPACE != 0 {
             notes.insert(Note::AddressSpace { heap_limit: last.totals.heap_limit });
@@ -59,27 +66,48 @@ pub fn analyse(processes: &[Process], program: &Path) -> Outcome {
             notes.insert(Note::OnlySnapshot { pid: process.pid });
         }
         for snapshot in earlier {
-            groups.add_history(&places.of_record(snapshot), snapshot);
+            let named = run.places.of_record(snapshot);
+            run.add_history(&named, snapshot);
         }
     }
-    Outcome { findings: groups.into_findings(&places), fault, notes: notes.into_iter().collect() }
+    Outcome { findings: run.findings(), fault, notes: notes.into_iter().collect() }
 }
 
-/// Findings to be, in the order in which their first block came.
-#[derive(Default)]
-struct Groups {
-    index: HashMap<(Kind, PlaceId), usize>,
-    list: Vec<Group>,
+/// What is known of a run so far.
+struct Run {
+    places: Places,
+    events: Events,
+    frees: Frees,
+    allocations: Allocations,
+    index: HashMap<Key, usize>,
+    /// Findings to be, in the order in which their first block came.
+    groups: Vec<Group>,
+}
+
+/// What the blocks of one finding have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    kind: Kind,
+    allocated: PlaceId,
+    /// Where the block's story ends, if that is known.
+    end: Option<PlaceId>,
 }
 
 struct Group {
-    kind: Kind,
-    place: PlaceId,
+    key: Key,
     size: Size,
     /// Blocks that no other lost block reaches.
     direct: u64,
     /// Groups at the roots from which indirect blocks are reached.
     roots: BTreeSet<usize>,
+    /// The engine stamps, so that its silence says something.
+    stamped: bool,
+    /// The events by which the blocks were lost, and what may be meant
+    /// instead, each with its blocks.
+    leaks: IndexMap<EventId, u64>,
+    earlier: IndexMap<EventId, u64>,
+    /// Places of the last use, each with its bytes.
+    last_used: IndexMap<PlaceId, u64>,
     /// What was lost at earlier snapshots, by process and sequence.
     history: BTreeMap<(u32, u32), Size>,
 }
@@ -97,74 +125,165 @@ impl Size {
     }
 }
 
-impl Groups {
-    fn at(&mut self, kind: Kind, place: PlaceId) -> usize {
-        *self.index.entry((kind, place)).or_insert_with(|| {
-            self.list.push(Group {
-                kind,
-                place,
+/// More candidates say no more.
+const CANDIDATES_MAX: usize = 4;
+
+impl Run {
+    fn new(program: &Path) -> Run {
+        Run {
+            places: Places::new(program),
+            events: Events::default(),
+            frees: Frees::default(),
+            allocations: Allocations::default(),
+            index: HashMap::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    fn group(&mut self, key: Key) -> usize {
+        *self.index.entry(key).or_insert_with(|| {
+            self.groups.push(Group {
+                key,
                 size: Size::default(),
                 direct: 0,
                 roots: BTreeSet::new(),
+                stamped: false,
+                leaks: IndexMap::new(),
+                earlier: IndexMap::new(),
+                last_used: IndexMap::new(),
                 history: BTreeMap::new(),
             });
-            self.list.len() - 1
+            self.groups.len() - 1
         })
     }
 
     fn add_lost(&mut self, named: &RecordPlaces, record: &Record) {
-        let roots = Roots::new(record.lost.len(), &record.edges);
-        let groups: Vec<usize> =
-            record.lost.iter().map(|block| self.at(Kind::Lost, named.of(block.stack))).collect();
+        let events = self.events.of_record(named, record);
+        let groups: Vec<usize> = (0..record.lost.len())
+            .map(|block| self.group(self.lost_key(named, record, &events, block)))
+            .collect();
         for (index, block) in record.lost.iter().enumerate() {
-            let group = &mut self.list[groups[index]];
-            let above = roots.above(index);
+            self.allocations.add(named.of(block.stack), Some(block.bytes));
+            let group = &mut self.groups[groups[index]];
+            let above = events.roots.above(index);
             group.size.add(1, block.bytes);
             group.direct += u64::from(above.is_empty());
             group.roots.extend(above.iter().map(|&root| groups[root]));
+            let Some(stamps) = record.stamps.get(index) else { continue };
+            group.stamped = true;
+            weigh(&mut group.leaks, events.leak(index), 1);
+            weigh(&mut group.earlier, events.earlier(index), 1);
+            weigh(&mut group.last_used, named.known(stamps.last_used), block.bytes);
         }
     }
 
-    fn add_reachable(&mut self, places: &Places, named: &RecordPlaces, record: &Record) {
+    fn lost_key(&self, named: &RecordPlaces, record: &Record, events: &RecordEvents, block: usize) -> Key {
+        let end = events.leak(block).map(|event| self.events.event(event).place);
+        Key { kind: Kind::Lost, allocated: named.of(record.lost[block].stack), end }
+    }
+
+    fn add_reachable(&mut self, named: &RecordPlaces, record: &Record) {
         for reachable in &record.reachable {
             let place = named.of(reachable.stack);
-            if !is_runtimes_own(places, place) {
-                let group = self.at(Kind::Forgotten, place);
-                self.list[group].size.add(reachable.blocks, reachable.bytes);
+            self.allocations.add(place, reachable.bytes.checked_div(reachable.blocks));
+            if !is_runtimes_own(&self.places, place) {
+                let end = named.known(reachable.last_used);
+                let group = self.group(Key { kind: Kind::Forgotten, allocated: place, end });
+                self.groups[group].size.add(reachable.blocks, reachable.bytes);
+                weigh(&mut self.groups[group].last_used, end, reachable.bytes);
             }
+        }
+    }
+
+    fn add_frees(&mut self, named: &RecordPlaces, record: &Record) {
+        self.frees.add(named, record);
+        for free in &record.frees {
+            self.allocations.add(named.of(free.allocated), None);
         }
     }
 
     fn add_history(&mut self, named: &RecordPlaces, record: &Record) {
+        let events = self.events.of_record(named, record);
         let moment = (record.header.pid, record.header.sequence);
-        for block in &record.lost {
-            if let Some(&group) = self.index.get(&(Kind::Lost, named.of(block.stack))) {
-                self.list[group].history.entry(moment).or_default().add(1, block.bytes);
+        for (index, block) in record.lost.iter().enumerate() {
+            if let Some(&group) = self.index.get(&self.lost_key(named, record, &events, index)) {
+                self.groups[group].history.entry(moment).or_default().add(1, block.bytes);
             }
         }
     }
 
-    fn into_findings(self, places: &Places) -> Vec<Finding> {
-        let finding = |(index, group): (usize, Group)| {
-            let mut finding = Finding::new(group.kind, places.place(group.place));
-            finding.blocks = Some(group.size.blocks);
-            finding.bytes = Some(group.size.bytes);
-            if group.kind == Kind::Lost && group.direct == 0 {
-                finding.via =
-                    group.roots.iter().filter(|&&root| root != index).map(usize::to_string).collect();
-            }
-            if !group.history.is_empty() {
-                let snapshots = group.history.iter().map(|(&(pid, sequence), size)| {
-                    serde_json::json!({
-                        "pid": pid, "snapshot": sequence, "blocks": size.blocks, "bytes": size.bytes
-                    })
-                });
-                finding.evidence.insert("snapshots".to_owned(), snapshots.collect());
-            }
-            finding
-        };
-        self.list.into_iter().enumerate().map(finding).collect()
+    fn findings(&self) -> Vec<Finding> {
+        let wrappers = self.allocations.wrappers(&self.places);
+        self.groups.iter().enumerate().map(|(index, group)| self.finding(index, group, &wrappers)).collect()
     }
+
+    fn finding(&self, index: usize, group: &Group, wrappers: &Wrappers) -> Finding {
+        let allocated = wrappers.mark(self.places.place(group.key.allocated));
+        let mut finding = Finding::new(group.key.kind, allocated);
+        finding.blocks = Some(group.size.blocks);
+        finding.bytes = Some(group.size.bytes);
+        if group.key.kind == Kind::Lost && group.direct == 0 {
+            finding.via = group.roots.iter().filter(|&&root| root != index).map(usize::to_string).collect();
+        }
+        finding.last_used = by_weight(&group.last_used).next().map(|id| self.places.place(id));
+        finding.freed_elsewhere = self.frees.of(group.key.allocated, &self.places);
+        if group.stamped {
+            self.set_leak(&mut finding, group);
+        }
+        if !group.history.is_empty() {
+            let snapshots = group.history.iter().map(|(&(pid, sequence), size)| {
+                serde_json::json!({
+                    "pid": pid, "snapshot": sequence, "blocks": size.blocks, "bytes": size.bytes
+                })
+            });
+            finding.evidence.insert("snapshots".to_owned(), snapshots.collect());
+        }
+        finding
+    }
+
+    fn set_leak(&self, finding: &mut Finding, group: &Group) {
+        let leak = by_weight(&group.leaks).next().map(|id| self.events.event(id));
+        let reason = events::inexact(leak, &self.places);
+        finding.exact = reason.is_none();
+        finding.evidence.extend(reason.map(|reason| ("inexact".to_owned(), reason.into())));
+        let mut candidates = by_weight(&group.leaks).chain(by_weight(&group.earlier)).map(|id| {
+            let Event { place, cause, variable } = self.events.event(id).clone();
+            Candidate { place: self.places.place(place), cause, variable }
+        });
+        if leak.is_some()
+            && let Some(Candidate { place, cause, variable }) = candidates.next()
+        {
+            (finding.leaked, finding.cause, finding.variable) = (Some(place), cause, variable);
+        }
+        let mut told = vec![(finding.leaked.as_ref().and_then(function), finding.variable.clone())];
+        for candidate in candidates {
+            let tells = (function(&candidate.place), candidate.variable.clone());
+            if finding.candidates.len() < CANDIDATES_MAX && !told.contains(&tells) {
+                told.push(tells);
+                finding.candidates.push(candidate);
+            }
+        }
+    }
+}
+
+/// The function to point at, by its address where it has no name.
+fn function(place: &Place) -> Option<(Option<String>, Option<u64>)> {
+    let frame = place.headline()?;
+    Some((frame.function.clone(), frame.offset.filter(|_| frame.function.is_none())))
+}
+
+fn weigh<K: Hash + Eq>(weights: &mut IndexMap<K, u64>, keys: impl IntoIterator<Item = K>, by: u64) {
+    for key in keys {
+        let weight = weights.entry(key).or_default();
+        *weight = weight.saturating_add(by);
+    }
+}
+
+/// The heaviest first; of the same weight the one that came first.
+fn by_weight<K: Copy>(weights: &IndexMap<K, u64>) -> impl Iterator<Item = K> + use<K> {
+    let mut sorted: Vec<(K, u64)> = weights.iter().map(|(&key, &weight)| (key, weight)).collect();
+    sorted.sort_by_key(|&(_, weight)| Reverse(weight));
+    sorted.into_iter().map(|(key, _)| key)
 }
 
 /// What libc and the C++ library keep for themselves until the end, which

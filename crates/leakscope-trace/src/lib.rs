@@ -4,11 +4,14 @@
 //! How the records were made is not known here: every engine that writes
 //! `leakscope-wire` is read alike.
 
+mod events;
 mod findings;
+mod frees;
 mod places;
 mod record;
 mod roots;
 mod symbols;
+mod wrappers;
 
 pub use findings::{Note, Outcome, analyse};
 pub use record::{Process, Record, TraceError, read_folder};

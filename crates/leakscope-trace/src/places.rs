@@ -38,15 +38,19 @@ impl Places {
         let space = AddressSpace::new(record, &mut self.symboliser);
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
         let mut frames = Vec::new();
-        for (&id, (generation, addresses)) in &record.stacks {
+        for (&id, stack) in &record.stacks {
             frames.clear();
-            for &address in addresses {
+            for &address in &stack.addresses {
                 // The call is before the address to which it returns.
                 let call = address.wrapping_sub(1);
-                match space.find(*generation, call) {
+                match space.find(stack.generation, call) {
                     Some((module, probe)) => frames.extend(self.symboliser.frames(module, probe).iter()),
                     None => frames.push(self.symboliser.unknown(call)),
                 }
+            }
+            let line = record.site(stack).and_then(|site| Some((site.line?, site.column)));
+            if let (Some(innermost), Some((line, column))) = (frames.first_mut(), line) {
+                *innermost = self.symboliser.at_line(*innermost, line, column);
             }
             by_stack.insert(id, self.place_of(&frames));
         }
@@ -79,6 +83,11 @@ impl Places {
         Place { stack: frames(&known.stack), inner: frames(&known.inner) }
     }
 
+    /// The frames of a place from the user's innermost on.
+    pub fn stack(&self, id: PlaceId) -> impl Iterator<Item = &Frame> + Clone {
+        self.known[id.0].stack.iter().map(|&id| self.symboliser.frame(id))
+    }
+
     /// The innermost frame of all, whoever's it is.
     pub fn innermost(&self, id: PlaceId) -> Option<&Frame> {
         let known = &self.known[id.0];
@@ -100,7 +109,12 @@ pub struct RecordPlaces {
 impl RecordPlaces {
     /// A stack that the record does not have is a place without frames.
     pub fn of(&self, stack: u32) -> PlaceId {
-        self.by_stack.get(&stack).copied().unwrap_or(self.unknown)
+        self.known(stack).unwrap_or(self.unknown)
+    }
+
+    /// The place of a stack that has frames.
+    pub fn known(&self, stack: u32) -> Option<PlaceId> {
+        self.by_stack.get(&stack).copied().filter(|&place| place != self.unknown)
     }
 }
 

@@ -28,13 +28,48 @@ pub enum TraceError {
 pub struct Record {
     pub header: wire::Header,
     pub modules: Vec<(wire::Module, PathBuf)>,
-    /// By id: generation and return addresses, innermost first.
-    pub stacks: BTreeMap<u32, (u32, Vec<u64>)>,
+    /// By id.
+    pub stacks: BTreeMap<u32, Stack>,
+    /// What happened at stacks that have a site, by number less 1.
+    pub sites: Vec<Site>,
     pub lost: Vec<wire::LostBlock>,
+    /// Of the lost blocks, in their order; empty if the engine has no stamps.
+    pub stamps: Vec<wire::Stamps>,
     pub edges: Vec<wire::Edge>,
     pub reachable: Vec<wire::Reachable>,
+    pub frees: Vec<wire::Freed>,
     pub fault: Option<wire::Fault>,
     pub totals: wire::Totals,
+}
+
+/// A call stack.
+#[derive(Debug)]
+pub struct Stack {
+    /// Of the module list, in which the addresses are valid.
+    pub generation: u32,
+    /// Number of the site at its innermost frame, 0 if there is none.
+    pub site: u32,
+    /// Return addresses, innermost first.
+    pub addresses: Vec<u64>,
+}
+
+/// How a pointer died at a place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Unknown causes are those of a later version.
+    pub cause: Option<wire::Cause>,
+    /// Where the debug information of the frame is not right.
+    pub line: Option<u32>,
+    pub column: Option<u32>,
+    /// What held the pointer.
+    pub variable: Option<String>,
+}
+
+impl Record {
+    /// The site of a stack, if it has one.
+    pub fn site(&self, stack: &Stack) -> Option<&Site> {
+        self.sites.get(stack.site.checked_sub(1)? as usize)
+    }
 }
 
 /// The records of one process in the order in which it wrote them.
@@ -81,9 +116,12 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         header,
         modules: Vec::new(),
         stacks: BTreeMap::new(),
+        sites: Vec::new(),
         lost: Vec::new(),
+        stamps: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
+        frees: Vec::new(),
         fault: None,
         totals: wire::Totals::default(),
     };
@@ -107,6 +145,9 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::EDGES => record.edges = all(payload)?,
         wire::SectionKind::REACHABLE => record.reachable = all(payload)?,
         wire::SectionKind::FAULT => record.fault = Some(take(payload)?.0),
+        wire::SectionKind::SITES => record.sites = sites(payload)?,
+        wire::SectionKind::STAMPS => record.stamps = all(payload)?,
+        wire::SectionKind::FREES => record.frees = all(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}
     }
@@ -118,20 +159,44 @@ fn modules(mut payload: &[u8]) -> Option<Vec<(wire::Module, PathBuf)>> {
     let mut modules = Vec::new();
     while !payload.is_empty() {
         let (module, rest) = take::<wire::Module>(payload)?;
-        let length = module.path_bytes as usize;
-        let (path, rest) = rest.split_at_checked(length.next_multiple_of(8))?;
-        modules.push((module, PathBuf::from(std::ffi::OsStr::from_bytes(&path[..length]))));
+        let (path, rest) = padded(rest, module.path_bytes)?;
+        modules.push((module, PathBuf::from(std::ffi::OsStr::from_bytes(path))));
         payload = rest;
     }
     Some(modules)
 }
 
-fn stacks(mut payload: &[u8]) -> Option<BTreeMap<u32, (u32, Vec<u64>)>> {
+fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
+    let mut sites = Vec::new();
+    while !payload.is_empty() {
+        let (site, rest) = take::<wire::Site>(payload)?;
+        let (variable, rest) = padded(rest, site.variable_bytes)?;
+        let known = |position: u32| (position != 0).then_some(position);
+        sites.push(Site {
+            cause: wire::Cause::from_u32(site.cause),
+            line: known(site.line),
+            column: known(site.column),
+            variable: (!variable.is_empty()).then(|| String::from_utf8_lossy(variable).into_owned()),
+        });
+        payload = rest;
+    }
+    Some(sites)
+}
+
+/// Text of `length` bytes, and what follows its padding to eight.
+fn padded(payload: &[u8], length: u32) -> Option<(&[u8], &[u8])> {
+    let length = length as usize;
+    let (text, rest) = payload.split_at_checked(length.next_multiple_of(8))?;
+    Some((&text[..length], rest))
+}
+
+fn stacks(mut payload: &[u8]) -> Option<BTreeMap<u32, Stack>> {
     let mut stacks = BTreeMap::new();
     while !payload.is_empty() {
         let (stack, rest) = take::<wire::Stack>(payload)?;
         let (frames, rest) = rest.split_at_checked(stack.frames as usize * 8)?;
-        stacks.insert(stack.id, (stack.generation, all(frames)?));
+        let wire::Stack { id, generation, site, .. } = stack;
+        stacks.insert(id, Stack { generation, site, addresses: all(frames)? });
         payload = rest;
     }
     Some(stacks)

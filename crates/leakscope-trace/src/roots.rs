@@ -1,4 +1,9 @@
-//! Which lost blocks are roots, and which are lost only with them.
+//! Which lost blocks are roots, which are lost only with them, and whose stamp
+//! says when a block was lost.
+//!
+//! The last is the rule of the Merlin algorithm (Hertz et al., TOPLAS 2006): a
+//! block was lost at the latest stamp among it and all lost blocks that reach
+//! it. One pass over the components in topological order finds it.
 
 use leakscope_wire as wire;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -16,15 +21,19 @@ struct Component {
     first: usize,
     /// Roots of other components that reach this one.
     above: Vec<usize>,
+    /// The latest stamp in it and in all components that reach it: its time,
+    /// and its block.
+    latest: Option<(u64, usize)>,
 }
 
 /// Roots beyond these say nothing more to a reader.
 const ROOTS_MAX: usize = 8;
 
 impl Roots {
-    /// `edges` lead from one of `count` blocks to another; others are passed
-    /// over.
-    pub fn new(count: usize, edges: &[wire::Edge]) -> Roots {
+    /// `stamped` gives the time of each block's latest stamp. `edges` lead from
+    /// one of these blocks to another; others are passed over.
+    pub fn new(stamped: &[Option<u64>], edges: &[wire::Edge]) -> Roots {
+        let count = stamped.len();
         let mut graph = DiGraph::<(), (), u32>::with_capacity(count, edges.len());
         for _ in 0..count {
             graph.add_node(());
@@ -42,17 +51,20 @@ impl Roots {
                 roots.component_of[block.index()] = roots.components.len();
             }
             let first = blocks.iter().map(|block| block.index()).min().unwrap_or(0);
-            roots.components.push(Component { first, above: Vec::new() });
+            let stamps = blocks.iter().filter_map(|block| Some((stamped[block.index()]?, block.index())));
+            roots.components.push(Component { first, above: Vec::new(), latest: stamps.max() });
         }
         // What points comes before what it points to: the components are
         // sorted the other way round.
         for (number, blocks) in sorted.iter().enumerate().rev() {
-            let Component { first, above } = roots.components[number].clone();
+            let Component { first, above, latest } = roots.components[number].clone();
             let above = if above.is_empty() { vec![first] } else { above };
             for next in blocks.iter().flat_map(|&block| graph.neighbors(block)) {
                 let target = roots.component_of[next.index()];
                 if target != number {
-                    merge(&mut roots.components[target].above, &above);
+                    let target = &mut roots.components[target];
+                    merge(&mut target.above, &above);
+                    target.latest = target.latest.max(latest);
                 }
             }
         }
@@ -67,6 +79,11 @@ impl Roots {
             [] => std::slice::from_ref(&component.first),
             above => above,
         }
+    }
+
+    /// The block with the latest stamp among `block` and all that reach it.
+    pub fn latest(&self, block: usize) -> Option<usize> {
+        Some(self.components[self.component_of[block]].latest?.1)
     }
 }
 
@@ -84,7 +101,7 @@ mod tests {
 
     fn roots(count: usize, edges: &[(u32, u32)]) -> Vec<Vec<usize>> {
         let edges: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
-        let roots = Roots::new(count, &edges);
+        let roots = Roots::new(&vec![None; count], &edges);
         (0..count).map(|block| roots.above(block).to_vec()).collect()
     }
 
@@ -110,6 +127,28 @@ mod tests {
     }
 
     #[test]
+    fn the_latest_stamp_above_a_block_is_its_own() {
+        // Stamps by block, 0 for none; `-` is a block without any.
+        let check = |stamped: &[u64], edges: &[(u32, u32)], expected: &str| {
+            let stamped: Vec<Option<u64>> = stamped.iter().map(|&time| (time > 0).then_some(time)).collect();
+            let edges: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
+            let roots = Roots::new(&stamped, &edges);
+            let found: Vec<String> = (0..stamped.len())
+                .map(|block| roots.latest(block).map_or("-".to_owned(), |latest| latest.to_string()))
+                .collect();
+            assert_eq!(found.join(" "), expected, "{edges:?}");
+        };
+        check(&[0, 7], &[], "- 1");
+        // A chain: the last pointer to its head, unless one below died later.
+        check(&[9, 3, 4], &[(0, 1), (1, 2)], "0 0 0");
+        check(&[5, 8, 4], &[(0, 1), (1, 2)], "0 1 1");
+        // A cycle has one answer, and so has what hangs from it.
+        check(&[2, 6, 1, 0], &[(0, 1), (1, 2), (2, 0), (2, 3)], "1 1 1 1");
+        // Two roots share a child.
+        check(&[3, 5, 4], &[(0, 2), (1, 2)], "0 1 1");
+    }
+
+    #[test]
     fn long_lists_and_large_cycles_take_no_time() {
         let count = 200_000;
         let mut list: Vec<(u32, u32)> = (1..count).map(|block| (block - 1, block)).collect();
@@ -125,9 +164,13 @@ mod tests {
 
     proptest::proptest! {
         /// The rule written down plainly: a root is the lowest block of those
-        /// that reach each other and that nothing else reaches.
+        /// that reach each other and that nothing else reaches; the latest
+        /// stamp is the latest of all blocks that reach a block.
         #[test]
-        fn roots_agree_with_the_rule(edges in proptest::collection::vec((0..8_u32, 0..8_u32), 0..20)) {
+        fn roots_agree_with_the_rule(
+            edges in proptest::collection::vec((0..8_u32, 0..8_u32), 0..20),
+            times in proptest::collection::vec(0..20_u64, 8),
+        ) {
             let mut reaches = [[false; 8]; 8];
             for &(from, to) in &edges {
                 reaches[from as usize][to as usize] = true;
@@ -142,6 +185,16 @@ mod tests {
             let is_root = |block: usize| (0..8).all(|other| {
                 other == block || !reaches[other][block] || reaches[block][other] && block < other
             });
+            let stamped: Vec<Option<u64>> = times.iter().map(|&time| (time > 0).then_some(time)).collect();
+            let wired: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
+            let found = Roots::new(&stamped, &wired);
+            for block in 0..8 {
+                let latest = (0..8)
+                    .filter(|&other| other == block || reaches[other][block])
+                    .filter_map(|other| stamped[other])
+                    .max();
+                proptest::prop_assert_eq!(found.latest(block).and_then(|other| stamped[other]), latest);
+            }
             for (block, mut above) in roots(8, &edges).into_iter().enumerate() {
                 above.sort_unstable();
                 let expected: Vec<usize> = (0..8)

@@ -86,6 +86,15 @@ impl Symboliser {
         self.id(Frame { line: None, column: None, offset: None, ..frame })
     }
 
+    /// The frame at another line of its file; one without a file stays.
+    pub fn at_line(&mut self, id: FrameId, line: u32, column: Option<u32>) -> FrameId {
+        let frame = self.frame(id).clone();
+        if frame.file.is_none() {
+            return id;
+        }
+        self.id(Frame { line: Some(line), column, ..frame })
+    }
+
     pub fn frame(&self, id: FrameId) -> &Frame {
         &self.frames[id.0 as usize]
     }

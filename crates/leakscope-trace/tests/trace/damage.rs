@@ -27,7 +27,14 @@ fn whole() -> Vec<u8> {
         .edges(&[(0, 1), (1, 2)])
         .reachable(&[(1, u64::MAX, 2), (u64::MAX, 1, 2)])
         .all(SectionKind::TOTALS, &[wire::Totals::default()])
-        .stacks(&[(1, 0, &[0x11001]), (2, 1, &[0, 0x30001, u64::MAX])])
+        .sites(&[(wire::Cause::Overwritten, 7, "list->head")])
+        .all(SectionKind::STAMPS, &[wire::Stamps { time: 9, stacks: [3, 1, 0], last_used: 2 }])
+        .all(SectionKind::FREES, &[wire::Freed { blocks: u64::MAX, allocated: 1, freed: 2 }; 2])
+        .stacks_with_sites(&[
+            (1, 0, 0, vec![0x11001]),
+            (2, 1, 0, vec![0, 0x30001, u64::MAX]),
+            (3, 0, 1, vec![0x12001]),
+        ])
         .bytes()
 }
 
@@ -43,7 +50,7 @@ const FOREIGN: &str = "is not a record of leakscope's: take it out of the folder
 
 #[test]
 fn what_is_wrong_is_said() {
-    assert_eq!(read(&whole()).expect("whole"), 3);
+    assert_eq!(read(&whole()).expect("whole"), 3, "two lost, one forgotten");
     check(b"", DAMAGED);
     check(&[b'x'; 100], FOREIGN);
     let mut newer = whole();
@@ -59,6 +66,9 @@ fn what_is_wrong_is_said() {
     let stack = wire::Stack { id: 1, generation: 0, frames: u32::MAX, site: 0 };
     check(&Written::new(1, 0, Reason::Exit).all(SectionKind::STACKS, &[stack]).bytes(), DAMAGED);
     check(&Written::new(1, 0, Reason::Exit).section(SectionKind::FAULT, &[0; 4]).bytes(), DAMAGED);
+    // A variable of more bytes than there are.
+    let site = wire::Site { cause: 1, line: 1, column: 1, variable_bytes: u32::MAX };
+    check(&Written::new(1, 0, Reason::Exit).all(SectionKind::SITES, &[site]).bytes(), DAMAGED);
 }
 
 #[test]
@@ -90,7 +100,7 @@ proptest! {
 
     #[test]
     fn any_sections_are_answered(
-        sections in proptest::collection::vec((0..10_u32, proptest::collection::vec(any::<u8>(), 0..120)), 0..6)
+        sections in proptest::collection::vec((0..12_u32, proptest::collection::vec(any::<u8>(), 0..120)), 0..6)
     ) {
         let mut record = Written::new(1, 0, Reason::Exit);
         for (kind, payload) in &sections {

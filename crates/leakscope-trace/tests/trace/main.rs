@@ -2,5 +2,6 @@
 
 mod damage;
 mod findings;
+mod stamps;
 mod symbols;
 mod written;

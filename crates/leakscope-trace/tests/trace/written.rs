@@ -62,9 +62,17 @@ impl Written {
 
     /// Stacks as id, generation and return addresses.
     pub fn stacks(self, stacks: &[(u32, u32, &[u64])]) -> Written {
+        let plain =
+            |&(id, generation, addresses): &(u32, u32, &[u64])| (id, generation, 0, addresses.to_vec());
+        self.stacks_with_sites(&stacks.iter().map(plain).collect::<Vec<_>>())
+    }
+
+    /// Stacks as id, generation, site and return addresses.
+    pub fn stacks_with_sites(self, stacks: &[(u32, u32, u32, Vec<u64>)]) -> Written {
         let mut payload = Vec::new();
-        for &(id, generation, addresses) in stacks {
-            let stack = wire::Stack { id, generation, frames: addresses.len() as u32, site: 0 };
+        for (id, generation, site, addresses) in stacks {
+            let stack =
+                wire::Stack { id: *id, generation: *generation, frames: addresses.len() as u32, site: *site };
             payload.extend_from_slice(stack.as_bytes());
             payload.extend_from_slice(addresses.as_bytes());
         }
@@ -88,6 +96,19 @@ impl Written {
         let total = |&(blocks, bytes, stack)| wire::Reachable { blocks, bytes, stack, last_used: 0 };
         let totals: Vec<wire::Reachable> = totals.iter().map(total).collect();
         self.all(wire::SectionKind::REACHABLE, &totals)
+    }
+
+    /// Sites as cause, line and variable.
+    pub fn sites(self, sites: &[(wire::Cause, u32, &str)]) -> Written {
+        let mut payload = Vec::new();
+        for &(cause, line, variable) in sites {
+            let variable_bytes = variable.len() as u32;
+            let site = wire::Site { cause: cause as u32, line, column: 0, variable_bytes };
+            payload.extend_from_slice(site.as_bytes());
+            payload.extend_from_slice(variable.as_bytes());
+            payload.resize(payload.len().next_multiple_of(8), 0);
+        }
+        self.section(wire::SectionKind::SITES, &payload)
     }
 
     pub fn bytes(self) -> Vec<u8> {
