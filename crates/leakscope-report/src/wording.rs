@@ -56,6 +56,8 @@ pub(crate) fn lost_here(cause: Cause, variable: Option<&str>, exact: bool) -> St
         Cause::HolderFreed => format!("{pointer} is freed here with the block that holds it"),
         Cause::Discarded => format!("{pointer} is returned to here and discarded"),
         Cause::Returned => format!("{pointer} dies with this return"),
+        Cause::Unwound => format!("{pointer} is left behind by this jump"),
+        Cause::ThreadEnd => format!("{pointer} dies with its thread"),
         Cause::Unknown => format!("{pointer} is lost here"),
     }
 }
