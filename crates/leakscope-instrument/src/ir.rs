@@ -662,6 +662,14 @@ impl<'m> Builder<'m> {
         }
     }
 
+    /// Takes a variable out again that nothing uses.
+    pub fn remove_unused(&self, variable: Value<'m>) {
+        if variable.users().next().is_none() {
+            // SAFETY: a global without users.
+            unsafe { LLVMDeleteGlobal(variable.raw) }
+        }
+    }
+
     /// Constant bytes that only this module has.
     pub fn bytes(&self, bytes: &[u8], align: u32) -> Value<'m> {
         // SAFETY: a live module; the bytes are copied.

@@ -76,6 +76,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             Body { shared: &shared, sites: &mut sites, names, exits, function }.instrument();
         }
     }
+    shared.builder.remove_unused(shared.site);
     Ok(())
 }
 

@@ -54,6 +54,12 @@ static EPOCH: AtomicU32 = AtomicU32::new(0);
 pub struct Cache {
     first: u64,
     count: u32,
+    /// Blocks that were freed of late, the oldest first. They rest before
+    /// they are used again: a pointer that the program still has, and that
+    /// dies soon, must not be taken for one to the block's next life.
+    resting: u32,
+    oldest: u64,
+    youngest: u64,
 }
 
 /// A class's chunks that have a free block.
@@ -376,12 +382,67 @@ pub fn free(thread: &mut Thread, block: Block, stack: u32) {
     unsafe { *(block.start as *mut [u32; 2]) = [block.stack(), stack] };
     let class = class_of(block.room);
     let cache = &mut thread.caches[class];
-    block.meta().set_free(cache.first, State::Free);
-    cache.first = block.slot;
-    cache.count += 1;
+    let slot = match rest(class) {
+        0 => block.slot,
+        most => {
+            cache.lay_down(block.slot);
+            if cache.resting <= most {
+                return;
+            }
+            cache.take_up()
+        }
+    };
+    cache.push(slot);
     if cache.count > 2 * batch(class) {
         give_back(cache, class, batch(class));
     }
+}
+
+impl Cache {
+    #[inline(always)]
+    fn push(&mut self, slot: u64) {
+        meta(slot).set_free(self.first, State::Free);
+        self.first = slot;
+        self.count += 1;
+    }
+
+    #[inline(always)]
+    fn lay_down(&mut self, slot: u64) {
+        meta(slot).set_free(0, State::Free);
+        if self.resting == 0 {
+            self.oldest = slot;
+        } else {
+            meta(self.youngest).set_free(slot, State::Free);
+        }
+        self.youngest = slot;
+        self.resting += 1;
+    }
+
+    /// The block that has rested longest; there is one.
+    #[inline(always)]
+    fn take_up(&mut self) -> u64 {
+        let slot = self.oldest;
+        self.oldest = meta(slot).next();
+        self.resting -= 1;
+        slot
+    }
+}
+
+/// Blocks of a class that rest in each thread; none where pointers are not
+/// followed.
+#[inline(always)]
+fn rest(class: usize) -> u32 {
+    static RESTS: [u32; CLASSES] = {
+        let mut rests = [0; CLASSES];
+        let mut class = 0;
+        while class < CLASSES {
+            let fitting = (1 << 16) / SIZES[class];
+            rests[class] = if fitting > 512 { 512 } else { fitting };
+            class += 1;
+        }
+        rests
+    };
+    if arena::stamps() != 0 || cfg!(test) { RESTS[class] } else { 0 }
 }
 
 #[cold]
@@ -528,6 +589,10 @@ fn give_back(cache: &mut Cache, class: usize, count: u32) {
 /// Gives all of a thread's free blocks back.
 pub fn flush(thread: &mut Thread) {
     for (class, cache) in thread.caches.iter_mut().enumerate() {
+        while cache.resting > 0 {
+            let slot = cache.take_up();
+            cache.push(slot);
+        }
         if cache.count > 0 {
             give_back(cache, class, cache.count);
         }

@@ -180,11 +180,10 @@ impl Writer {
         });
         self.section(wire::SectionKind::FREES, |writer| {
             events::for_each_freed(|freed| {
-                if tallies.get(freed.allocated).is_some_and(|tally| tally.used) {
-                    tallies.use_stack(freed.freed);
-                    let events::Freed { blocks, allocated, freed } = freed;
-                    writer.put(&wire::Freed { blocks, allocated, freed });
-                }
+                let events::Freed { blocks, allocated, freed } = freed;
+                tallies.use_stack(allocated);
+                tallies.use_stack(freed);
+                writer.put(&wire::Freed { blocks, allocated, freed });
             });
         });
         self.section(wire::SectionKind::REACHABLE, |writer| {
