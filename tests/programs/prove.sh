@@ -14,17 +14,23 @@ trap 'rm -rf "$work"' EXIT
 # directive NAME FILE: the values of a header directive, one on each line.
 directive() { sed -n "/^\/\//!q; s/^\/\/ $1: //p" "$2"; }
 
-# expected FILE...: "file:line kind blocks bytes process" for each annotation about the end of the run.
+# expected FILE...: "file:line kind blocks bytes process" for the annotations about the end of the run, summed over labels.
 expected() {
     awk '{
-        if (!match($0, /\/\/ (lost|indirect|forgotten): /)) next
-        n = split(substr($0, RSTART + 3), parts, "; ")
+        if (!match($0, /.*\/\/ /)) next
+        n = split(substr($0, RLENGTH + 1), parts, "; ")
         name = FILENAME; sub(/.*\//, "", name)
         for (i = 1; i <= n; i++) {
-            if (parts[i] ~ /\(snapshot/) continue
+            if (parts[i] !~ /^ *(lost|indirect|forgotten)( @[^ ]+)?: / || parts[i] ~ /\(snapshot/) continue
+            sub(/^ +/, "", parts[i])
+            sub(/ @[^ :]+/, "", parts[i])
             split(parts[i], w, /[ :,]+/)
-            print name ":" FNR, w[1], w[2], w[4], (parts[i] ~ /\(child\)/ ? "child" : "main")
+            process = parts[i] ~ /\(child\)/ ? "child" : "main"
+            blocks[name ":" FNR, w[1], process] += w[2]; bytes[name ":" FNR, w[1], process] += w[4]
         }
+    }
+    END {
+        for (key in blocks) { split(key, k, SUBSEP); print k[1], k[2], blocks[key], bytes[key], k[3] }
     }' "$@" | sort
 }
 

@@ -1,6 +1,6 @@
 //! Runs every program in `tests/programs` under both engines, and compares
 //! the report with the expectations written in the program. The grammar is in
-//! `tests/programs/README.md`.
+//! `tests/programs/README.md`. Where blocks leaked is compared under `track`.
 
 mod support;
 
@@ -12,6 +12,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde_json::{Value, json};
+use support::groups::Groups;
 use support::{Lines, Tally, leakscope, project_file, wait_with_input};
 
 #[test]
@@ -22,6 +24,70 @@ fn track() {
 #[test]
 fn preload() {
     check_all("preload");
+}
+
+#[test]
+fn groups_compare_with_findings() {
+    let program = [
+        "p = malloc(16); // lost @a: 1 block, 16 bytes; lost @b: 2 blocks, 32 bytes; frees @b: 3 blocks",
+        "use(p); // last used @b",
+        "p = NULL; // leaks @a: overwritten p",
+        "} // leaks @b: scope-end ?",
+    ];
+    let place = |line: u32| json!({"stack": [{"file": "/src/x.c", "line": line}]});
+    let a = json!({"kind": "lost", "blocks": 1, "bytes": 16, "via": [], "cause": "overwritten", "variable": "p",
+        "allocated": place(1), "leaked": place(3), "last_used": place(2), "freed_elsewhere": []});
+    let b = json!({"kind": "lost", "blocks": 2, "bytes": 32, "via": [], "cause": "scope-end", "variable": "q",
+        "allocated": place(1), "leaked": place(4), "last_used": place(2),
+        "freed_elsewhere": [{"place": place(1), "blocks": 3}]});
+    let check = |finding: &Value, field: &str, value: Value, expected: &[&str]| {
+        let mut other = finding.clone();
+        other[field] = value;
+        let findings = [&a, &b].map(|known| if known == finding { &other } else { known });
+        let mut read = Program { has_places: true, ..Program::default() };
+        for (index, line) in program.iter().enumerate() {
+            read.annotation(&format!("x.c:{}", index + 1), line);
+        }
+        assert_eq!(read.groups.differences(&json!({"findings": findings})), expected, "{field}");
+    };
+    check(&a, "variable", json!("p"), &[]);
+    check(&a, "last_used", Value::Null, &[]);
+    check(&b, "variable", json!("r"), &[]);
+    check(&a, "variable", Value::Null, &["@a, allocated at x.c:1: variable: , expected p"]);
+    check(
+        &a,
+        "cause",
+        json!("discarded"),
+        &["@a, allocated at x.c:1: cause: discarded, expected overwritten"],
+    );
+    check(&a, "via", json!(["1"]), &["@a, allocated at x.c:1: only indirect: true, expected false"]);
+    check(&b, "last_used", place(3), &["@b, allocated at x.c:1: last used: x.c:3, expected x.c:2"]);
+    check(
+        &b,
+        "freed_elsewhere",
+        json!([]),
+        &["@b, allocated at x.c:1: freed elsewhere: {}, expected {\"x.c:1\": 3}"],
+    );
+    check(
+        &a,
+        "leaked",
+        place(2),
+        &[
+            "@a, allocated at x.c:1: none leaks at x.c:3 (overwritten p), but 1 blocks, 16 bytes at x.c:2 (overwritten p); \
+         2 blocks, 32 bytes at x.c:4 (scope-end q)",
+        ],
+    );
+    check(
+        &a,
+        "leaked",
+        place(4),
+        &[
+            "@a, allocated at x.c:1: none leaks at x.c:3 (overwritten p), but 1 blocks, 16 bytes at x.c:4 (overwritten p); \
+         2 blocks, 32 bytes at x.c:4 (scope-end q)",
+            "@b, allocated at x.c:1: blocks: Tally { blocks: 3, bytes: 48 }, expected Tally { blocks: 2, bytes: 32 }",
+            "@b, allocated at x.c:1: cause: overwritten, scope-end, expected scope-end",
+        ],
+    );
 }
 
 fn check_all(engine: &str) {
@@ -43,11 +109,13 @@ fn check_all(engine: &str) {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(path) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let program = Program::read(path);
-                    if program.engines.iter().any(|known| known == engine)
-                        && let Err(reason) = program.check(engine)
-                    {
-                        failures.lock().unwrap().push(format!("{}: {reason}", program.name));
+                    let mut program = Program::read(path);
+                    for variant in program.variants(engine) {
+                        program.variant = variant;
+                        if let Err(reason) = program.check(engine) {
+                            let failure = format!("{} {}: {reason}", program.name, program.variant);
+                            failures.lock().unwrap().push(failure);
+                        }
                     }
                 }
             });
@@ -83,7 +151,11 @@ struct Program {
     has_report: bool,
     has_places: bool,
     engines: Vec<String>,
+    variants: Vec<String>,
+    /// Flags of the variant that is being checked.
+    variant: String,
     expected: Lines,
+    groups: Groups,
     marks: BTreeMap<String, String>,
     allocating_lines: Vec<String>,
 }
@@ -143,6 +215,7 @@ impl Program {
             "report" => self.has_report = value != "none",
             "places" => self.has_places = value != "unknown",
             "engines" => self.engines = words(value),
+            "variants" => self.variants = words(value),
             _ => {}
         }
     }
@@ -162,15 +235,35 @@ impl Program {
             return;
         }
         for part in comment.split("; ") {
-            let Some((kind, rest)) = part.split_once(": ") else { continue };
+            let (head, rest) = part.split_once(": ").unwrap_or((part, ""));
+            let (what, label) = head.trim().split_once(" @").unwrap_or((head.trim(), ""));
             let numbers: Vec<u64> = rest.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
-            if let (true, [blocks, bytes, ..]) =
-                (["lost", "indirect", "forgotten"].contains(&kind), &numbers[..])
-                && !rest.contains("(snapshot")
-            {
-                let place = if self.has_places { place } else { "" };
-                self.expected.add(kind, place, Tally { blocks: *blocks, bytes: *bytes });
+            match (what, &numbers[..]) {
+                ("lost" | "indirect" | "forgotten", &[blocks, bytes, ..]) if !rest.contains("(snapshot") => {
+                    let (place, tally) = (if self.has_places { place } else { "" }, Tally { blocks, bytes });
+                    self.expected.add(what, place, tally);
+                    self.groups.add_blocks(label, what, place, tally);
+                }
+                ("leaks", _) => self.groups.add_leak(label, place, rest),
+                ("last used", _) => self.groups.add_last_use(label, place),
+                ("frees", &[blocks]) => self.groups.add_free(label, place, blocks),
+                _ => {}
             }
+        }
+    }
+
+    /// The flags with which the program is compiled in turn, beside its own.
+    fn variants(&self, engine: &str) -> Vec<String> {
+        if !self.engines.iter().any(|known| known == engine) {
+            Vec::new()
+        } else if engine != "track" {
+            vec![String::new()]
+        } else if !self.variants.is_empty() {
+            self.variants.clone()
+        } else if self.groups.say_where_leaked() {
+            vec!["-O0".to_owned(), "-O2".to_owned()]
+        } else {
+            vec![String::new()]
         }
     }
 
@@ -204,8 +297,7 @@ impl Program {
         let said = || format!("\n--- stderr\n{}", String::from_utf8_lossy(&output.stderr));
 
         let json = fs::read_to_string(&report).unwrap_or_default();
-        let json: serde_json::Value =
-            serde_json::from_str(&json).map_err(|error| format!("{error}{}", said()))?;
+        let json: Value = serde_json::from_str(&json).map_err(|error| format!("{error}{}", said()))?;
         let found = Lines::of_report(&json, self.has_places);
         let lost = found.lost_anything();
         let passed_on = self.code >= 128 || !self.limits.is_empty() && engine == "track";
@@ -226,8 +318,11 @@ impl Program {
         if let Some(kind) = &self.stops {
             return self.check_fault(kind, &json);
         }
-        let differences = found
+        let mut differences = found
             .differences(&self.expected, |place| !self.allocating_lines.iter().any(|line| line == place));
+        if engine == "track" {
+            differences.extend(self.groups.differences(&json));
+        }
         if !differences.is_empty() {
             return Err(format!("{}{}", differences.join("; "), said()));
         }
@@ -281,7 +376,8 @@ impl Program {
     fn all_flags(&self) -> Vec<String> {
         let include = format!("-I{}", project_file("include").display());
         let standard = if self.name.ends_with(".cc") { vec!["-std=c++17".to_owned()] } else { Vec::new() };
-        [vec!["-g".to_owned(), include], standard, self.flags.clone()].concat()
+        let variant = self.variant.split_whitespace().map(str::to_owned).collect();
+        [vec!["-g".to_owned(), include], standard, self.flags.clone(), variant].concat()
     }
 
     /// The program as its own build would make it; captured for `track`.
@@ -309,7 +405,7 @@ impl Program {
         Ok(script)
     }
 
-    fn check_fault(&self, kind: &str, json: &serde_json::Value) -> Result<(), String> {
+    fn check_fault(&self, kind: &str, json: &Value) -> Result<(), String> {
         let fault = &json["fault"];
         let found = fault["kind"].as_str().unwrap_or_default().replace('-', " ");
         if found != *kind {

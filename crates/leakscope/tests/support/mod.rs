@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod groups;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,6 +40,19 @@ pub struct Tally {
     pub bytes: u64,
 }
 
+impl Tally {
+    /// Blocks and bytes of a finding in JSON.
+    pub fn of(finding: &Value) -> Tally {
+        let number = |name: &str| finding[name].as_u64().expect("a number");
+        Tally { blocks: number("blocks"), bytes: number("bytes") }
+    }
+
+    pub fn add(&mut self, more: Tally) {
+        self.blocks += more.blocks;
+        self.bytes += more.bytes;
+    }
+}
+
 /// Blocks and bytes by kind (`lost`, `indirect`, `forgotten`) and place
 /// (`file.c:12`).
 #[derive(Debug, Default)]
@@ -47,9 +62,7 @@ pub struct Lines {
 
 impl Lines {
     pub fn add(&mut self, kind: &str, place: &str, tally: Tally) {
-        let sum = self.found.entry((place.to_owned(), kind.to_owned())).or_default();
-        sum.blocks += tally.blocks;
-        sum.bytes += tally.bytes;
+        self.found.entry((place.to_owned(), kind.to_owned())).or_default().add(tally);
     }
 
     /// The findings of a report in JSON.
@@ -61,8 +74,7 @@ impl Lines {
                 kind => kind,
             };
             let place = if with_places { first_frame(&finding["allocated"]) } else { String::new() };
-            let number = |name: &str| finding[name].as_u64().expect("a number");
-            lines.add(kind, &place, Tally { blocks: number("blocks"), bytes: number("bytes") });
+            lines.add(kind, &place, Tally::of(finding));
         }
         lines
     }
