@@ -144,7 +144,13 @@ impl Workshop<'_> {
         fs::write(&module, bitcode).map_err(|source| write_error(&module, source))?;
         let mut clang = Command::new(CLANG);
         clang.args(["-c", "-Wno-override-module", "-Wno-unused-command-line-argument"]);
-        clang.arg(format!("-{}", unit.optimisation)).args(&unit.codegen);
+        let level = match (passes, &*unit.optimisation) {
+            // At O0 each value has a place in the frame, and keeps it when it
+            // is dead; a scan would take what is left there for a pointer.
+            (Passes::Done, "O0") => "O1",
+            (_, level) => level,
+        };
+        clang.arg(format!("-{level}")).args(&unit.codegen);
         if let Passes::Done = passes {
             clang.args(["-Xclang", "-disable-llvm-passes"]);
         }
