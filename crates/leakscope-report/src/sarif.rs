@@ -243,6 +243,10 @@ impl Log<'_> {
         for (name, value) in [("blocks", finding.blocks), ("bytes", finding.bytes)] {
             properties.extend(value.map(|value| (name.to_owned(), value.into())));
         }
+        properties.extend(finding.variable.clone().map(|name| ("variable".to_owned(), name.into())));
+        properties.extend(finding.counted.as_ref().map(|counted| ("counted".to_owned(), json!(counted))));
+        let inexact = finding.evidence.get_key_value("inexact");
+        properties.extend(inexact.map(|(name, reason)| (name.clone(), reason.clone())));
         if !finding.via.is_empty() {
             properties.insert("via".to_owned(), json!(finding.via));
         }
@@ -293,12 +297,11 @@ impl Log<'_> {
         let mut places = self.places(finding);
         places.retain(|(_, place)| !std::ptr::eq(*place, headline));
         for sibling in &finding.freed_elsewhere {
-            let blocks = wording::count(sibling.blocks, "other block");
-            places.push((format!("{blocks} allocated there freed here"), &sibling.place));
+            places.push((wording::siblings_freed(sibling.blocks), &sibling.place));
         }
         for candidate in &finding.candidates {
-            let says = wording::lost_here(candidate.cause, candidate.variable.as_deref(), true);
-            places.push((says.replacen("last pointer", "an earlier pointer", 1), &candidate.place));
+            let how = wording::died(candidate.cause, candidate.variable.as_deref(), "an earlier pointer");
+            places.push((format!("also possible: {how}"), &candidate.place));
         }
         self.linked(places)
     }
@@ -431,8 +434,8 @@ fn message(finding: &Finding, related: &[Related]) -> String {
         },
     };
     if finding.leaked.is_some() {
-        let how = wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
-        let _ = write!(text, ": {how}");
+        let how = wording::last_pointer(finding.cause, finding.variable.as_deref(), finding.exact);
+        let _ = write!(text, ": {how} here");
     } else {
         text += ": allocated here";
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 use leakscope_core::Frame;
 
 use crate::paths;
@@ -55,6 +55,29 @@ impl<'a> Files<'a> {
     }
 }
 
+/// Lines of a statement that are looked at.
+const STATEMENT_LINES: usize = 8;
+
+impl Files<'_> {
+    /// The statement that begins in the line of `frame`, without comments: up
+    /// to a semicolon or a brace that ends a line.
+    pub(crate) fn statement(&mut self, frame: &Frame) -> Option<String> {
+        let number = frame.line? as usize;
+        let file = self.file(frame.file.as_deref()?)?;
+        let mut statement = String::new();
+        for line in (number..number + STATEMENT_LINES).map_while(|number| file.line(number)) {
+            let line = String::from_utf8_lossy(line);
+            let code = line.split("//").next().unwrap_or_default().split("/*").next().unwrap_or_default();
+            statement += code.trim();
+            if statement.ends_with([';', '{', '}']) {
+                return Some(statement);
+            }
+            statement.push(' ');
+        }
+        None
+    }
+}
+
 impl File<'_> {
     /// The line of that number, from 1, without its end.
     fn line(&self, number: usize) -> Option<&[u8]> {
@@ -68,6 +91,8 @@ impl File<'_> {
 pub(crate) struct Spot<'a> {
     pub frame: &'a Frame,
     pub label: String,
+    /// What to do there.
+    pub help: Option<String>,
     pub weight: AnnotationKind,
 }
 
@@ -92,16 +117,24 @@ pub(crate) fn render<'a>(
             continue;
         };
         let mark = Mark { line, span, label: spot.label, weight: spot.weight };
+        let help = spot.help;
         match windows.iter_mut().find(|window| window.file == file && window.is_near(line)) {
-            Some(window) => window.marks.push(mark),
-            None => windows.push(Window { file, marks: vec![mark] }),
+            Some(window) => {
+                window.marks.push(mark);
+                window.help.extend(help);
+            }
+            None => windows.push(Window { file, marks: vec![mark], help: help.into_iter().collect() }),
         }
     }
     if windows.is_empty() {
         return (String::new(), missing);
     }
-    let snippets = windows.into_iter().filter_map(|window| window.snippet(files, options));
-    let group = Group::with_level(level).elements(snippets);
+    let elements = windows.into_iter().flat_map(|mut window| {
+        let help = std::mem::take(&mut window.help);
+        let snippet = window.snippet(files, options).map(Element::from);
+        snippet.into_iter().chain(help.into_iter().map(|help| Level::HELP.message(help).into()))
+    });
+    let group = Group::with_level(level).elements(elements);
     let renderer = if options.color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Unicode).term_width(options.width);
     (with_common_signs(&renderer.render(&[group])), missing)
@@ -124,6 +157,7 @@ fn with_common_signs(rendered: &str) -> String {
 struct Window<'a> {
     file: &'a str,
     marks: Vec<Mark>,
+    help: Vec<String>,
 }
 
 struct Mark {

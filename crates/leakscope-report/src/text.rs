@@ -1,19 +1,23 @@
 //! The terminal report.
 //!
-//! What stopped the program, if something did. Then each finding: what was lost
-//! in one line, the source of every place that is known, who called. Then the
-//! totals, and one line on what to do next.
+//! What stopped the program, if something did. Then each finding as one story:
+//! what was lost in one line; the source of the places, first where it was
+//! lost with what to do there, then where it was allocated, last used, and
+//! where its siblings are freed; who called; where else it may have been lost.
+//! Then the totals, and one line on what to do next.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use annotate_snippets::renderer::{AnsiColor, Effects, Style};
 use annotate_snippets::{AnnotationKind, Level};
-use leakscope_core::{Command, Exit, Finding, Frame, Kind, Place, Report, Totals, Verdict};
+use leakscope_core::{Command, Exit, Finding, Frame, Kind, Place, Report, SiblingFree, Totals, Verdict};
 
 use crate::hint;
 use crate::snippet::{self, Files, Sources, Spot};
 use crate::stack::{self, Line};
+use crate::suggest;
 use crate::tree::{self, Root};
 use crate::wording::{self, FEW};
 
@@ -69,6 +73,8 @@ const DIM: Style = Style::new().effects(Effects::DIMMED);
 /// Lines of the allocation's stack, and of any other.
 pub(crate) const ALLOCATION_LINES: usize = 12;
 pub(crate) const OTHER_LINES: usize = 5;
+/// Other places where the block may have been lost.
+const CANDIDATES: usize = 2;
 /// Names up to this width are aligned in a stack; longer ones stand out.
 const NAME_COLUMN: usize = 40;
 /// Digits of an id that are enough to name it in a suppression.
@@ -116,7 +122,8 @@ impl Page<'_> {
         let finding = root.finding;
         let mut out = self.headline(root);
         let level = if finding.kind == Kind::Lost { Level::ERROR } else { Level::WARNING };
-        out += &self.snippets(level, self.spots(finding), files);
+        let spots = self.spots(finding, files);
+        out += &self.snippets(level, spots, files);
         out += &self.stacks(finding);
         out += &self.notes(finding);
         out += &self.below(root);
@@ -133,7 +140,8 @@ impl Page<'_> {
         for spot in missing {
             // The headline or the stack says where it was allocated.
             if spot.label != ALLOCATED {
-                let _ = writeln!(out, "  {}: {}", self.frame(spot.frame), spot.label);
+                let help = spot.help.map(|help| format!("; {help}")).unwrap_or_default();
+                let _ = writeln!(out, "  {}: {}{help}", self.frame(spot.frame), spot.label);
             }
         }
         out
@@ -160,6 +168,10 @@ impl Page<'_> {
         };
         let lost = match &finding.leaked {
             Some(place) => format!(", {} {}", lost_in(finding), self.place(place)),
+            None if finding.kind == Kind::Forgotten => {
+                let used = finding.last_used.as_ref();
+                used.map(|place| format!(", last used in {}", self.place(place))).unwrap_or_default()
+            }
             None => String::new(),
         };
         let id = self.paint(DIM, &format!("[{}]", short_id(finding)));
@@ -171,24 +183,28 @@ impl Page<'_> {
     }
 
     /// The places of `finding`, the one to look at first in front.
-    fn spots<'f>(&self, finding: &'f Finding) -> Vec<Spot<'f>> {
+    fn spots<'f>(&self, finding: &'f Finding, files: &mut Files) -> Vec<Spot<'f>> {
         let lost = wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
-        let siblings = finding.freed_elsewhere.iter().take(FEW).map(|sibling| {
-            let blocks = wording::count(sibling.blocks, "other block");
-            let verb = if sibling.blocks == 1 { "is" } else { "are" };
-            (&sibling.place, format!("{blocks} from there {verb} freed here"))
+        let siblings = siblings(finding).into_iter().enumerate().map(|(index, (place, blocks))| {
+            let model = if index == 0 { ": the place to copy the fix from" } else { "" };
+            (place, wording::siblings_freed(blocks) + model)
         });
         let leaked = finding.leaked.as_ref().map(|place| (place, lost));
         let last_used = finding.last_used.as_ref().map(|place| (place, "last used here".to_owned()));
         let places = leaked.into_iter().chain([(&finding.allocated, ALLOCATED.to_owned())]);
-        spots(places.chain(last_used).chain(siblings))
+        let mut spots = spots(places.chain(last_used).chain(siblings.take(FEW)));
+        if let Some(first) = spots.first_mut() {
+            first.help = suggest::fix(finding, files, self.options.base_dir.as_deref());
+        }
+        spots
     }
 
     fn stacks(&self, finding: &Finding) -> String {
-        let leaked =
-            finding.leaked.as_ref().map(|place| (lost_in(finding), stack::folded(place, OTHER_LINES)));
+        let folded = |place| stack::folded(place, OTHER_LINES);
+        let leaked = finding.leaked.as_ref().map(|place| (lost_in(finding), folded(place)));
         let allocated = ("allocated in", stack::folded(&finding.allocated, ALLOCATION_LINES));
-        self.titled_stacks(leaked.into_iter().chain([allocated]).collect())
+        let last_used = finding.last_used.as_ref().map(|place| ("last used in", folded(place)));
+        self.titled_stacks(leaked.into_iter().chain([allocated]).chain(last_used).collect())
     }
 
     /// The stacks that say more than their first frame, one frame on a line.
@@ -227,13 +243,16 @@ impl Page<'_> {
 
     fn notes(&self, finding: &Finding) -> String {
         let mut out = String::new();
-        if finding.leaked.is_some() && !finding.exact {
-            out += "  the block was lost after that, in code that is not tracked\n";
+        match finding.evidence.get("inexact").and_then(|reason| reason.as_str()) {
+            Some(reason) => out += &format!("  {}\n", wording::printable(reason)),
+            None if finding.leaked.is_some() && !finding.exact => {
+                out += "  the block was lost after that, in code that is not tracked\n";
+            }
+            None => {}
         }
-        for candidate in finding.candidates.iter().take(FEW) {
-            let how = wording::lost_here(candidate.cause, candidate.variable.as_deref(), true);
-            let how = how.replacen("last pointer", "an earlier pointer", 1);
-            let _ = writeln!(out, "  {}: {how}", self.place(&candidate.place));
+        for candidate in finding.candidates.iter().take(CANDIDATES) {
+            let how = wording::died(candidate.cause, candidate.variable.as_deref(), "an earlier pointer");
+            let _ = writeln!(out, "  also possible: {}, where {how}", self.place(&candidate.place));
         }
         if let Some(counted) = &finding.counted {
             let field = counted
@@ -389,9 +408,23 @@ pub(crate) fn spots<'f>(places: impl Iterator<Item = (&'f Place, String)>) -> Ve
             continue;
         }
         let weight = if spots.is_empty() { AnnotationKind::Primary } else { AnnotationKind::Context };
-        spots.push(Spot { frame, label, weight });
+        spots.push(Spot { frame, label, help: None, weight });
     }
     spots
+}
+
+/// Where siblings of the block were freed, most blocks first: callers are not
+/// told apart.
+fn siblings(finding: &Finding) -> Vec<(&Place, u64)> {
+    let mut siblings: Vec<(&Place, u64)> = Vec::new();
+    for SiblingFree { place, blocks } in &finding.freed_elsewhere {
+        match siblings.iter_mut().find(|(known, _)| known.headline() == place.headline()) {
+            Some((_, sum)) => *sum = sum.saturating_add(*blocks),
+            None => siblings.push((place, *blocks)),
+        }
+    }
+    siblings.sort_by_key(|&(_, blocks)| Reverse(blocks));
+    siblings
 }
 
 /// What is said of the leak place, by how well it is known.

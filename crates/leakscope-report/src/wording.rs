@@ -45,21 +45,38 @@ pub(crate) fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// How the last pointer went, to be read beside the place where it did.
 /// `exact` is false where code that was not seen had it afterwards.
 pub(crate) fn lost_here(cause: Cause, variable: Option<&str>, exact: bool) -> String {
-    let which = if exact { "last pointer" } else { "last known pointer" };
+    let here = if exact { "lost here" } else { "last seen here" };
+    format!("{here}: {}", last_pointer(cause, variable, exact))
+}
+
+/// `` `list`, the last pointer, is overwritten ``.
+pub(crate) fn last_pointer(cause: Cause, variable: Option<&str>, exact: bool) -> String {
+    died(cause, variable, if exact { "the last pointer" } else { "the last known pointer" })
+}
+
+/// How `which` pointer, held by `variable`, went.
+pub(crate) fn died(cause: Cause, variable: Option<&str>, which: &str) -> String {
     let pointer = match variable {
-        Some(variable) => format!("{which}, `{}`,", printable(variable)),
+        Some(variable) => format!("`{}`, {which},", printable(variable)),
         None => which.to_owned(),
     };
-    match cause {
-        Cause::Overwritten => format!("{pointer} is overwritten here"),
-        Cause::ScopeEnd => format!("{pointer} goes out of scope here"),
-        Cause::HolderFreed => format!("{pointer} is freed here with the block that holds it"),
-        Cause::Discarded => format!("{pointer} is returned to here and discarded"),
-        Cause::Returned => format!("{pointer} dies with this return"),
-        Cause::Unwound => format!("{pointer} is left behind by this jump"),
-        Cause::ThreadEnd => format!("{pointer} dies with its thread"),
-        Cause::Unknown => format!("{pointer} is lost here"),
-    }
+    let how = match cause {
+        Cause::Overwritten => "is overwritten",
+        Cause::ScopeEnd => "goes out of scope",
+        Cause::HolderFreed => "is in the block that is freed",
+        Cause::Discarded => "is the result of a call and is not kept",
+        Cause::Returned => "dies with this return",
+        Cause::Unwound => "is left behind by this jump or exception",
+        Cause::ThreadEnd => "dies with its thread",
+        Cause::Unknown => "is lost",
+    };
+    format!("{pointer} {how}")
+}
+
+/// `12 siblings are freed here`: blocks of the same allocation.
+pub(crate) fn siblings_freed(blocks: u64) -> String {
+    let verb = if blocks == 1 { "is" } else { "are" };
+    format!("{} {verb} freed here", count(blocks, "sibling"))
 }
 
 /// `make_node (list.c:12)`, or `xmlParse in libxml2.so.2+0x1234` where no

@@ -188,19 +188,18 @@ mod tests {
             let stamped: Vec<Option<u64>> = times.iter().map(|&time| (time > 0).then_some(time)).collect();
             let wired: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
             let found = Roots::new(&stamped, &wired);
-            for block in 0..8 {
-                let latest = (0..8)
-                    .filter(|&other| other == block || reaches[other][block])
-                    .filter_map(|other| stamped[other])
-                    .max();
-                proptest::prop_assert_eq!(found.latest(block).and_then(|other| stamped[other]), latest);
-            }
             for (block, mut above) in roots(8, &edges).into_iter().enumerate() {
                 above.sort_unstable();
                 let expected: Vec<usize> = (0..8)
                     .filter(|&root| !is_root(block) && is_root(root) && reaches[root][block])
                     .collect();
                 proptest::prop_assert_eq!(above, expected, "block {}", block);
+                let latest = (0..8)
+                    .filter(|&other| other == block || reaches[other][block])
+                    .filter_map(|other| stamped[other])
+                    .max();
+                let found = found.latest(block).and_then(|other| stamped[other]);
+                proptest::prop_assert_eq!(found, latest, "block {}", block);
             }
         }
     }

@@ -146,7 +146,15 @@ fn lost_address() -> Finding {
 fn forgotten() -> Vec<Finding> {
     vec![
         finding(Kind::Forgotten, 1, 1024, "? libc.so.6+0x5e8f1\nmain book.c:30:1"),
-        finding(Kind::Forgotten, 11, 35200, "make_contact book.c:12:25\nload book.c:30:1\nmain book.c:31:28"),
+        Finding {
+            last_used: Some(place("set_address book.c:20:16\nmain book.c:32:5")),
+            ..finding(
+                Kind::Forgotten,
+                11,
+                35200,
+                "make_contact book.c:12:25\nload book.c:30:1\nmain book.c:31:28",
+            )
+        },
     ]
 }
 
@@ -264,6 +272,59 @@ pub fn all() -> Vec<(&'static str, Report)> {
                     ..lost_contact()
                 }],
             ),
+        ),
+        (
+            // Freed in one function for two callers, and a second time
+            // elsewhere; one candidate too many; the allocator's wrapper.
+            "story",
+            report(
+                Engine::Track,
+                vec![Finding {
+                    leaked: Some(place("load book.c:34:5\nmain book.c:35:5")),
+                    cause: Cause::Unwound,
+                    allocated: place(
+                        "xmalloc memory.c:9:5\nmake_contact book.c:12:25\nload book.c:31:28\nmain book.c:35:5",
+                    ),
+                    freed_elsewhere: vec![
+                        SiblingFree { place: place("free_contact book.c:26:5\nmain book.c:34:5"), blocks: 7 },
+                        SiblingFree { place: place("main book.c:33:5"), blocks: 6 },
+                        SiblingFree { place: place("free_contact book.c:26:5\nload book.c:34:5"), blocks: 5 },
+                    ],
+                    candidates: [
+                        ("list", Cause::Overwritten),
+                        ("c", Cause::ScopeEnd),
+                        ("d", Cause::ThreadEnd),
+                    ]
+                    .map(|(variable, cause)| Candidate {
+                        place: place("main book.c:33:10"),
+                        cause,
+                        variable: Some(variable.to_owned()),
+                    })
+                    .into(),
+                    ..lost_contact()
+                }],
+            ),
+        ),
+        (
+            "discarded",
+            report(
+                Engine::Track,
+                vec![Finding {
+                    leaked: Some(place("main book.c:31:28")),
+                    exact: true,
+                    cause: Cause::Discarded,
+                    ..finding(Kind::Lost, 1, 24, MAKE_CONTACT)
+                }],
+            ),
+        ),
+        (
+            "leak_point_not_seen",
+            report(Engine::Track, {
+                let mut finding = finding(Kind::Lost, 1, 24, MAKE_CONTACT);
+                let reason = "no pointer to the block was seen to die: code that is not instrumented had it";
+                finding.evidence.insert("inexact".to_owned(), reason.into());
+                vec![finding]
+            }),
         ),
         ("forgotten", report(Engine::Track, forgotten())),
         ("lost_and_forgotten", report(Engine::Track, [vec![lost_contact()], forgotten()].concat())),

@@ -1,0 +1,481 @@
+//! What to write where a block was lost: only where that is sound.
+//!
+//! Sound means: the leak point is exact and its variable named there, the
+//! statement does not go on to use it, and how such a block is released is
+//! known, from where its siblings were freed or from how it was allocated. A
+//! sibling that was freed elsewhere may have come by this line too, with
+//! another owner; then a plain `free` would be one too many, and nothing is
+//! said. All of it is read off the source; without it there is no suggestion.
+
+use std::path::Path;
+
+use leakscope_core::{Cause, Finding, Frame, Kind, Place};
+
+use crate::snippet::Files;
+use crate::wording;
+
+/// What to do at the leak place of `finding`, as an order to the reader.
+pub(crate) fn fix(finding: &Finding, files: &mut Files, base: Option<&Path>) -> Option<String> {
+    let leaked = finding.leaked.as_ref()?;
+    if finding.kind != Kind::Lost || !finding.exact || finding.counted.is_some() || !finding.via.is_empty() {
+        return None;
+    }
+    if finding.cause == Cause::Discarded {
+        return Some("keep the result of this call, and release it when it is no longer needed".to_owned());
+    }
+    let variable = finding.variable.as_deref().filter(|name| is_plain(name))?;
+    let frame =
+        leaked.stack.first().filter(|&frame| leaked.inner.is_empty() && leaked.headline() == Some(frame))?;
+    let statement = files.statement(frame)?;
+    if !is_free_to_go(finding.cause, variable, &statement) {
+        return None;
+    }
+    let (call, model) = match finding.freed_elsewhere.first() {
+        Some(sibling) => {
+            let (call, at) = as_sibling(finding, &sibling.place, frame, variable, files)?;
+            (call, wording::location(at, base).map(|at| format!(", as in {at}")).unwrap_or_default())
+        }
+        None if is_refilled(finding, frame, variable) => return None,
+        None => (release(&finding.allocated, files)?.of(variable), String::new()),
+    };
+    let line = frame.line?;
+    Some(match stands_alone(&statement) {
+        true => format!("add {call} before line {line}{model}"),
+        false => format!("add {call} in line {line}, before that{model}"),
+    })
+}
+
+/// How a block is given back.
+#[derive(Clone, Debug, PartialEq)]
+enum Release {
+    Call(String),
+    Delete,
+    DeleteArray,
+}
+
+impl Release {
+    fn of(&self, variable: &str) -> String {
+        match self {
+            Release::Call(function) => format!("{function}({variable})"),
+            Release::Delete => format!("delete {variable}"),
+            Release::DeleteArray => format!("delete[] {variable}"),
+        }
+    }
+}
+
+/// Functions whose result another function takes back.
+const PAIRS: [(&[&str], &str); 7] = [
+    (
+        &[
+            "malloc",
+            "calloc",
+            "realloc",
+            "reallocarray",
+            "aligned_alloc",
+            "posix_memalign",
+            "memalign",
+            "strdup",
+            "strndup",
+            "asprintf",
+            "vasprintf",
+            "getline",
+            "getdelim",
+            "realpath",
+            "get_current_dir_name",
+        ],
+        "free",
+    ),
+    (&["fopen", "fdopen", "tmpfile", "fmemopen"], "fclose"),
+    (&["popen"], "pclose"),
+    (&["opendir", "fdopendir"], "closedir"),
+    (&["getaddrinfo"], "freeaddrinfo"),
+    (&["g_malloc", "g_malloc0", "g_strdup", "g_strndup", "g_strdup_printf", "g_memdup2"], "g_free"),
+    (&["xmalloc", "xcalloc", "xrealloc", "xstrdup", "xstrndup", "xzalloc", "xmemdup"], "free"),
+];
+
+/// Words by which functions that release a whole structure are known.
+const RELEASERS: [&str; 14] = [
+    "free", "destroy", "delete", "release", "dispose", "close", "cleanup", "clear", "unref", "drop",
+    "deinit", "fini", "remove", "~",
+];
+
+/// How the block was asked for says how it is released.
+fn release(allocated: &Place, files: &mut Files) -> Option<Release> {
+    if let Some(library) = allocated.inner.last() {
+        let name = library.function.as_deref()?;
+        return match name.split('(').next().unwrap_or(name) {
+            "operator new" if allocated.inner.len() == 1 => Some(Release::Delete),
+            "operator new[]" if allocated.inner.len() == 1 => Some(Release::DeleteArray),
+            name => taken_back_by(name.trim_start_matches('_')),
+        };
+    }
+    let innermost = allocated.stack.first()?;
+    let name = innermost.function.as_deref().unwrap_or_default();
+    if innermost.is_wrapper() {
+        return taken_back_by(name);
+    }
+    let statement = files.statement(innermost)?;
+    if let Some((_, object)) = split_at_word(&statement, "new") {
+        // `new (std::nothrow) T[n]`: what stands in parentheses is no bound.
+        let object = object.trim_start();
+        let object =
+            object.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(object, |(_, rest)| rest);
+        let bound = object.find(['(', '{', ';', ',', '[']).filter(|&at| object[at..].starts_with('['));
+        return Some(if bound.is_some() { Release::DeleteArray } else { Release::Delete });
+    }
+    PAIRS
+        .iter()
+        .find(|(names, _)| names.iter().any(|name| split_at_word(&statement, name).is_some()))
+        .map(|&(_, by)| Release::Call(by.to_owned()))
+}
+
+fn taken_back_by(name: &str) -> Option<Release> {
+    PAIRS.iter().find(|(names, _)| names.contains(&name)).map(|&(_, by)| Release::Call(by.to_owned()))
+}
+
+/// The call that releases `variable` as a sibling was released, and the frame
+/// of the model.
+fn as_sibling<'f>(
+    finding: &Finding,
+    freed: &'f Place,
+    leak: &Frame,
+    variable: &str,
+    files: &mut Files,
+) -> Option<(String, &'f Frame)> {
+    let headline = freed.headline()?;
+    if let Some(library) = freed.inner.last() {
+        // Another function than the allocation's own may take this block, or
+        // one that holds it.
+        let released_by = library.function.as_deref()?;
+        return match release(&finding.allocated, files)? {
+            Release::Call(function) if released_by.ends_with(&function) => {
+                Some((Release::Call(function).of(variable), headline))
+            }
+            _ => None,
+        };
+    }
+    let statement = files.statement(headline)?;
+    if split_at_word(&statement, "realloc").is_some() {
+        return None;
+    }
+    let same_function = (&headline.function, &headline.file) == (&leak.function, &leak.file);
+    let name = headline.function.as_deref()?;
+    let releases = RELEASERS.iter().any(|word| name.to_ascii_lowercase().contains(word));
+    if releases && !same_function {
+        let at = freed.stack.iter().position(|frame| frame == headline)?;
+        let caller = freed.stack.get(at + 1).filter(|frame| !frame.system)?;
+        let (_, arguments) =
+            split_at_word(&files.statement(caller)?, name).map(|(a, b)| (a.to_owned(), b.to_owned()))?;
+        let takes_block = !arguments.trim_start().starts_with("()") && frees_a_name(&statement);
+        return takes_block.then(|| (format!("{name}({variable})"), caller));
+    }
+    if !same_function && (finding.cause == Cause::ScopeEnd || !variable.contains(['>', '.', '['])) {
+        return None;
+    }
+    let innermost = freed.stack.first().filter(|frame| frame.is_deallocator());
+    let call = match innermost.and_then(|frame| frame.function.clone()) {
+        Some(wrapper) => Release::Call(wrapper),
+        None => release(&finding.allocated, files).or_else(|| written_release(&statement))?,
+    };
+    Some((call.of(variable), headline))
+}
+
+/// How a statement releases.
+fn written_release(statement: &str) -> Option<Release> {
+    match split_at_word(statement, "delete") {
+        Some((_, rest)) if rest.trim_start().starts_with('[') => Some(Release::DeleteArray),
+        Some(_) => Some(Release::Delete),
+        None => split_at_word(statement, "free").map(|_| Release::Call("free".to_owned())),
+    }
+}
+
+/// The statement frees what a plain name stands for, as `free(c)` does.
+fn frees_a_name(statement: &str) -> bool {
+    let freed = statement.trim_end_matches(';').trim_end_matches(')');
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(is_word);
+    freed.rsplit_once(['(', ' ']).is_some_and(|(_, name)| is_name(name.trim()))
+}
+
+/// The statement that loses the block also makes the next one, as in a loop:
+/// before the first, a local may hold nothing that could be freed.
+fn is_refilled(finding: &Finding, leak: &Frame, variable: &str) -> bool {
+    let same_line = |frame: &Frame| (&frame.file, frame.line) == (&leak.file, leak.line);
+    finding.cause == Cause::Overwritten
+        && variable.chars().all(is_word)
+        && finding.allocated.headline().is_some_and(same_line)
+}
+
+/// An expression that may be evaluated once more.
+fn is_plain(variable: &str) -> bool {
+    !variable.contains("--")
+        && variable.starts_with(|c: char| is_word(c) || c == '*' || c == '(')
+        && variable.chars().all(|c| is_word(c) || "->.[]*()".contains(c))
+}
+
+/// Whether `statement`, where the pointer in `variable` dies, does not need it
+/// any more.
+fn is_free_to_go(cause: Cause, variable: &str, statement: &str) -> bool {
+    match cause {
+        Cause::Overwritten => match assigned(statement) {
+            Some(value) => !mentions(value, variable),
+            None => {
+                ["memset(", "bzero(", "memcpy(", "memmove("].iter().any(|call| statement.starts_with(call))
+            }
+        },
+        Cause::ScopeEnd => {
+            let jump = |word| split_at_word(statement, word).filter(|(before, _)| is_condition(before));
+            match jump("return") {
+                Some((_, value)) => !mentions(value, variable),
+                None => {
+                    statement.starts_with('}')
+                        || ["break", "continue", "goto"].into_iter().any(|word| jump(word).is_some())
+                }
+            }
+        }
+        Cause::HolderFreed => {
+            let holder = &variable[..variable.rfind(['>', '.', '[']).unwrap_or(0)];
+            let holder = holder.trim_end_matches(['-', '>']);
+            !holder.is_empty() && split_at_word(statement, "realloc").is_none() && mentions(statement, holder)
+        }
+        _ => false,
+    }
+}
+
+/// What stands before a jump: nothing, or what decides whether it is taken.
+fn is_condition(before: &str) -> bool {
+    before.is_empty()
+        || ["if", "else", "}"].iter().any(|word| before.starts_with(word)) && !before.contains(';')
+}
+
+/// The right side of an assignment.
+fn assigned(statement: &str) -> Option<&str> {
+    let bytes = statement.as_bytes();
+    let at = (1..bytes.len()).find(|&at| {
+        bytes[at] == b'=' && bytes.get(at + 1) != Some(&b'=') && !b"=!<>+-*/%&|^".contains(&bytes[at - 1])
+    })?;
+    Some(&statement[at + 1..])
+}
+
+/// Whether `text` may read `variable`: names it, or the whole of what it is a
+/// part of. Another member of the same structure does not count.
+fn mentions(text: &str, variable: &str) -> bool {
+    let without_spaces = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let (text, variable) = (without_spaces(text), without_spaces(variable));
+    let start = variable.find(is_word).unwrap_or(0);
+    let end = start + variable[start..].find(|c| !is_word(c)).unwrap_or(variable.len() - start);
+    let (base, member) = (&variable[start..end], &variable[end..]);
+    let mut rest = text.as_str();
+    while let Some((_, after)) = split_at_word(rest, base) {
+        let other_member = (after.starts_with("->") || after.starts_with('.')) && !after.starts_with(member);
+        if member.is_empty() || !other_member {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// Whether the statement has its line for itself, so that another may be put
+/// before it.
+fn stands_alone(statement: &str) -> bool {
+    let conditions = ["if", "else", "for", "while", "do", "switch", "case", "default"];
+    let first = statement.split(|c| !is_word(c)).next().unwrap_or_default();
+    !conditions.contains(&first) && statement.matches(';').count() <= 1
+}
+
+/// `text` before and after the first `word` that is not part of a longer one.
+fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
+    let found = text
+        .match_indices(word)
+        .find(|&(at, _)| !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word))?;
+    Some((&text[..found.0], &text[found.0 + word.len()..]))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use leakscope_core::{Counted, SiblingFree};
+
+    use super::*;
+
+    /// The frames of the places that `source` marks by comments: `//lost`,
+    /// `//alloc`, `//freed` and, for its caller, `//caller`.
+    struct Source {
+        name: &'static str,
+        text: &'static str,
+    }
+
+    impl Source {
+        fn frame(&self, mark: &str) -> Option<Frame> {
+            let line = self.text.lines().position(|line| line.contains(mark))?;
+            let header = self
+                .text
+                .lines()
+                .take(line + 1)
+                .filter(|line| line.starts_with(char::is_alphabetic))
+                .last()?;
+            let name = header.split('(').next()?.rsplit([' ', '*']).next()?;
+            Some(Frame {
+                function: Some(name.to_owned()),
+                file: Some(self.name.to_owned()),
+                line: Some(line as u32 + 1),
+                ..Frame::default()
+            })
+        }
+
+        fn place(&self, marks: &[&str]) -> Option<Place> {
+            Some(Place::new(marks.iter().filter_map(|mark| self.frame(mark)).collect()))
+                .filter(|place| !place.stack.is_empty())
+        }
+
+        fn finding(&self, cause: Cause, variable: &str) -> Finding {
+            let allocated = self.place(&["//alloc", "//asked"]).expect("a mark");
+            let freed = self.place(&["//freed", "//caller"]);
+            Finding {
+                leaked: self.place(&["//lost"]),
+                exact: true,
+                cause,
+                variable: Some(variable.to_owned()),
+                freed_elsewhere: freed.map(|place| SiblingFree { place, blocks: 1 }).into_iter().collect(),
+                ..Finding::new(Kind::Lost, allocated)
+            }
+        }
+
+        fn fix(&self, finding: &Finding) -> Option<String> {
+            let files = BTreeMap::from([(self.name.to_owned(), self.text.as_bytes().to_vec())]);
+            fix(finding, &mut Files::new(&files), None)
+        }
+    }
+
+    fn check(cause: Cause, variable: &str, text: &'static str, expected: &str) {
+        let name = if text.contains("new ") { "a.cc" } else { "a.c" };
+        let source = Source { name, text };
+        let found = source.fix(&source.finding(cause, variable));
+        assert_eq!(found.as_deref().unwrap_or(""), expected, "{text}");
+    }
+
+    const OVERWRITTEN: &str = "void f() {\n p = malloc(4); //alloc\n";
+
+    #[test]
+    fn a_pointer_is_released_before_it_is_overwritten() {
+        let check = |statement: &str, variable: &str, expected: &str| {
+            let text = format!("{OVERWRITTEN}{statement} //lost\n}}\n").leak();
+            check(Cause::Overwritten, variable, text, expected);
+        };
+        check(" p = NULL;", "p", "add free(p) before line 3");
+        check(" c->name = strdup(c->title);", "c->name", "add free(c->name) before line 3");
+        check(" *out = 0;", "*out", "add free(*out) before line 3");
+        check(" memset(c, 0, sizeof *c);", "c->name", "add free(c->name) before line 3");
+        check(" if (x) p = NULL;", "p", "add free(p) in line 3, before that");
+        // The new value is made of the old one.
+        check(" p = p->next;", "p", "");
+        check(" p = grow(p,\n  4);", "p", "");
+        check(" c->name = join(c->name, x);", "c->name", "");
+        check(" c->name = title(c);", "c->name", "");
+        check(" t[i] = t[j];", "t[i]", "");
+        // What is written where is not clear.
+        check(" read(fd, &p, sizeof p);", "p", "");
+        check(" p = NULL;", "a[i++]", "");
+    }
+
+    #[test]
+    fn a_local_that_makes_itself_anew_may_be_empty_before() {
+        let text = "void f() {\n for (;;)\n  p = malloc(4); //alloc //lost\n}\n";
+        check(Cause::Overwritten, "p", text, "");
+        check(Cause::Overwritten, "c->p", text, "add free(c->p) before line 3");
+    }
+
+    #[test]
+    fn a_local_is_released_before_its_scope_ends() {
+        let check = |statement: &str, expected: &str| {
+            let text = format!("{OVERWRITTEN}{statement} //lost\n}}\n").leak();
+            check(Cause::ScopeEnd, "p", text, expected);
+        };
+        check(" return -1;", "add free(p) before line 3");
+        check(" if (!x) return -1;", "add free(p) in line 3, before that");
+        check(" goto out;", "add free(p) before line 3");
+        check("}", "add free(p) before line 3");
+        check(" return p->size;", "");
+        check(" return check(x,\n  p);", "");
+        check(" { use(p); return 0; }", "");
+    }
+
+    #[test]
+    fn what_a_block_holds_is_released_before_it() {
+        let free = "void f(t *h) {\n h->name = strdup(x); //alloc\n free(h); //lost\n}\n";
+        check(Cause::HolderFreed, "h->name", free, "add free(h->name) before line 3");
+        check(Cause::HolderFreed, "g->name", free, "");
+        let realloc = "void f(t *h) {\n h->name = strdup(x); //alloc\n h = realloc(h, 1); //lost\n}\n";
+        check(Cause::HolderFreed, "h->name", realloc, "");
+    }
+
+    #[test]
+    fn how_it_was_allocated_says_how_it_is_released() {
+        let allocated = |allocation: &str, expected: &str| {
+            let text = format!("void f() {{\n {allocation} //alloc\n return; //lost\n}}\n").leak();
+            check(Cause::ScopeEnd, "p", text, expected);
+        };
+        allocated("auto *p = new Widget(a[1]);", "add delete p before line 3");
+        allocated("auto *p = new (std::nothrow) char[n];", "add delete[] p before line 3");
+        allocated("FILE *p = fopen(name, mode);", "add fclose(p) before line 3");
+        allocated("char *p = read_all(file);", "");
+        // The wrapper's name, not its body, is what a caller knows.
+        let wrapped = |wrapper: &str| {
+            format!(
+                "void *{wrapper}(int n) {{\n return malloc(n); //alloc\n}}\nvoid f() {{\n char *p = {wrapper}(4); //asked\n return; //lost\n}}\n"
+            )
+        };
+        check(Cause::ScopeEnd, "p", wrapped("xmalloc").leak(), "add free(p) before line 6");
+        check(Cause::ScopeEnd, "p", wrapped("pool_malloc").leak(), "");
+    }
+
+    #[test]
+    fn siblings_show_how_it_is_done() {
+        // In the same function: another way out of it.
+        let text = "int f() {\n p = make(); //alloc\n if (x)\n  return -1; //lost\n free(p); //freed\n return 0;\n}\n";
+        check(Cause::ScopeEnd, "p", text, "add free(p) before line 4, as in a.c:5");
+        // By a function that releases such blocks.
+        let text = "void item_free(t *i) {\n free(i); //freed\n}\n\
+            void f() {\n p = make(); //alloc\n if (x)\n  return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
+        check(Cause::ScopeEnd, "p", text, "add item_free(p) before line 7, as in a.c:10");
+        // By a function that is not given the block.
+        let text = "void free_all() {\n free(i); //freed\n}\n\
+            void f() {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n free_all(); //caller\n}\n";
+        check(Cause::ScopeEnd, "p", text, "");
+        let text = "void item_free(t *i) {\n free(i->name); //freed\n}\n\
+            void f() {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
+        check(Cause::ScopeEnd, "p", text, "");
+        // By another owner, who may have got it through this very line.
+        let text =
+            "void g() {\n free(q); //freed\n}\nvoid f() {\n p = malloc(4); //alloc\n return; //lost\n}\n";
+        check(Cause::ScopeEnd, "p", text, "");
+        check(Cause::Overwritten, "p", text, "");
+    }
+
+    #[test]
+    fn what_is_not_certain_is_not_suggested() {
+        let source =
+            Source { name: "a.c", text: "void f() {\n p = malloc(4); //alloc\n return; //lost\n}\n" };
+        let certain = source.finding(Cause::ScopeEnd, "p");
+        assert!(source.fix(&certain).is_some());
+        let check = |finding: Finding| assert_eq!(source.fix(&finding), None, "{finding:?}");
+        check(Finding { exact: false, ..certain.clone() });
+        check(Finding { variable: None, ..certain.clone() });
+        check(Finding { via: vec!["0".to_owned()], ..certain.clone() });
+        check(Finding { kind: Kind::Forgotten, ..certain.clone() });
+        check(Finding {
+            counted: Some(Counted { references: 1, holders: 0, field: None }),
+            ..certain.clone()
+        });
+        for cause in [Cause::Unwound, Cause::ThreadEnd, Cause::Returned, Cause::Unknown] {
+            check(Finding { cause, ..certain.clone() });
+        }
+        let unnamed = Source { name: "b.c", ..source };
+        assert_eq!(unnamed.fix(&certain), None, "without source");
+    }
+}
