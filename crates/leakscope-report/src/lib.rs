@@ -10,6 +10,7 @@ mod paths;
 mod sarif;
 mod snippet;
 mod stack;
+mod statement;
 mod suggest;
 mod text;
 mod tree;

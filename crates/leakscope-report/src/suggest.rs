@@ -3,25 +3,33 @@
 //! Sound means: the leak point is exact and its variable named there, the
 //! statement does not go on to use it, and how such a block is released is
 //! known, from where its siblings were freed or from how it was allocated. A
-//! sibling that was freed elsewhere may have come by this line too, with
-//! another owner; then a plain `free` would be one too many, and nothing is
-//! said. All of it is read off the source; without it there is no suggestion.
+//! sibling that was kept, or freed elsewhere, may have come by this line too,
+//! with another owner; then a plain `free` would be one too many, and nothing
+//! is said. All of it is read off the source; without it there is no suggestion.
 
 use std::path::Path;
 
 use leakscope_core::{Cause, Finding, Frame, Kind, Place};
 
 use crate::snippet::Files;
+use crate::statement::{frees_a_name, is_free_to_go, is_plain, is_word, split_at_word, stands_alone};
+use crate::tree::Root;
 use crate::wording;
 
-/// What to do at the leak place of `finding`, as an order to the reader.
-pub(crate) fn fix(finding: &Finding, files: &mut Files, base: Option<&Path>) -> Option<String> {
+/// What to do at the leak place of `root`, as an order to the reader.
+/// `all` are the findings of the report.
+pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<&Path>) -> Option<String> {
+    let finding = root.finding;
     let leaked = finding.leaked.as_ref()?;
     if finding.kind != Kind::Lost || !finding.exact || finding.counted.is_some() || !finding.via.is_empty() {
         return None;
     }
     if finding.cause == Cause::Discarded {
         return Some("keep the result of this call, and release it when it is no longer needed".to_owned());
+    }
+    let is_kept = |other: &Finding| other.kind == Kind::Forgotten && other.allocated == finding.allocated;
+    if all.iter().any(is_kept) {
+        return None;
     }
     let variable = finding.variable.as_deref().filter(|name| is_plain(name))?;
     let frame =
@@ -36,12 +44,16 @@ pub(crate) fn fix(finding: &Finding, files: &mut Files, base: Option<&Path>) -> 
             (call, wording::location(at, base).map(|at| format!(", as in {at}")).unwrap_or_default())
         }
         None if is_refilled(finding, frame, variable) => return None,
+        None if !root.below.is_empty() => {
+            (release(&finding.allocated, files)?.of(variable), ", after freeing what it holds".to_owned())
+        }
         None => (release(&finding.allocated, files)?.of(variable), String::new()),
     };
     let line = frame.line?;
-    Some(match stands_alone(&statement) {
-        true => format!("add {call} before line {line}{model}"),
-        false => format!("add {call} in line {line}, before that{model}"),
+    Some(if stands_alone(&statement) {
+        format!("add {call} before line {line}{model}")
+    } else {
+        format!("add {call} in line {line}, before that{model}")
     })
 }
 
@@ -158,10 +170,10 @@ fn as_sibling<'f>(
     if split_at_word(&statement, "realloc").is_some() {
         return None;
     }
-    let same_function = (&headline.function, &headline.file) == (&leak.function, &leak.file);
+    let is_here = |frame: &Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
     let name = headline.function.as_deref()?;
     let releases = RELEASERS.iter().any(|word| name.to_ascii_lowercase().contains(word));
-    if releases && !same_function {
+    if releases && !is_here(headline) {
         let at = freed.stack.iter().position(|frame| frame == headline)?;
         let caller = freed.stack.get(at + 1).filter(|frame| !frame.system)?;
         let (_, arguments) =
@@ -169,7 +181,10 @@ fn as_sibling<'f>(
         let takes_block = !arguments.trim_start().starts_with("()") && frees_a_name(&statement);
         return takes_block.then(|| (format!("{name}({variable})"), caller));
     }
-    if !same_function && (finding.cause == Cause::ScopeEnd || !variable.contains(['>', '.', '['])) {
+    let all_here =
+        finding.freed_elsewhere.iter().all(|sibling| sibling.place.headline().is_some_and(is_here));
+    let is_local = finding.cause == Cause::ScopeEnd || !variable.contains(['>', '.', '[']);
+    if is_local && !all_here {
         return None;
     }
     let innermost = freed.stack.first().filter(|frame| frame.is_deallocator());
@@ -189,13 +204,6 @@ fn written_release(statement: &str) -> Option<Release> {
     }
 }
 
-/// The statement frees what a plain name stands for, as `free(c)` does.
-fn frees_a_name(statement: &str) -> bool {
-    let freed = statement.trim_end_matches(';').trim_end_matches(')');
-    let is_name = |text: &str| !text.is_empty() && text.chars().all(is_word);
-    freed.rsplit_once(['(', ' ']).is_some_and(|(_, name)| is_name(name.trim()))
-}
-
 /// The statement that loses the block also makes the next one, as in a loop:
 /// before the first, a local may hold nothing that could be freed.
 fn is_refilled(finding: &Finding, leak: &Frame, variable: &str) -> bool {
@@ -203,96 +211,6 @@ fn is_refilled(finding: &Finding, leak: &Frame, variable: &str) -> bool {
     finding.cause == Cause::Overwritten
         && variable.chars().all(is_word)
         && finding.allocated.headline().is_some_and(same_line)
-}
-
-/// An expression that may be evaluated once more.
-fn is_plain(variable: &str) -> bool {
-    !variable.contains("--")
-        && variable.starts_with(|c: char| is_word(c) || c == '*' || c == '(')
-        && variable.chars().all(|c| is_word(c) || "->.[]*()".contains(c))
-}
-
-/// Whether `statement`, where the pointer in `variable` dies, does not need it
-/// any more.
-fn is_free_to_go(cause: Cause, variable: &str, statement: &str) -> bool {
-    match cause {
-        Cause::Overwritten => match assigned(statement) {
-            Some(value) => !mentions(value, variable),
-            None => {
-                ["memset(", "bzero(", "memcpy(", "memmove("].iter().any(|call| statement.starts_with(call))
-            }
-        },
-        Cause::ScopeEnd => {
-            let jump = |word| split_at_word(statement, word).filter(|(before, _)| is_condition(before));
-            match jump("return") {
-                Some((_, value)) => !mentions(value, variable),
-                None => {
-                    statement.starts_with('}')
-                        || ["break", "continue", "goto"].into_iter().any(|word| jump(word).is_some())
-                }
-            }
-        }
-        Cause::HolderFreed => {
-            let holder = &variable[..variable.rfind(['>', '.', '[']).unwrap_or(0)];
-            let holder = holder.trim_end_matches(['-', '>']);
-            !holder.is_empty() && split_at_word(statement, "realloc").is_none() && mentions(statement, holder)
-        }
-        _ => false,
-    }
-}
-
-/// What stands before a jump: nothing, or what decides whether it is taken.
-fn is_condition(before: &str) -> bool {
-    before.is_empty()
-        || ["if", "else", "}"].iter().any(|word| before.starts_with(word)) && !before.contains(';')
-}
-
-/// The right side of an assignment.
-fn assigned(statement: &str) -> Option<&str> {
-    let bytes = statement.as_bytes();
-    let at = (1..bytes.len()).find(|&at| {
-        bytes[at] == b'=' && bytes.get(at + 1) != Some(&b'=') && !b"=!<>+-*/%&|^".contains(&bytes[at - 1])
-    })?;
-    Some(&statement[at + 1..])
-}
-
-/// Whether `text` may read `variable`: names it, or the whole of what it is a
-/// part of. Another member of the same structure does not count.
-fn mentions(text: &str, variable: &str) -> bool {
-    let without_spaces = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-    let (text, variable) = (without_spaces(text), without_spaces(variable));
-    let start = variable.find(is_word).unwrap_or(0);
-    let end = start + variable[start..].find(|c| !is_word(c)).unwrap_or(variable.len() - start);
-    let (base, member) = (&variable[start..end], &variable[end..]);
-    let mut rest = text.as_str();
-    while let Some((_, after)) = split_at_word(rest, base) {
-        let other_member = (after.starts_with("->") || after.starts_with('.')) && !after.starts_with(member);
-        if member.is_empty() || !other_member {
-            return true;
-        }
-        rest = after;
-    }
-    false
-}
-
-/// Whether the statement has its line for itself, so that another may be put
-/// before it.
-fn stands_alone(statement: &str) -> bool {
-    let conditions = ["if", "else", "for", "while", "do", "switch", "case", "default"];
-    let first = statement.split(|c| !is_word(c)).next().unwrap_or_default();
-    !conditions.contains(&first) && statement.matches(';').count() <= 1
-}
-
-/// `text` before and after the first `word` that is not part of a longer one.
-fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
-    let found = text
-        .match_indices(word)
-        .find(|&(at, _)| !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word))?;
-    Some((&text[..found.0], &text[found.0 + word.len()..]))
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]
@@ -346,16 +264,17 @@ mod tests {
             }
         }
 
-        fn fix(&self, finding: &Finding) -> Option<String> {
+        fn fix(&self, finding: &Finding, others: &[Finding]) -> Option<String> {
             let files = BTreeMap::from([(self.name.to_owned(), self.text.as_bytes().to_vec())]);
-            fix(finding, &mut Files::new(&files), None)
+            let root = Root { finding, cycle: false, below: Vec::new() };
+            fix(&root, others, &mut Files::new(&files), None)
         }
     }
 
     fn check(cause: Cause, variable: &str, text: &'static str, expected: &str) {
         let name = if text.contains("new ") { "a.cc" } else { "a.c" };
         let source = Source { name, text };
-        let found = source.fix(&source.finding(cause, variable));
+        let found = source.fix(&source.finding(cause, variable), &[]);
         assert_eq!(found.as_deref().unwrap_or(""), expected, "{text}");
     }
 
@@ -439,6 +358,11 @@ mod tests {
         // In the same function: another way out of it.
         let text = "int f() {\n p = make(); //alloc\n if (x)\n  return -1; //lost\n free(p); //freed\n return 0;\n}\n";
         check(Cause::ScopeEnd, "p", text, "add free(p) before line 4, as in a.c:5");
+        let source = Source { name: "a.c", text };
+        let mut finding = source.finding(Cause::ScopeEnd, "p");
+        let elsewhere = Frame { function: Some("g".to_owned()), ..source.frame("//freed").expect("a mark") };
+        finding.freed_elsewhere.push(SiblingFree { place: Place::new(vec![elsewhere]), blocks: 1 });
+        assert_eq!(source.fix(&finding, &[]), None, "one of them had another owner");
         // By a function that releases such blocks.
         let text = "void item_free(t *i) {\n free(i); //freed\n}\n\
             void f() {\n p = make(); //alloc\n if (x)\n  return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
@@ -462,8 +386,8 @@ mod tests {
         let source =
             Source { name: "a.c", text: "void f() {\n p = malloc(4); //alloc\n return; //lost\n}\n" };
         let certain = source.finding(Cause::ScopeEnd, "p");
-        assert!(source.fix(&certain).is_some());
-        let check = |finding: Finding| assert_eq!(source.fix(&finding), None, "{finding:?}");
+        assert!(source.fix(&certain, &[]).is_some());
+        let check = |finding: Finding| assert_eq!(source.fix(&finding, &[]), None, "{finding:?}");
         check(Finding { exact: false, ..certain.clone() });
         check(Finding { variable: None, ..certain.clone() });
         check(Finding { via: vec!["0".to_owned()], ..certain.clone() });
@@ -475,7 +399,10 @@ mod tests {
         for cause in [Cause::Unwound, Cause::ThreadEnd, Cause::Returned, Cause::Unknown] {
             check(Finding { cause, ..certain.clone() });
         }
+        // A sibling was kept, and may have come by here.
+        let kept = Finding { kind: Kind::Forgotten, ..certain.clone() };
+        assert_eq!(source.fix(&certain, &[certain.clone(), kept]), None);
         let unnamed = Source { name: "b.c", ..source };
-        assert_eq!(unnamed.fix(&certain), None, "without source");
+        assert_eq!(unnamed.fix(&certain, &[]), None, "without source");
     }
 }

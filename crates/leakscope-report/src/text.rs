@@ -122,7 +122,7 @@ impl Page<'_> {
         let finding = root.finding;
         let mut out = self.headline(root);
         let level = if finding.kind == Kind::Lost { Level::ERROR } else { Level::WARNING };
-        let spots = self.spots(finding, files);
+        let spots = self.spots(root, files);
         out += &self.snippets(level, spots, files);
         out += &self.stacks(finding);
         out += &self.notes(finding);
@@ -183,7 +183,8 @@ impl Page<'_> {
     }
 
     /// The places of `finding`, the one to look at first in front.
-    fn spots<'f>(&self, finding: &'f Finding, files: &mut Files) -> Vec<Spot<'f>> {
+    fn spots<'f>(&self, root: &Root<'f>, files: &mut Files) -> Vec<Spot<'f>> {
+        let finding = root.finding;
         let lost = wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
         let siblings = siblings(finding).into_iter().enumerate().map(|(index, (place, blocks))| {
             let model = if index == 0 { ": the place to copy the fix from" } else { "" };
@@ -194,7 +195,7 @@ impl Page<'_> {
         let places = leaked.into_iter().chain([(&finding.allocated, ALLOCATED.to_owned())]);
         let mut spots = spots(places.chain(last_used).chain(siblings.take(FEW)));
         if let Some(first) = spots.first_mut() {
-            first.help = suggest::fix(finding, files, self.options.base_dir.as_deref());
+            first.help = suggest::fix(root, &self.report.findings, files, self.options.base_dir.as_deref());
         }
         spots
     }

@@ -244,6 +244,23 @@ pub fn all() -> Vec<(&'static str, Report)> {
                 ],
             ),
         ),
+        (
+            "indirect_with_leak_place",
+            report(
+                Engine::Track,
+                vec![
+                    Finding { freed_elsewhere: Vec::new(), ..lost_contact() },
+                    Finding {
+                        via: vec!["0".to_owned()],
+                        leaked: Some(place("main book.c:33:10")),
+                        exact: true,
+                        cause: Cause::Overwritten,
+                        variable: Some("list".to_owned()),
+                        ..finding(Kind::Lost, 1, 4, MAKE_NAME)
+                    },
+                ],
+            ),
+        ),
         ("cycle", report(Engine::Track, vec![below("1", 3, 72, MAKE_CONTACT), below("0", 3, 18, MAKE_NAME)])),
         ("root_left_out", {
             let mut report = report(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leakscope_core::{Engine, Kind, Report};
+use leakscope_core::{Cause, Engine, Finding, Kind, Report};
 use leakscope_report::{TextOptions, text};
 
 use crate::cases;
@@ -67,10 +67,19 @@ proptest::proptest! {
         line in 0..6_u32,
         column in 0..40_u32,
         width in 0..120_usize,
+        variable in "[a-zä>.*()\\[\\]-]{0,6}",
+        cause in 0..3_usize,
     ) {
         for source in [source, lines.into_bytes()] {
             let sources: BTreeMap<_, _> = [(format!("{}/any.c", cases::BASE), source)].into();
-            let finding = cases::finding(Kind::Lost, 1, 8, &format!("f any.c:{line}:{column}\nmain any.c:1:1"));
+            let stack = format!("f any.c:{line}:{column}\nmain any.c:1:1");
+            let finding = Finding {
+                leaked: Some(cases::place(&stack)),
+                exact: true,
+                cause: [Cause::Overwritten, Cause::ScopeEnd, Cause::HolderFreed][cause],
+                variable: Some(variable.clone()),
+                ..cases::finding(Kind::Lost, 1, 8, &stack)
+            };
             let report = cases::report(Engine::Track, vec![finding]);
             let rendered = text(&report, &sources, &TextOptions { width, ..options() });
             proptest::prop_assert!(rendered.starts_with("lost: 1 block, 8 bytes, allocated in f (any.c:"));
