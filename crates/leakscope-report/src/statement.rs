@@ -78,6 +78,21 @@ pub(crate) fn is_plain(variable: &str) -> bool {
         && variable.chars().all(|c| is_word(c) || "->.[]*()".contains(c))
 }
 
+/// Words that stand before a name that they do not declare.
+const NOT_TYPES: [&str; 8] = ["return", "delete", "else", "case", "throw", "sizeof", "new", "goto"];
+
+/// If `line` declares `name`: whether as a pointer.
+pub(crate) fn declares_pointer(line: &str, name: &str) -> Option<bool> {
+    let before = split_at_word(line, name)?.0.trim_end();
+    let word = before.rsplit(|c| !is_word(c)).next().unwrap_or_default();
+    match word {
+        "" => before.ends_with('*').then_some(true),
+        "const" => Some(before.trim_end_matches("const").trim_end().ends_with('*')),
+        word if NOT_TYPES.contains(&word) => None,
+        word => Some(word == "auto"),
+    }
+}
+
 /// What stands before a jump: nothing, or what decides whether it is taken.
 fn is_condition(before: &str) -> bool {
     before.is_empty()

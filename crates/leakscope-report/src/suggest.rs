@@ -12,7 +12,9 @@ use std::path::Path;
 use leakscope_core::{Cause, Finding, Frame, Kind, Place};
 
 use crate::snippet::Files;
-use crate::statement::{frees_a_name, is_free_to_go, is_plain, is_word, split_at_word, stands_alone};
+use crate::statement::{
+    declares_pointer, frees_a_name, is_free_to_go, is_plain, is_word, split_at_word, stands_alone,
+};
 use crate::tree::Root;
 use crate::wording;
 
@@ -35,7 +37,7 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
     let frame =
         leaked.stack.first().filter(|&frame| leaked.inner.is_empty() && leaked.headline() == Some(frame))?;
     let statement = files.statement(frame)?;
-    if !is_free_to_go(finding.cause, variable, &statement) {
+    if !is_free_to_go(finding.cause, variable, &statement) || !is_pointer(frame, variable, files) {
         return None;
     }
     let (call, model) = match finding.freed_elsewhere.first() {
@@ -204,6 +206,13 @@ fn written_release(statement: &str) -> Option<Release> {
     }
 }
 
+/// The nearest declaration above says that `variable` is a pointer, and not a
+/// structure with a pointer in it. Of a member this is taken for granted.
+fn is_pointer(leak: &Frame, variable: &str, files: &mut Files) -> bool {
+    let declared = |line: &String| declares_pointer(line, variable);
+    !variable.chars().all(is_word) || files.lines_above(leak).iter().find_map(declared) == Some(true)
+}
+
 /// The statement that loses the block also makes the next one, as in a loop:
 /// before the first, a local may hold nothing that could be freed.
 fn is_refilled(finding: &Finding, leak: &Frame, variable: &str) -> bool {
@@ -278,7 +287,7 @@ mod tests {
         assert_eq!(found.as_deref().unwrap_or(""), expected, "{text}");
     }
 
-    const OVERWRITTEN: &str = "void f() {\n p = malloc(4); //alloc\n";
+    const OVERWRITTEN: &str = "void f(char *p) {\n p = malloc(4); //alloc\n";
 
     #[test]
     fn a_pointer_is_released_before_it_is_overwritten() {
@@ -304,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_local_that_makes_itself_anew_may_be_empty_before() {
-        let text = "void f() {\n for (;;)\n  p = malloc(4); //alloc //lost\n}\n";
+        let text = "void f(char *p) {\n for (;;)\n  p = malloc(4); //alloc //lost\n}\n";
         check(Cause::Overwritten, "p", text, "");
         check(Cause::Overwritten, "c->p", text, "add free(c->p) before line 3");
     }
@@ -322,6 +331,20 @@ mod tests {
         check(" return p->size;", "");
         check(" return check(x,\n  p);", "");
         check(" { use(p); return 0; }", "");
+    }
+
+    #[test]
+    fn a_structure_is_not_a_pointer() {
+        let check = |declaration: &str, expected: &str| {
+            let text = format!("void f() {{\n {declaration}\n g(p);\n p.x = malloc(4); //alloc\n}} //lost\n");
+            check(Cause::ScopeEnd, "p", text.leak(), expected);
+        };
+        check("char *a, *p;", "add free(p) before line 5");
+        check("char * const p = 0;", "add free(p) before line 5");
+        check("auto p = make();", "add free(p) before line 5");
+        check("struct pair p;", "");
+        check("Widget p(1);", "");
+        check("", "");
     }
 
     #[test]
@@ -356,7 +379,7 @@ mod tests {
     #[test]
     fn siblings_show_how_it_is_done() {
         // In the same function: another way out of it.
-        let text = "int f() {\n p = make(); //alloc\n if (x)\n  return -1; //lost\n free(p); //freed\n return 0;\n}\n";
+        let text = "int f(char *p) {\n p = make(); //alloc\n if (x)\n  return -1; //lost\n free(p); //freed\n return 0;\n}\n";
         check(Cause::ScopeEnd, "p", text, "add free(p) before line 4, as in a.c:5");
         let source = Source { name: "a.c", text };
         let mut finding = source.finding(Cause::ScopeEnd, "p");
@@ -365,18 +388,17 @@ mod tests {
         assert_eq!(source.fix(&finding, &[]), None, "one of them had another owner");
         // By a function that releases such blocks.
         let text = "void item_free(t *i) {\n free(i); //freed\n}\n\
-            void f() {\n p = make(); //alloc\n if (x)\n  return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
+            void f(char *p) {\n p = make(); //alloc\n if (x)\n  return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
         check(Cause::ScopeEnd, "p", text, "add item_free(p) before line 7, as in a.c:10");
         // By a function that is not given the block.
         let text = "void free_all() {\n free(i); //freed\n}\n\
-            void f() {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n free_all(); //caller\n}\n";
+            void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n free_all(); //caller\n}\n";
         check(Cause::ScopeEnd, "p", text, "");
         let text = "void item_free(t *i) {\n free(i->name); //freed\n}\n\
-            void f() {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
+            void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
         check(Cause::ScopeEnd, "p", text, "");
         // By another owner, who may have got it through this very line.
-        let text =
-            "void g() {\n free(q); //freed\n}\nvoid f() {\n p = malloc(4); //alloc\n return; //lost\n}\n";
+        let text = "void g() {\n free(q); //freed\n}\nvoid f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\n";
         check(Cause::ScopeEnd, "p", text, "");
         check(Cause::Overwritten, "p", text, "");
     }
@@ -384,7 +406,7 @@ mod tests {
     #[test]
     fn what_is_not_certain_is_not_suggested() {
         let source =
-            Source { name: "a.c", text: "void f() {\n p = malloc(4); //alloc\n return; //lost\n}\n" };
+            Source { name: "a.c", text: "void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\n" };
         let certain = source.finding(Cause::ScopeEnd, "p");
         assert!(source.fix(&certain, &[]).is_some());
         let check = |finding: Finding| assert_eq!(source.fix(&finding, &[]), None, "{finding:?}");

@@ -303,8 +303,8 @@ pub fn all() -> Vec<(&'static str, Report)> {
                         "xmalloc memory.c:9:5\nmake_contact book.c:12:25\nload book.c:31:28\nmain book.c:35:5",
                     ),
                     freed_elsewhere: vec![
+                        SiblingFree { place: place("main book.c:33:5"), blocks: 8 },
                         SiblingFree { place: place("free_contact book.c:26:5\nmain book.c:34:5"), blocks: 7 },
-                        SiblingFree { place: place("main book.c:33:5"), blocks: 6 },
                         SiblingFree { place: place("free_contact book.c:26:5\nload book.c:34:5"), blocks: 5 },
                     ],
                     candidates: [
