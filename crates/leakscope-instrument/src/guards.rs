@@ -40,6 +40,26 @@ done:
   ret void
 }
 
+; A pointer is used, while uses are wanted.
+define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
+  %wanted = load i8, ptr @leakscope_uses
+  %are = icmp ne i8 %wanted, 0
+  br i1 %are, label %look, label %done, !prof !0
+look:
+  %value = freeze ptr %pointer
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  br i1 %inside, label %report, label %done
+report:
+  call preserve_mostcc void @__leakscope_use(ptr %value) nomerge
+  br label %done
+done:
+  ret void
+}
+
+@leakscope_uses = external global i8
+declare extern_weak preserve_mostcc void @__leakscope_use(ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 declare extern_weak preserve_mostcc void @__leakscope_stamp(ptr, ptr, i64, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 declare extern_weak void @__leakscope_drop(ptr, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 

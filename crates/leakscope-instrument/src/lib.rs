@@ -15,6 +15,7 @@ mod names;
 mod sites;
 mod stamps;
 mod track;
+mod uses;
 
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
 

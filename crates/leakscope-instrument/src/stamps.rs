@@ -15,6 +15,7 @@ use crate::ir::{Block, Builder, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::sites::Sites;
+use crate::uses::{self, Use};
 
 /// Locals with more words than this are searched by the runtime.
 const INLINE_WORDS: usize = 16;
@@ -56,6 +57,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
     let shared = Shared {
         dies: builder.function(c"leakscope.dies"),
         dropped: builder.function(c"leakscope.dropped"),
+        used: builder.function(c"leakscope.used"),
         range_dies: builder.runtime(
             "__leakscope_range_dies",
             builder.void_type(),
@@ -84,6 +86,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
 struct Shared<'m> {
     dies: Callee<'m>,
     dropped: Callee<'m>,
+    used: Callee<'m>,
     range_dies: Callee<'m>,
     now: Callee<'m>,
     site: Value<'m>,
@@ -116,6 +119,9 @@ impl<'m> Body<'_, 'm> {
         let instructions: Vec<Value<'m>> = self.function.instructions().collect();
         let returns: Vec<Value<'m>> =
             instructions.iter().copied().filter(|at| at.is(Opcode::LLVMRet)).collect();
+        for Use { at, pointer } in uses::find(self.function) {
+            self.shared.builder.before(at).call(self.shared.used, &[pointer]);
+        }
         let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at)).collect();
         for &at in &instructions {
             match at.opcode() {

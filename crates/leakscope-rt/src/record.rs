@@ -103,16 +103,16 @@ impl Writer {
         if let Some(fault) = &occasion.fault {
             self.section(wire::SectionKind::FAULT, |writer| writer.put(fault));
         }
-        let Some(mut tallies) = Tallies::new() else { return false };
+        let Some(mut mentioned) = Mentioned::new() else { return false };
         if let Some(fault) = &occasion.fault {
             for stack in [fault.stack, fault.allocated, fault.freed] {
-                tallies.use_stack(stack);
+                mentioned.use_stack(stack);
             }
         }
         if occasion.reason != wire::Reason::Fault {
-            self.blocks(&mut tallies, occasion.limits);
+            self.blocks(&mut mentioned, occasion.limits);
         }
-        self.stacks(&tallies);
+        self.stacks(&mentioned);
         self.section(wire::SectionKind::END, |_| {});
         self.flush();
         !self.failed
@@ -136,7 +136,7 @@ impl Writer {
         });
     }
 
-    fn blocks(&mut self, tallies: &mut Tallies, limits: u64) {
+    fn blocks(&mut self, mentioned: &mut Mentioned, limits: u64) {
         let Some(found) = scan::run() else {
             self.failed = true;
             return;
@@ -153,7 +153,7 @@ impl Writer {
         self.section(wire::SectionKind::LOST, |writer| {
             scan::for_each_lost(|block| {
                 let stack = block.stack();
-                tallies.use_stack(stack);
+                mentioned.use_stack(stack);
                 writer.put(&wire::LostBlock {
                     address: block.start as u64,
                     bytes: block.size() as u64,
@@ -169,44 +169,42 @@ impl Writer {
             self.section(wire::SectionKind::STAMPS, |writer| {
                 scan::for_each_numbered(|block| {
                     let stamps = stamps::read(block);
-                    stamps.stacks.iter().for_each(|&stack| tallies.use_stack(stack));
-                    tallies.use_stack(stamps.last_used);
+                    stamps.stacks.iter().for_each(|&stack| mentioned.use_stack(stack));
+                    mentioned.use_stack(stamps.last_used);
                     writer.put(&stamps);
                 });
             });
         }
+        let Some(mut reached) = Reached::new(found.live_blocks) else {
+            self.failed = true;
+            return;
+        };
         scan::for_each_reached(|block| {
-            tallies.add(block.stack(), block.size() as u64);
+            let last_used = stamps::read(block).last_used;
+            mentioned.use_stack(block.stack());
+            mentioned.use_stack(last_used);
+            reached.add(block.stack(), last_used, block.size() as u64);
         });
         self.section(wire::SectionKind::FREES, |writer| {
             events::for_each_freed(|freed| {
                 let events::Freed { blocks, allocated, freed } = freed;
-                tallies.use_stack(allocated);
-                tallies.use_stack(freed);
+                mentioned.use_stack(allocated);
+                mentioned.use_stack(freed);
                 writer.put(&wire::Freed { blocks, allocated, freed });
             });
         });
         self.section(wire::SectionKind::REACHABLE, |writer| {
-            tallies.for_each(|stack, tally| {
-                if tally.blocks > 0 {
-                    writer.put(&wire::Reachable {
-                        blocks: tally.blocks,
-                        bytes: tally.bytes,
-                        stack,
-                        last_used: 0,
-                    });
-                }
-            });
+            reached.for_each(|total| writer.put(total));
         });
     }
 
-    fn stacks(&mut self, tallies: &Tallies) {
-        let Some(mut sites) = Sites::new(tallies.used()) else {
+    fn stacks(&mut self, mentioned: &Mentioned) {
+        let Some(mut sites) = Sites::new(mentioned.used()) else {
             self.failed = true;
             return;
         };
         self.section(wire::SectionKind::SITES, |writer| {
-            tallies.for_each_used(|id| {
+            mentioned.for_each_used(|id| {
                 let what = StackOf::read(id).what;
                 if what.site != 0
                     && let (_, true) = sites.number(what)
@@ -217,7 +215,7 @@ impl Writer {
             });
         });
         self.section(wire::SectionKind::STACKS, |writer| {
-            tallies.for_each_used(|id| {
+            mentioned.for_each_used(|id| {
                 let stack = StackOf::read(id);
                 let frames = stack.frames();
                 writer.put(&wire::Stack {
@@ -311,42 +309,65 @@ impl StackOf {
     }
 }
 
-/// For each stack, what is reachable of it and whether it is mentioned.
-struct Tallies {
-    base: *mut Tally,
-    end: u32,
+/// What is reachable, by allocation and last use.
+struct Reached {
+    table: *mut wire::Reachable,
+    capacity: usize,
 }
 
-#[repr(C)]
-struct Tally {
-    blocks: u64,
-    bytes: u64,
-    used: bool,
-}
-
-impl Tallies {
-    fn new() -> Option<Tallies> {
-        let end = depot::end();
-        let base = sys::allocate(end as usize * size_of::<Tally>());
-        (base != 0).then_some(Tallies { base: base as *mut Tally, end })
+impl Reached {
+    /// Room for as many entries as there may be blocks.
+    fn new(blocks: u64) -> Option<Reached> {
+        let capacity = (2 * blocks as usize + 1).next_power_of_two();
+        let table = sys::allocate(capacity * size_of::<wire::Reachable>()) as *mut wire::Reachable;
+        (!table.is_null()).then_some(Reached { table, capacity })
     }
 
-    fn get(&mut self, stack: u32) -> Option<&mut Tally> {
-        // SAFETY: within the allocation.
-        (stack < self.end).then(|| unsafe { &mut *self.base.add(stack as usize) })
-    }
-
-    fn use_stack(&mut self, stack: u32) {
-        if let Some(tally) = self.get(stack) {
-            tally.used = true;
+    fn add(&mut self, stack: u32, last_used: u32, bytes: u64) {
+        let mut index = depot::mix(u64::from(stack), u64::from(last_used)) as usize;
+        loop {
+            // SAFETY: within the table, in which there is always room.
+            let entry = unsafe { &mut *self.table.add(index % self.capacity) };
+            if entry.blocks == 0 {
+                (entry.stack, entry.last_used) = (stack, last_used);
+            }
+            if (entry.stack, entry.last_used) == (stack, last_used) {
+                entry.blocks += 1;
+                entry.bytes += bytes;
+                return;
+            }
+            index += 1;
         }
     }
 
-    fn add(&mut self, stack: u32, bytes: u64) {
-        if let Some(tally) = self.get(stack) {
-            tally.blocks += 1;
-            tally.bytes += bytes;
-            tally.used = true;
+    fn for_each(&self, mut f: impl FnMut(&wire::Reachable)) {
+        for index in 0..self.capacity {
+            // SAFETY: within the table.
+            let entry = unsafe { &*self.table.add(index) };
+            if entry.blocks > 0 {
+                f(entry);
+            }
+        }
+    }
+}
+
+/// The stacks that a record mentions.
+struct Mentioned {
+    base: *mut bool,
+    end: u32,
+}
+
+impl Mentioned {
+    fn new() -> Option<Mentioned> {
+        let end = depot::end();
+        let base = sys::allocate(end as usize);
+        (base != 0).then_some(Mentioned { base: base as *mut bool, end })
+    }
+
+    fn use_stack(&mut self, stack: u32) {
+        if stack < self.end {
+            // SAFETY: within the allocation.
+            unsafe { *self.base.add(stack as usize) = true };
         }
     }
 
@@ -357,17 +378,11 @@ impl Tallies {
     }
 
     fn for_each_used(&self, mut f: impl FnMut(u32)) {
-        self.for_each(|stack, tally| {
-            if tally.used {
-                f(stack);
-            }
-        });
-    }
-
-    fn for_each(&self, mut f: impl FnMut(u32, &Tally)) {
         for stack in 0..self.end {
             // SAFETY: within the allocation.
-            f(stack, unsafe { &*self.base.add(stack as usize) });
+            if unsafe { *self.base.add(stack as usize) } {
+                f(stack);
+            }
         }
     }
 }

@@ -151,40 +151,63 @@ mod entry {
     use super::*;
 
     // All registers but `r11` are kept, so that the code around the call loses
-    // nothing by it.
-    core::arch::global_asm!(
-        ".globl __leakscope_stamp",
-        ".type __leakscope_stamp,@function",
-        "__leakscope_stamp:",
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "push rax",
-        "push rcx",
-        "push rdx",
-        "push rsi",
-        "push rdi",
-        "push r8",
-        "push r9",
-        "push r10",
-        "mov r8, rbp",
-        "call leakscope_stamp",
-        "pop r10",
-        "pop r9",
-        "pop r8",
-        "pop rdi",
-        "pop rsi",
-        "pop rdx",
-        "pop rcx",
-        "pop rax",
-        "pop rbp",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        ".cfi_endproc",
-    );
+    // nothing by it. The frame goes in the register after the arguments.
+    macro_rules! keeping_registers {
+        ($name:literal, $target:literal, $frame:literal) => {
+            core::arch::global_asm!(
+                concat!(".globl ", $name),
+                concat!(".type ", $name, ",@function"),
+                concat!($name, ":"),
+                ".cfi_startproc",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                "push rax",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                "push r8",
+                "push r9",
+                "push r10",
+                concat!("mov ", $frame, ", rbp"),
+                concat!("call ", $target),
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rdi",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "pop rax",
+                "pop rbp",
+                ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+            );
+        };
+    }
+
+    keeping_registers!("__leakscope_stamp", "leakscope_stamp", "r8");
+    keeping_registers!("__leakscope_use", "leakscope_use", "rsi");
+
+    /// The pointer is used.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_use(pointer: usize, frame: usize) {
+        let thread = this_thread();
+        if let Some(slot) = heap::live_slot(pointer)
+            && let Some(stamps) = of(slot)
+        {
+            let event = events::number(thread, Caller { frame }, What::CALL);
+            stamps.used.store(event, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether instrumented code reports uses.
+    #[unsafe(no_mangle)]
+    static leakscope_uses: core::sync::atomic::AtomicU8 = core::sync::atomic::AtomicU8::new(1);
 
     /// The pointer `old` dies, and `kept` takes its place or stays behind. One
     /// into the same block, as in `p++`, makes it no death.

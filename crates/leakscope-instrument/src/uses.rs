@@ -1,0 +1,86 @@
+//! Reports uses of blocks: what a pointer is read or written through, copied,
+//! passed or returned. A comparison is not a use.
+//!
+//! Of the uses of one pointer in a row, with no call between them, only the
+//! last is reported: the others could not be the last of a block's life.
+
+use std::collections::HashSet;
+
+use crate::ir::{Block, Opcode, Value};
+use crate::llvm::Function;
+
+/// A use to be reported: before which instruction, of which pointer.
+pub struct Use<'m> {
+    pub at: Value<'m>,
+    pub pointer: Value<'m>,
+}
+
+pub fn find<'m>(function: Function<'m>) -> Vec<Use<'m>> {
+    function.blocks().flat_map(in_block).collect()
+}
+
+fn in_block(block: Block<'_>) -> Vec<Use<'_>> {
+    let instructions: Vec<Value<'_>> = block.instructions().collect();
+    let (mut uses, mut later) = (Vec::new(), HashSet::new());
+    for &at in instructions.iter().rev() {
+        if at.is_call() && !at.is_intrinsic() {
+            later.clear();
+        }
+        for pointer in used_by(at) {
+            let pointer = origin(pointer);
+            if is_variable(pointer) && later.insert(slot_of(pointer)) {
+                uses.push(Use { at, pointer });
+            }
+        }
+        // Before a store to it, a slot holds another pointer.
+        if at.is(Opcode::LLVMStore) {
+            later.remove(&at.operand(1));
+        }
+    }
+    uses
+}
+
+/// The pointers that an instruction uses.
+fn used_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
+    let pointers =
+        |values: Vec<Value<'m>>| values.into_iter().filter(|value| value.ty().is_pointer()).collect();
+    match at.opcode() {
+        Some(Opcode::LLVMLoad) => vec![at.operand(0)],
+        Some(Opcode::LLVMStore) => pointers(vec![at.operand(0), at.operand(1)]),
+        Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => pointers(at.operands().collect()),
+        Some(Opcode::LLVMRet) => pointers(at.operands().collect()),
+        Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
+            let moves = |name: &str| {
+                ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."].iter().any(|start| name.starts_with(start))
+            };
+            if at.is_intrinsic() && !at.called_name().is_some_and(moves) {
+                return Vec::new();
+            }
+            pointers(at.arguments().collect())
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The pointer from which an address is computed.
+fn origin(mut address: Value<'_>) -> Value<'_> {
+    while address.is(Opcode::LLVMGetElementPtr) {
+        address = address.operand(0);
+    }
+    address
+}
+
+/// Whether a pointer may be one into the heap: not the address of a local or
+/// global, and not a constant.
+fn is_variable(pointer: Value<'_>) -> bool {
+    !pointer.is_constant() && !pointer.is(Opcode::LLVMAlloca)
+}
+
+/// What stands for a pointer: the local that it was read from, or itself.
+fn slot_of(pointer: Value<'_>) -> Value<'_> {
+    if pointer.is(Opcode::LLVMLoad) && pointer.operand(0).is(Opcode::LLVMAlloca) {
+        pointer.operand(0)
+    } else {
+        pointer
+    }
+}
