@@ -6,7 +6,9 @@
 //! does is in a module of its own (`track`). This crate does not know where
 //! a module came from, nor how it becomes a program.
 
+mod address;
 mod contexts;
+mod debug_info;
 mod exits;
 mod guards;
 mod ir;

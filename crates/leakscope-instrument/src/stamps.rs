@@ -202,11 +202,10 @@ impl<'m> Body<'_, 'm> {
             builder.call(self.shared.range_dies, &[local.alloca, builder.word(local.bytes), site, place]);
             return;
         };
-        let fields =
-            if local.words.as_deref() == Some(&[0]) { Vec::new() } else { self.names.fields(local.alloca) };
+        let fields = self.names.fields(local.alloca);
         for &word in words {
-            let field = fields.iter().find(|field| u64::from(field.offset) == word && field.count == 1);
-            let name = field.map(|field| field.text.clone()).or_else(|| self.names.slot(local.alloca));
+            let name = fields.iter().find_map(|field| field.at(word));
+            let name = name.or_else(|| self.names.slot(local.alloca));
             let site = self.sites.of(builder, Cause::ScopeEnd, location, name);
             let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
             builder.call(self.shared.dies, &[old, site, place, kept]);
@@ -302,8 +301,7 @@ impl<'m> Body<'_, 'm> {
         let (fields, name) = (self.names.fields(slot), self.names.slot(slot));
         if let Some(words) = words {
             for word in words {
-                let field = fields.iter().find(|field| u64::from(field.offset) == word && field.count == 1);
-                let name = field.map(|field| field.text.clone()).or(name.clone());
+                let name = fields.iter().find_map(|field| field.at(word)).or(name.clone());
                 let site = self.sites.of(builder, Cause::Overwritten, at.location(), name);
                 builder.before(at);
                 let old = builder.load(builder.pointer_type(), builder.offset(slot, word));
