@@ -37,16 +37,17 @@ fn main() {
         println!("cargo::rustc-env={variable}={}", path.display());
         hasher.update(&fs::read(path).expect("built just now"));
     }
-    let instrumenter = workspace.join("crates/leakscope-instrument/src");
-    let mut sources: Vec<PathBuf> = fs::read_dir(instrumenter)
-        .expect("the workspace is whole")
-        .map(|entry| entry.expect("readable").path())
-        .collect();
-    sources.sort();
-    for path in sources {
+    for path in files_in(&workspace.join("crates/leakscope-instrument/src")) {
         hasher.update(&fs::read(path).expect("the workspace is whole"));
     }
     println!("cargo::rustc-env=RUNTIME_KEY={}", &hasher.finalize().to_hex()[..16]);
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the workspace is whole");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.sort();
+    paths.into_iter().flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
 }
 
 /// Builds the runtime. The flags are its own, whatever the workspace is built
