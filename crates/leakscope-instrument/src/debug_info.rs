@@ -198,6 +198,12 @@ impl<'m> Types<'m> {
 impl<'m> Type<'m> {
     /// The innermost name: a record's own, or that of the type definition
     /// around an anonymous one. Without arguments of templates.
+    /// Whether the type, or one that it is another name for, has such a name.
+    pub fn is_named(self, names: &[&str]) -> bool {
+        let base = if self.node.is_qualifier() { self.node.operand(BASE).and_then(Node::ty) } else { None };
+        names.contains(&self.node.name()) || base.is_some_and(|base| base.is_named(names))
+    }
+
     pub fn name(self) -> Option<&'m str> {
         let base = if self.node.is_qualifier() { self.node.operand(BASE).and_then(Node::ty) } else { None };
         let own = self.node.name();

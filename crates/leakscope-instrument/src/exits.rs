@@ -17,7 +17,7 @@ use crate::sites::place_of;
 const DESTINATION: &str = "cleanup.dest.slot";
 /// Clang's names for the block of the one `ret`, and for the result's slot.
 const RETURN: &str = "return";
-const RESULT: &str = "retval";
+pub const RESULT: &str = "retval";
 
 pub struct Exits<'m> {
     /// Slot of the place of the latest jump; `None` if the function has none.

@@ -85,6 +85,14 @@ impl<'m> Function<'m> {
         Block::new(unsafe { LLVMGetEntryBasicBlock(self.raw()) })
     }
 
+    /// Whether the function is used other than by calling it.
+    pub fn is_address_taken(self) -> bool {
+        let function = self.value();
+        function
+            .users()
+            .any(|user| user.called() != Some(function) || user.arguments().any(|value| value == function))
+    }
+
     /// The debug information of the function, if it has any.
     pub fn has_lines(self) -> bool {
         // SAFETY: a live function.
@@ -210,6 +218,32 @@ impl<'m> Value<'m> {
     pub fn is_global(self) -> bool {
         // SAFETY: a live value.
         unsafe { !LLVMIsAGlobalVariable(self.raw).is_null() }
+    }
+
+    /// A function whose code is elsewhere.
+    pub fn is_declaration(self) -> bool {
+        // SAFETY: asked of functions only.
+        unsafe { !LLVMIsAFunction(self.raw).is_null() && LLVMIsDeclaration(self.raw) != 0 }
+    }
+
+    /// The type of a parameter that is a copy in the caller's memory.
+    pub fn passed_by_value(self, function: Function<'m>) -> Option<Type<'m>> {
+        let index = function.parameters().position(|parameter| parameter == self)? as u32 + 1;
+        let kind = crate::llvm::Kind::named("byval").number();
+        // SAFETY: a parameter of the function; its type is asked if it is there.
+        unsafe {
+            let attribute = LLVMGetEnumAttributeAtIndex(function.raw(), index, kind);
+            (!attribute.is_null()).then(|| Type::new(LLVMGetTypeAttributeValue(attribute)))
+        }
+    }
+
+    /// The address from which another is computed.
+    pub fn without_steps(self) -> Value<'m> {
+        let mut address = self;
+        while address.is(Opcode::LLVMGetElementPtr) {
+            address = address.operand(0);
+        }
+        address
     }
 
     pub fn is_parameter(self) -> bool {
@@ -365,6 +399,19 @@ impl<'m> Type<'m> {
         self.kind() == LLVMTypeKind::LLVMIntegerTypeKind && unsafe { LLVMGetIntTypeWidth(self.raw) } == bits
     }
 
+    /// Which members of a structure are pointers.
+    pub fn pointer_members(self) -> Vec<u32> {
+        if self.kind() != LLVMTypeKind::LLVMStructTypeKind {
+            return Vec::new();
+        }
+        // SAFETY: a structure, with so many members.
+        unsafe {
+            (0..LLVMCountStructElementTypes(self.raw))
+                .filter(|&index| Type::new(LLVMStructGetTypeAtIndex(self.raw, index)).is_pointer())
+                .collect()
+        }
+    }
+
     pub fn is_void(self) -> bool {
         self.kind() == LLVMTypeKind::LLVMVoidTypeKind
     }
@@ -408,6 +455,12 @@ impl<'m> Type<'m> {
                 }
             }
         }
+    }
+}
+
+impl<'m> Callee<'m> {
+    pub fn value(self) -> Value<'m> {
+        Value::new(self.function)
     }
 }
 
@@ -600,6 +653,15 @@ impl<'m> Builder<'m> {
     pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
         // SAFETY: a condition and two values of one type.
         Value::new(unsafe { LLVMBuildSelect(self.raw, condition.raw, then.raw, otherwise.raw, c"".as_ptr()) })
+    }
+
+    /// Zeroes memory whose size is a value.
+    pub fn clear_as_many(&self, address: Value<'m>, bytes: Value<'m>) {
+        // SAFETY: a pointer and a number of the module.
+        unsafe {
+            let zero = LLVMConstInt(self.byte_type().raw, 0, 0);
+            LLVMBuildMemSet(self.raw, address.raw, zero, bytes.raw, 1);
+        }
     }
 
     /// Zeroes memory.

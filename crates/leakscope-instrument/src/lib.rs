@@ -18,6 +18,7 @@ mod sites;
 mod stamps;
 mod track;
 mod uses;
+mod writes;
 
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
 

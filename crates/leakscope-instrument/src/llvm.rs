@@ -233,6 +233,12 @@ impl Kind {
     }
 }
 
+impl Kind {
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 #[derive(Clone, Copy)]
 pub struct Function<'m> {
     raw: LLVMValueRef,

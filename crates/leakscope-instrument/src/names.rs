@@ -100,6 +100,20 @@ impl<'m> Names<'m> {
             .or_else(|| place.without_type())
     }
 
+    /// Whether the source means the object at `address` for an address: it is
+    /// a pointer or of an integer type for them, or an arm of a union is.
+    pub fn is_address(&self, address: Value<'m>) -> bool {
+        const INTEGERS: [&str; 4] = ["uintptr_t", "intptr_t", "__uintptr_t", "__intptr_t"];
+        let Some(place) = self.place(address, DEEPEST) else { return false };
+        let (Some(ty), Ok(offset)) = (place.ty, place.offset.try_into()) else { return false };
+        let is_wanted = |ty: Type<'m>, rest| {
+            rest == 0
+                && (matches!(*self.types.shape(ty), Shape::Pointer(_) | Shape::Reference(_))
+                    || ty.is_named(&INTEGERS))
+        };
+        self.descend(place.form.clone(), ty, offset, &is_wanted).is_some()
+    }
+
     /// How the source writes the variable that a value was read from. `None`
     /// for results of calls and for computed values.
     pub fn value(&self, value: Value<'m>) -> Option<String> {

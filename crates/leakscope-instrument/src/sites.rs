@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use leakscope_wire::{Cause, Descriptor, Field, Site};
+use leakscope_wire::{Cause, Descriptor, Field, PLACE_IS_LINE, Site};
 use zerocopy::IntoBytes;
 
 use crate::ir::{Builder, Location, Value};
@@ -57,5 +57,5 @@ impl<'m> Sites<'m> {
 
 /// A line and column as the runtime takes them.
 pub fn place_of(location: Location<'_>) -> u64 {
-    u64::from(location.line()) << 16 | u64::from(location.column().min(0xffff))
+    PLACE_IS_LINE | u64::from(location.line()) << 16 | u64::from(location.column().min(0xffff))
 }

@@ -16,6 +16,7 @@ use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::sites::Sites;
 use crate::uses::{self, Use};
+use crate::writes::{self, Length};
 
 /// Locals with more words than this are searched by the runtime.
 const INLINE_WORDS: usize = 16;
@@ -49,6 +50,9 @@ const RELEASES: [&str; 17] = [
     "fclose",
 ];
 
+/// Functions that replace what a thread keeps under a key.
+const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
+
 /// Instruments a module.
 pub fn insert(module: &Module<'_>) -> Result<(), String> {
     module.add(guards::SOURCE)?;
@@ -64,6 +68,9 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             &[pointer, word, pointer, word],
         ),
         now: builder.runtime("__leakscope_now", word, &[]),
+        restored: builder.runtime("__leakscope_restored", pointer, &[pointer, word, pointer, word, pointer]),
+        watch: builder.runtime("__leakscope_watch", word, &[pointer, word]),
+        check: builder.runtime("__leakscope_check", builder.void_type(), &[word, pointer]),
         site: builder.thread_word("leakscope_site"),
         layout: module.layout(),
         builder,
@@ -75,7 +82,9 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
         if !function.name().starts_with("leakscope.") {
             let names = Names::new(module, function);
             let exits = Exits::mark(&shared.builder, function);
-            Body { shared: &shared, sites: &mut sites, names, exits, function }.instrument();
+            let is_called_by_others = function.is_address_taken();
+            Body { shared: &shared, sites: &mut sites, names, exits, function, is_called_by_others }
+                .instrument();
         }
     }
     shared.builder.remove_unused(shared.site);
@@ -89,6 +98,9 @@ struct Shared<'m> {
     used: Callee<'m>,
     range_dies: Callee<'m>,
     now: Callee<'m>,
+    restored: Callee<'m>,
+    watch: Callee<'m>,
+    check: Callee<'m>,
     site: Value<'m>,
     layout: Layout<'m>,
     builder: Builder<'m>,
@@ -101,6 +113,7 @@ struct Body<'a, 'm> {
     names: Names<'m>,
     exits: Exits<'m>,
     function: Function<'m>,
+    is_called_by_others: bool,
 }
 
 /// A local that holds pointers, or that is a large buffer.
@@ -112,6 +125,8 @@ struct Local<'m> {
     /// Where its life begins and ends; without, it is the whole function.
     starts: Vec<Value<'m>>,
     ends: Vec<Value<'m>>,
+    /// The call that fills it, if it is for a result that has no name.
+    filled_by: Option<Value<'m>>,
 }
 
 impl<'m> Body<'_, 'm> {
@@ -119,8 +134,14 @@ impl<'m> Body<'_, 'm> {
         let instructions: Vec<Value<'m>> = self.function.instructions().collect();
         let returns: Vec<Value<'m>> =
             instructions.iter().copied().filter(|at| at.is(Opcode::LLVMRet)).collect();
-        for Use { at, pointer } in uses::find(self.function) {
-            self.shared.builder.before(at).call(self.shared.used, &[pointer]);
+        // What is asked about the users of a value is asked before any is added.
+        let uses = uses::find(self.function);
+        for &at in &instructions {
+            if at.is_call() && !at.is_intrinsic() && at.ty().is_pointer() {
+                self.result(at);
+            } else if at.is_call() && !at.calls_assembler() {
+                self.structure_result(at);
+            }
         }
         let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at)).collect();
         for &at in &instructions {
@@ -128,9 +149,16 @@ impl<'m> Body<'_, 'm> {
                 Some(Opcode::LLVMStore) => self.store(at),
                 Some(Opcode::LLVMAtomicCmpXchg) => self.exchange_if(at),
                 Some(Opcode::LLVMAtomicRMW) => self.exchange(at),
-                Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => self.call(at),
+                Some(Opcode::LLVMCall) if at.calls_assembler() => self.assembler(at),
+                Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
+                    self.call(at);
+                    self.writes(at);
+                }
                 _ => {}
             }
+        }
+        for Use { at, pointer } in uses {
+            self.shared.builder.before(at).call(self.shared.used, &[pointer]);
         }
         for local in &locals {
             self.begin(local);
@@ -139,10 +167,91 @@ impl<'m> Body<'_, 'm> {
                 self.end(local, end);
             }
         }
-        for &at in &instructions {
-            if at.is_call() && !at.is_intrinsic() && at.ty().is_pointer() {
-                self.result(at);
+        for parameter in self.function.parameters() {
+            if let Some(ty) = parameter.passed_by_value(self.function) {
+                let words = ty.words(self.shared.layout, INLINE_WORDS);
+                let bytes = ty.bytes(self.shared.layout);
+                let local =
+                    Local { alloca: parameter, words, bytes, starts: vec![], ends: vec![], filled_by: None };
+                returns.iter().for_each(|&end| self.end(&local, end));
             }
+        }
+        self.variable_locals(&instructions, &returns);
+    }
+
+    /// Locals whose size is known only when the program runs: variable-length
+    /// arrays, which end when the stack is put back, and `alloca`.
+    fn variable_locals(&mut self, instructions: &[Value<'m>], returns: &[Value<'m>]) {
+        let builder = &self.shared.builder;
+        let is_variable = |at: &&Value<'m>| at.is(Opcode::LLVMAlloca) && at.operand(0).integer().is_none();
+        let restores: Vec<Value<'m>> = instructions
+            .iter()
+            .copied()
+            .filter(|at| at.called_name().is_some_and(|name| name.starts_with("llvm.stackrestore")))
+            .collect();
+        for &at in instructions.iter().filter(is_variable) {
+            let Some((ty, _)) = at.local(self.shared.layout) else { continue };
+            let start = builder.local(self.function, builder.null());
+            let length = builder.local(self.function, builder.word(0));
+            builder.after(at);
+            let count = builder.as_word(at.operand(0));
+            let bytes = builder.multiply(count, builder.word(ty.bytes(self.shared.layout)));
+            builder.clear_as_many(at, bytes);
+            builder.store(at, start);
+            builder.store(bytes, length);
+            for &end in restores.iter().chain(returns) {
+                let (location, place) = self.exits.of(builder, end);
+                let site = self.sites.with_fields(
+                    builder,
+                    Cause::ScopeEnd,
+                    location,
+                    self.names.slot(at),
+                    &self.names.fields(at),
+                );
+                builder.before(self.exits.last_moment(end));
+                if let Some(location) = location {
+                    builder.at(location);
+                }
+                let place = place.map_or(builder.word(0), |exit| builder.load(builder.word_type(), exit));
+                let address = builder.load(builder.pointer_type(), start);
+                let limit = if end.is(Opcode::LLVMRet) { builder.null() } else { end.operand(0) };
+                let bytes = builder.load(builder.word_type(), length);
+                let kept = builder.call(self.shared.restored, &[address, bytes, site, place, limit]);
+                builder.store(kept, start);
+            }
+        }
+    }
+
+    /// A structure that a call returns in registers, and that nobody reads.
+    fn structure_result(&mut self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let pointers: Vec<u32> = at.ty().pointer_members();
+        let is_unread = |slot: Value<'m>| {
+            slot.is(Opcode::LLVMAlloca)
+                && self.names.slot(slot).is_none()
+                && slot.users().all(|user| {
+                    user.is(Opcode::LLVMStore)
+                        || user.is_intrinsic()
+                        || user.is(Opcode::LLVMGetElementPtr)
+                            && user.users().all(|user| user.is(Opcode::LLVMStore))
+                })
+        };
+        let is_dropped = at.users().all(|user| match user.opcode() {
+            Some(Opcode::LLVMStore) => is_unread(user.operand(1)),
+            Some(Opcode::LLVMExtractValue) => user
+                .users()
+                .all(|user| user.is(Opcode::LLVMStore) && is_unread(user.operand(1).without_steps())),
+            _ => false,
+        });
+        let leads_on = !at.is(Opcode::LLVMInvoke) || at.normal_block().is_some_and(Block::has_one_way_in);
+        if pointers.is_empty() || !is_dropped || !leads_on || at.must_be_tail_call() {
+            return;
+        }
+        let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
+        for member in pointers {
+            builder.after(at);
+            let pointer = builder.extract(at, member);
+            builder.call(self.shared.dropped, &[pointer, site, builder.word(u64::MAX >> 1)]);
         }
     }
 
@@ -150,7 +259,9 @@ impl<'m> Body<'_, 'm> {
         let (ty, bytes) = at.local(self.shared.layout)?;
         let bytes = bytes.filter(|&bytes| bytes == ty.bytes(self.shared.layout))?;
         let words = ty.words(self.shared.layout, INLINE_WORDS);
-        let is_number = ty.is_integer(64) && !at.users().any(|user| holds_pointer(user, at));
+        let is_number = ty.is_integer(64)
+            && !self.names.is_address(at)
+            && !at.users().any(|user| holds_pointer(user, at));
         let is_plain = words.as_ref().is_some_and(Vec::is_empty) && bytes < BUFFER;
         if is_plain || is_number || self.exits.owns(at) {
             return None;
@@ -162,8 +273,22 @@ impl<'m> Body<'_, 'm> {
         };
         // What the compiler keeps for itself dies where it is used.
         let starts = marks("llvm.lifetime.start");
-        let words = if starts.is_empty() && self.names.slot(at).is_none() { Some(Vec::new()) } else { words };
-        Some(Local { alloca: at, words, bytes, starts, ends: marks("llvm.lifetime.end") })
+        let is_own = starts.is_empty() && self.names.slot(at).is_none();
+        let words = if is_own || self.is_callers(at) { Some(Vec::new()) } else { words };
+        let fills = |user: &Value<'m>| user.is_call() && !user.is_intrinsic();
+        let filled_by = if self.names.slot(at).is_none() { at.users().find(fills) } else { None };
+        Some(Local { filled_by, alloca: at, words, bytes, starts, ends: marks("llvm.lifetime.end") })
+    }
+
+    /// A parameter that is never assigned: the caller has the pointer too,
+    /// unless it is nobody's after the call, which is seen there. Of a function
+    /// whose address is taken the caller may be code that was not derived.
+    fn is_callers(&self, slot: Value<'m>) -> bool {
+        let mut stores = slot.users().filter(|user| user.is(Opcode::LLVMStore));
+        let only = stores.next().filter(|store| store.operand(0).is_parameter() && store.operand(1) == slot);
+        let is_read = |user: Value<'m>| user.is(Opcode::LLVMLoad) || user.is_call() && user.is_intrinsic();
+        only.is_some_and(|store| slot.users().all(|user| user == store || is_read(user)))
+            && !self.is_called_by_others
     }
 
     /// A local is null where its life begins.
@@ -187,7 +312,10 @@ impl<'m> Body<'_, 'm> {
     /// The pointers in a local die before `end`.
     fn end(&mut self, local: &Local<'m>, end: Value<'m>) {
         let builder = &self.shared.builder;
-        let (location, place) = self.exits.of(builder, end);
+        let ((location, place), cause) = match local.filled_by {
+            Some(call) => ((call.location(), None), Cause::Discarded),
+            None => (self.exits.of(builder, end), Cause::ScopeEnd),
+        };
         // What is returned lives on.
         let kept = self.exits.returned(builder, end).unwrap_or(builder.null());
         builder.before(self.exits.last_moment(end));
@@ -198,7 +326,7 @@ impl<'m> Body<'_, 'm> {
         let Some(words) = &local.words else {
             let fields = self.names.fields(local.alloca);
             let name = self.names.slot(local.alloca);
-            let site = self.sites.with_fields(builder, Cause::ScopeEnd, location, name, &fields);
+            let site = self.sites.with_fields(builder, cause, location, name, &fields);
             builder.call(self.shared.range_dies, &[local.alloca, builder.word(local.bytes), site, place]);
             return;
         };
@@ -206,7 +334,7 @@ impl<'m> Body<'_, 'm> {
         for &word in words {
             let name = fields.iter().find_map(|field| field.at(word));
             let name = name.or_else(|| self.names.slot(local.alloca));
-            let site = self.sites.of(builder, Cause::ScopeEnd, location, name);
+            let site = self.sites.of(builder, cause, location, name);
             let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
             builder.call(self.shared.dies, &[old, site, place, kept]);
         }
@@ -215,7 +343,8 @@ impl<'m> Body<'_, 'm> {
     /// A store over a pointer.
     fn store(&mut self, at: Value<'m>) {
         let (new, slot) = (at.operand(0), at.operand(1));
-        let is_word = new.ty().is_pointer() || new.ty().is_integer(64) && may_hold_pointer(new, slot);
+        let is_word = new.ty().is_pointer()
+            || new.ty().bytes(self.shared.layout) == 8 && (is_pointer(new, 4) || self.names.is_address(slot));
         if !is_word
             || is_first(new, slot)
             || steps(new, slot)
@@ -229,7 +358,11 @@ impl<'m> Body<'_, 'm> {
         builder.before(at);
         let old = builder.load(builder.pointer_type(), slot);
         old.copy_aliasing(at);
-        let new = builder.as_pointer(new);
+        let new = if new.ty().is_integer(64) || new.ty().is_pointer() {
+            builder.as_pointer(new)
+        } else {
+            builder.null()
+        };
         builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
     }
 
@@ -283,8 +416,62 @@ impl<'m> Body<'_, 'm> {
             let site = self.sites.with_fields(builder, Cause::HolderFreed, at.location(), None, &fields);
             builder.before(at);
             builder.store(builder.as_word(site), self.shared.site);
-        } else if let Some((slot, bytes)) = written(at, name) {
-            self.overwrite(at, slot, bytes);
+        } else if SETS_KEY.contains(&name) {
+            let get = builder.runtime("pthread_getspecific", builder.pointer_type(), &[at.operand(0).ty()]);
+            let site = self.sites.of(builder, Cause::Overwritten, at.location(), None);
+            builder.before(at);
+            let old = builder.call(get, &[at.operand(0)]);
+            builder.call(self.shared.dies, &[old, site, builder.word(0), at.operand(1)]);
+        }
+    }
+
+    /// What a call writes over dies before it or, if it may not be written,
+    /// after it if it was.
+    fn writes(&mut self, at: Value<'m>) {
+        for write in writes::of_call(at) {
+            match write.length {
+                Length::Value(bytes) if write.is_certain => self.overwrite(at, write.address, bytes),
+                length => self.watch(at, write.address, length),
+            }
+        }
+    }
+
+    fn watch(&mut self, at: Value<'m>, slot: Value<'m>, length: Length<'m>) {
+        let builder = &self.shared.builder;
+        let is_plain = slot.local(self.shared.layout).is_some_and(|(ty, _)| {
+            ty.words(self.shared.layout, INLINE_WORDS).is_some_and(|words| words.is_empty())
+        });
+        let leads_on = !at.is(Opcode::LLVMInvoke) || at.normal_block().is_some_and(Block::has_one_way_in);
+        if is_plain || !leads_on || at.must_be_tail_call() {
+            return;
+        }
+        let (fields, name) = (self.names.fields(slot), self.names.slot(slot));
+        let site = self.sites.with_fields(builder, Cause::Overwritten, at.location(), name, &fields);
+        builder.before(at);
+        let bytes = match length {
+            Length::Value(bytes) => builder.as_word(bytes),
+            Length::Product(count, size) => builder.multiply(builder.as_word(count), builder.as_word(size)),
+            Length::Pointer => builder.word(8),
+        };
+        let token = builder.call(self.shared.watch, &[slot, bytes]);
+        builder.after(at);
+        builder.call(self.shared.check, &[token, site]);
+    }
+
+    /// Assembler that writes to memory.
+    fn assembler(&mut self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let slots: Vec<Value<'m>> = at.arguments().filter(|argument| argument.ty().is_pointer()).collect();
+        for slot in slots {
+            if !self.names.is_address(slot) {
+                continue;
+            }
+            let site = self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(slot));
+            builder.before(at);
+            let old = builder.load(builder.pointer_type(), slot);
+            builder.after(at);
+            let new = builder.load(builder.pointer_type(), slot);
+            builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
         }
     }
 
@@ -404,16 +591,6 @@ fn is_pointer(value: Value<'_>, depth: u32) -> bool {
     }
 }
 
-/// Whether an integer's slot may hold a pointer: memory always, a local only
-/// if one is put there.
-fn may_hold_pointer(new: Value<'_>, slot: Value<'_>) -> bool {
-    if slot.is(Opcode::LLVMAlloca) {
-        slot.users().any(|user| holds_pointer(user, slot))
-    } else {
-        is_pointer(new, 4)
-    }
-}
-
 /// The store that puts a parameter into its slot.
 fn is_first(new: Value<'_>, slot: Value<'_>) -> bool {
     new.is_parameter() && slot.is(Opcode::LLVMAlloca)
@@ -424,20 +601,4 @@ fn steps(new: Value<'_>, slot: Value<'_>) -> bool {
     new.is(Opcode::LLVMGetElementPtr)
         && new.operand(0).is(Opcode::LLVMLoad)
         && new.operand(0).operand(0) == slot
-}
-
-/// The memory that a call writes over as a whole: where, and how many bytes.
-fn written<'m>(at: Value<'m>, name: &str) -> Option<(Value<'m>, Value<'m>)> {
-    let starts = |prefix: &str| name.starts_with(prefix);
-    if starts("llvm.memcpy.") || starts("llvm.memmove.") || starts("llvm.memset.") {
-        return Some((at.operand(0), at.operand(2)));
-    }
-    match name {
-        "memcpy" | "memmove" | "memset" | "mempcpy" | "__memcpy_chk" | "__memmove_chk" | "__memset_chk" => {
-            Some((at.operand(0), at.operand(2)))
-        }
-        "bzero" | "explicit_bzero" => Some((at.operand(0), at.operand(1))),
-        "bcopy" => Some((at.operand(1), at.operand(2))),
-        _ => None,
-    }
 }

@@ -27,7 +27,7 @@ fn in_block(block: Block<'_>) -> Vec<Use<'_>> {
             later.clear();
         }
         for pointer in used_by(at) {
-            let pointer = origin(pointer);
+            let pointer = pointer.without_steps();
             if is_variable(pointer) && later.insert(slot_of(pointer)) {
                 uses.push(Use { at, pointer });
             }
@@ -48,7 +48,8 @@ fn used_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
         Some(Opcode::LLVMLoad) => vec![at.operand(0)],
         Some(Opcode::LLVMStore) => pointers(vec![at.operand(0), at.operand(1)]),
         Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => pointers(at.operands().collect()),
-        Some(Opcode::LLVMRet) => pointers(at.operands().collect()),
+        // Where the result has a slot, the store to it has the line.
+        Some(Opcode::LLVMRet) => pointers(at.operands().filter(|value| !is_result(*value)).collect()),
         Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
             let moves = |name: &str| {
                 ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."].iter().any(|start| name.starts_with(start))
@@ -62,12 +63,8 @@ fn used_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
     }
 }
 
-/// The pointer from which an address is computed.
-fn origin(mut address: Value<'_>) -> Value<'_> {
-    while address.is(Opcode::LLVMGetElementPtr) {
-        address = address.operand(0);
-    }
-    address
+fn is_result(value: Value<'_>) -> bool {
+    value.is(Opcode::LLVMLoad) && value.operand(0).name() == crate::exits::RESULT
 }
 
 /// Whether a pointer may be one into the heap: not the address of a local or

@@ -10,9 +10,11 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::lock::Lock;
 use crate::thread::Thread;
 use crate::walk::{self, Caller};
-use crate::{depot, modules, sys};
+use crate::watches::Watches;
+use crate::{arena, depot, modules, sys};
 
 /// Entries of a thread's table of numbers, and of its table of frees.
 const NUMBERS: usize = 4096;
@@ -28,6 +30,7 @@ const PLACE: u64 = 1 << 62;
 pub struct Tables {
     numbers: [Number; NUMBERS],
     frees: [Freed; FREES],
+    pub watches: Watches,
     /// Next in the list of all tables.
     next: usize,
     owned: AtomicUsize,
@@ -66,8 +69,11 @@ impl What {
 /// Number of what happens in the code that called us.
 #[inline(always)]
 pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
-    let key = depot::mix(thread.context ^ what.site as u64, caller.frame as u64 ^ what.place << 48);
-    let key = key ^ u64::from(modules::generation());
+    let mut key = depot::mix(thread.context ^ what.site as u64, caller.frame as u64);
+    if what.place != 0 {
+        key = depot::mix(key, what.place);
+    }
+    key ^= u64::from(modules::generation());
     if let Some(tables) = tables(thread) {
         let known = &tables.numbers[(key >> 40) as usize % NUMBERS];
         if known.key == key {
@@ -86,10 +92,9 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
             number = depot::under(number, PLACE | what.place);
         }
     }
-    if thread.tables == 0 && thread.known {
-        thread.tables = take_tables();
-    }
-    if let Some(tables) = tables(thread) {
+    if number != 0
+        && let Some(tables) = own_tables(thread)
+    {
         tables.numbers[(key >> 40) as usize % NUMBERS] = Number { key, number };
     }
     number
@@ -113,6 +118,14 @@ pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32) {
     }
 }
 
+/// The thread's tables, made if there are none yet.
+pub fn own_tables(thread: &mut Thread) -> Option<&'static mut Tables> {
+    if thread.tables == 0 && thread.known {
+        thread.tables = take_tables();
+    }
+    tables(thread)
+}
+
 #[inline(always)]
 fn tables(thread: &mut Thread) -> Option<&'static mut Tables> {
     // SAFETY: null, or tables that this thread alone uses.
@@ -129,7 +142,7 @@ fn take_tables() -> usize {
         }
         at = tables.next;
     }
-    let new = sys::allocate(size_of::<Tables>());
+    let new = new_tables();
     // SAFETY: zeroed memory is valid tables, and nobody else knows of it.
     let Some(tables) = (unsafe { (new as *mut Tables).as_mut() }) else { return 0 };
     tables.owned.store(1, Ordering::Relaxed);
@@ -142,6 +155,27 @@ fn take_tables() -> usize {
             Err(now) => first = now,
         }
     }
+}
+
+/// Zeroed memory for tables, from one reservation, so that the scan knows it
+/// as ours however many threads there are; 0 if there is none left.
+fn new_tables() -> usize {
+    const MOST: usize = 4096;
+    const BYTES: usize = size_of::<Tables>().next_multiple_of(sys::PAGE);
+    static BASE: Lock<(usize, usize)> = Lock::new((0, 0));
+    let mut pool = BASE.lock();
+    if pool.0 == 0 {
+        arena::ready();
+        pool.1 = if arena::limited_to() == 0 { MOST } else { 16 };
+        pool.0 = sys::reserve(pool.1 * BYTES);
+    }
+    if pool.0 == 0 || pool.1 == 0 {
+        return 0;
+    }
+    pool.1 -= 1;
+    let new = pool.0 + pool.1 * BYTES;
+    // SAFETY: within the reservation.
+    if unsafe { sys::commit(new, BYTES) } { new } else { 0 }
 }
 
 /// For a thread that ends.

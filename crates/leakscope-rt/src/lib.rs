@@ -38,6 +38,7 @@ mod thread;
 mod unwind;
 mod waits;
 mod walk;
+mod watches;
 
 /// There is no panic to handle: the release build has none left, and a debug
 /// build stops. Only in the profile `runtime`: among the other crates of the

@@ -105,7 +105,7 @@ impl Marker {
         if mapping.is_named(b"[stack]") && !park::is_alive(park::main_thread()) {
             return;
         }
-        let ours = arena::owns(mapping.start) || signals::owns(mapping.start) || park::owns(mapping.start);
+        let ours = sys::is_own(mapping.start) || signals::owns(mapping.start) || park::owns(mapping.start);
         let device =
             mapping.is_named(b"/dev/") && !mapping.is_named(b"/dev/shm/") && !mapping.is_named(b"/dev/zero");
         if !mapping.readable || !mapping.writable || ours || device || mapping.start == self.work as usize {

@@ -2,7 +2,7 @@
 
 use core::mem::size_of;
 
-use leakscope_wire::{Cause, Descriptor, Field, Site};
+use leakscope_wire::{Descriptor, Field, PLACE_IS_LINE, Site};
 use zerocopy::FromBytes;
 
 use crate::events::What;
@@ -80,9 +80,7 @@ impl Described {
     }
 }
 
-/// What instrumented code says about a site. With fields, the place is the
-/// offset at which the pointer was; else it is the line and column of the
-/// statement that ran, or nothing.
+/// What instrumented code says about a site.
 ///
 /// # Safety
 /// The site is a [`Descriptor`] that is there.
@@ -96,10 +94,8 @@ pub unsafe fn describe(what: What) -> Described {
     let mut site = header.site;
     let text;
     (text, rest) = rest.split_at_checked(site.variable_bytes as usize).unwrap_or_default();
-    if header.fields == 0 {
-        if what.place != 0 && site.cause != Cause::HolderFreed as u32 {
-            (site.line, site.column) = ((what.place >> 16) as u32, what.place as u16 as u32);
-        }
+    if what.place & PLACE_IS_LINE != 0 {
+        (site.line, site.column) = ((what.place >> 16) as u32, what.place as u16 as u32);
         return Described { site, text, index: None };
     }
     for _ in 0..header.fields {

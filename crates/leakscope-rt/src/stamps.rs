@@ -76,6 +76,18 @@ fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
     }
 }
 
+/// The same, unless it was stamped since a moment.
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+pub fn stamp_since(thread: &mut Thread, pointer: usize, since: u64, caller: Caller, what: What) {
+    if let Some(slot) = heap::live_slot(pointer)
+        && let Some(stamps) = of(slot)
+        && stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS <= since
+    {
+        let event = events::number(thread, caller, what);
+        put(thread, stamps, event);
+    }
+}
+
 /// For a thread that starts: it comes after what was done so far.
 pub fn start_clock(thread: &mut Thread) {
     thread.clock = CLOCK.load(Ordering::Relaxed).max(thread.clock);
@@ -231,14 +243,21 @@ mod entry {
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __leakscope_range_dies(start: usize, bytes: usize, site: usize, place: u64) {
         let caller = crate::caller!();
+        // SAFETY: as the caller says.
+        unsafe { range_dies(start, bytes, caller, What { site, place }) };
+    }
+
+    /// # Safety
+    /// The bytes are readable.
+    unsafe fn range_dies(start: usize, bytes: usize, caller: Caller, what: What) {
         let (thread, range) = (this_thread(), arena::range());
         let (mut at, end) = (start.next_multiple_of(8), start.wrapping_add(bytes));
         while at.wrapping_add(8) <= end {
             // SAFETY: within the memory that the caller says.
             let word = unsafe { core::ptr::read_volatile(at as *const usize) };
             if range.contains(&word) {
-                let place = if place == 0 { (at - start) as u64 } else { place };
-                stamp(thread, word, caller, What { site, place });
+                let place = if what.place == 0 { (at - start) as u64 } else { what.place };
+                stamp(thread, word, caller, What { place, ..what });
             }
             at += 8;
         }
@@ -249,14 +268,47 @@ mod entry {
     #[unsafe(no_mangle)]
     extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64) {
         let caller = crate::caller!();
+        stamp_since(this_thread(), pointer, since, caller, What { site, place: 0 });
+    }
+
+    /// Before a call that may overwrite so many bytes.
+    #[unsafe(no_mangle)]
+    extern "C" fn __leakscope_watch(start: usize, bytes: usize) -> usize {
         let thread = this_thread();
-        if let Some(slot) = heap::live_slot(pointer)
-            && let Some(stamps) = of(slot)
-            && stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS <= since
-        {
-            let event = events::number(thread, caller, What { site, place: 0 });
-            put(thread, stamps, event);
+        let clock = thread.clock;
+        events::own_tables(thread).map_or(0, |tables| tables.watches.watch(clock, start, bytes))
+    }
+
+    /// After it.
+    #[unsafe(no_mangle)]
+    extern "C" fn __leakscope_check(token: usize, site: usize) {
+        let caller = crate::caller!();
+        let thread = this_thread();
+        if let Some(tables) = events::own_tables(thread) {
+            tables.watches.check(thread, token, site, caller);
         }
+    }
+
+    /// Memory on the stack ends if it lies below `limit`, or always without
+    /// one. Returns what is left of it.
+    ///
+    /// # Safety
+    /// The bytes are readable, or there are none.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __leakscope_restored(
+        start: usize,
+        bytes: usize,
+        site: usize,
+        place: u64,
+        limit: usize,
+    ) -> usize {
+        let caller = crate::caller!();
+        if start == 0 || limit != 0 && start >= limit {
+            return start;
+        }
+        // SAFETY: as the caller says.
+        unsafe { range_dies(start, bytes, caller, What { site, place }) };
+        0
     }
 
     /// The thread's clock, for [`__leakscope_drop`].

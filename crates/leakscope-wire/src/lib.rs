@@ -157,6 +157,10 @@ pub struct Descriptor {
     pub fields: u32,
 }
 
+/// Set in what instrumented code passes with a [`Descriptor`] if that is the
+/// line and column of the statement that ran; else it is an offset.
+pub const PLACE_IS_LINE: u64 = 1 << 61;
+
 /// A pointer in memory that dies as a whole, followed by how the source would
 /// write it. For an array it stands for all elements, and has `[]` where the
 /// index goes.

@@ -1,0 +1,81 @@
+//! Pointers that a call may overwrite: seen before it, looked at after it.
+//!
+//! For functions whose code was not derived, and which write as much as they
+//! like, or nothing.
+
+use crate::events::What;
+use crate::thread::Thread;
+use crate::walk::Caller;
+use crate::{arena, heap, stamps, sys};
+
+/// Words that can be watched at a time, by calls within calls.
+pub const MOST: usize = 128;
+
+/// A word, as it was; at the start of a watch its memory, and the time.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Word {
+    address: usize,
+    value: usize,
+}
+
+#[repr(C)]
+pub struct Watches {
+    words: [Word; MOST],
+    count: usize,
+}
+
+impl Watches {
+    fn push(&mut self, address: usize, value: usize) -> bool {
+        let Some(word) = self.words.get_mut(self.count) else { return false };
+        *word = Word { address, value };
+        self.count += 1;
+        true
+    }
+
+    /// Notes the pointers from `start` on. Returns what [`Watches::check`]
+    /// needs.
+    pub fn watch(&mut self, clock: u64, start: usize, bytes: usize) -> usize {
+        let token = self.count;
+        if !self.push(start, clock as usize) || start < sys::PAGE {
+            return token;
+        }
+        let (range, end) = (arena::range(), readable_end(start, bytes));
+        for address in (start.next_multiple_of(8)..end.saturating_sub(7)).step_by(8) {
+            // SAFETY: within a block or a page that the program is about to write.
+            let value = unsafe { core::ptr::read_volatile(address as *const usize) };
+            if range.contains(&value) && !self.push(address, value) {
+                break;
+            }
+        }
+        token
+    }
+
+    /// Stamps what was overwritten since, unless derived code saw it.
+    pub fn check(&mut self, thread: &mut Thread, token: usize, site: usize, caller: Caller) {
+        let end = self.count;
+        let Some([first, words @ ..]) = self.words.get(token..end) else { return };
+        for &Word { address, value } in words {
+            // SAFETY: it was readable before the call; memory that went since
+            // was freed by the program, and ours stays mapped.
+            let now = unsafe { core::ptr::read_volatile(address as *const usize) };
+            if now != value
+                && heap::find(now).map(|block| block.slot) != heap::find(value).map(|block| block.slot)
+            {
+                let what = What { site, place: (address - first.address) as u64 };
+                stamps::stamp_since(thread, value, first.value as u64, caller, what);
+            }
+        }
+        self.count = token;
+    }
+}
+
+/// How far memory can be read for certain: to the end of the block, or of the
+/// page.
+fn readable_end(start: usize, bytes: usize) -> usize {
+    let end = start.saturating_add(bytes.min(1 << 16));
+    match heap::find(start) {
+        Some(block) => end.min(block.start + block.room),
+        None => end.min((start + 1).next_multiple_of(sys::PAGE)),
+    }
+}
