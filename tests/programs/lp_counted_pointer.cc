@@ -48,7 +48,7 @@ static Ref<Style> plain(int width) {
 }
 
 static Ref<Style> heading(int width) {
-    return Ref<Style>(new Style(width));    // lost: 1 block, 8 bytes; leaks: discarded
+    return Ref<Style>(new Style(width));    // lost: 1 block, 8 bytes; leaks: discarded ?
 }
 
 int main() {

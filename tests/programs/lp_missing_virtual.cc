@@ -41,7 +41,7 @@ class Drawing {
 public:
     void add(Shape *shape) { shapes_.emplace_back(shape); }
     void clear() {
-        shapes_.clear();                                                      // leaks: holder-freed
+        shapes_.clear();                                                      // leaks: holder-freed ?
     }
     double area() const {
         double sum = 0;

@@ -28,7 +28,7 @@ static int count_good(const char *const *texts, int count) {
 
 static bool is_good(const char *text) {
     bool good = false;
-    std::tie(good, std::ignore) = parse(text);    // leaks @ignored: discarded
+    std::tie(good, std::ignore) = parse(text);    // leaks @ignored: discarded ?
     return good;
 }
 

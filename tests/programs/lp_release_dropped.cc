@@ -27,7 +27,7 @@ public:
 
     void cancel() {
         cancelled_++;
-        current_.release();                             // leaks: discarded
+        current_.release();                             // leaks: discarded ?
     }
 
     void summary() const { std::printf("finished %d, cancelled %d\n", finished_, cancelled_); }

@@ -18,7 +18,7 @@ private:
 };
 
 static std::shared_ptr<Peer> make_peer(const char *word) {
-    return std::make_shared<Peer>(word);    // lost @first: 1 block, 40 bytes; indirect @second: 1 block, 40 bytes
+    return std::make_shared<Peer>(word);    // lost: 1 block, 40 bytes; indirect: 1 block, 40 bytes
 }
 
 static void play() {
@@ -27,7 +27,7 @@ static void play() {
     host->connect(guest);
     guest->connect(host);
     std::printf("%s %s\n", guest->ask(), host->ask());
-}                                           // leaks @first: scope-end host; leaks @second: scope-end host
+}                                           // leaks: scope-end host
 
 int main() {
     play();

@@ -6,7 +6,7 @@
 struct Contact {
     Contact(const char *first, const char *mail)
         : name(new std::string(first)),
-          address(new std::string(mail)) {}          // lost @string: 2 blocks, 64 bytes; indirect @text: 2 blocks, 68 bytes
+          address(new std::string(mail)) {}          // lost: 2 blocks, 64 bytes; indirect: 2 blocks, 68 bytes
     ~Contact() { delete name; }
 
     std::string *name;
@@ -14,7 +14,7 @@ struct Contact {
 };
 
 static int send_card(const Contact *contact) {
-    std::size_t at = contact->address->find('@');    // last used @string
+    std::size_t at = contact->address->find('@');
     return at == std::string::npos ? 0 : 1;
 }
 
@@ -27,7 +27,7 @@ int main() {
     int sent = 0;
     for (Contact *contact : book) {
         sent += send_card(contact);
-        delete contact;                              // leaks @string: holder-freed contact->address; leaks @text: holder-freed contact->address
+        delete contact;                              // leaks: holder-freed contact->address
     }
     std::printf("%d sent\n", sent);
     return 0;

@@ -54,8 +54,8 @@ int main() {
     SessionTable table;
     for (int user = 1; user <= 6; user++)
         table.login(user);
-    table.logout(2);
-    table.logout(1);
+    for (int user = 2; user >= 0; user--)
+        table.logout(user);
     table.expire(3);
     std::printf("%zu left\n", table.size());
     return 0;

@@ -49,7 +49,7 @@ private:
 
 static int archive(Document *document) {
     int words = document->words();
-    delete document;                         // leaks: holder-freed
+    delete document;                         // leaks: holder-freed ?
     return words;
 }
 

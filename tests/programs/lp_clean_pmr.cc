@@ -1,4 +1,5 @@
 // Containers over memory resources: nodes come from an arena and a pool, and go back all at once without one deallocation each.
+// variants: -O0 -O2
 // stdout: 200 words, 26 letters, longest 12
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,5 @@
 // Objects are built in place in one slab, which only the slab's owner points to; each is destroyed by hand before its slot is used again.
+// variants: -O0 -O2
 // stdout: 12 opened, 4 busy
 #include <cstdio>
 #include <new>

@@ -1,4 +1,5 @@
 // What static containers own is freed after main, in the reverse order of their making; what a deliberate singleton owns stays reachable.
+// variants: -O0 -O2
 // stdout: 3 plugins, 2 aliases
 #include <cstdio>
 #include <map>

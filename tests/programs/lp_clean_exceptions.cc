@@ -1,5 +1,6 @@
 // Exceptions among objects that clean up: thrown in constructors, caught and thrown on, nested, kept past their frame. Nothing is lost.
 // flags: -pthread
+// variants: -O0 -O2
 // stdout: transfer failed / write failed / disk 2 is full and this text is long
 // stdout: kept: worker died with a message that needs the heap
 #include <cstdio>

@@ -1,4 +1,5 @@
 // Three kinds of strings: the library's, short and long, and one that is shared until written, with its count before the characters.
+// variants: -O0 -O2
 // stdout: a short one, a text that is too long for the small buffer, SHARED
 #include <cctype>
 #include <cstdio>

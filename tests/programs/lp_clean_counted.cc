@@ -1,4 +1,5 @@
 // Three ways of counting references, all balanced: methods, a smart pointer that adopts, and shared_ptr with weak parents.
+// variants: -O0 -O2
 // stdout: 2 children of root, 3 images freed
 #include <cstdio>
 #include <memory>

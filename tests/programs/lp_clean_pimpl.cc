@@ -1,4 +1,5 @@
 // A class behind a pointer to its implementation, copied, moved, swapped and assigned: every implementation is deleted once.
+// variants: -O0 -O2
 // stdout: 3 0 4 3
 #include <cstdio>
 #include <utility>

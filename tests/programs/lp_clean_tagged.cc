@@ -1,5 +1,6 @@
 // Pointers carry flags in their low bits: a leaf flag in the children, a dirty flag in the root. Every node is held.
 // memcheck: differs: calls a block with interior pointers only "possibly lost"
+// variants: -O0 -O2
 // stdout: 15 keys, sum 120, dirty
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,5 @@
 // Arrays of objects: the pointer in hand is never the block's start (the length lies before it), and a cursor walks further in.
+// variants: -O0 -O2
 // stdout: words 8, first swim
 #include <cstdio>
 #include <cstring>

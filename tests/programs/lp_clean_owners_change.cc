@@ -1,5 +1,6 @@
 // Pointers change owners in every usual way before the container that held them is cleared: clear() and pop_back() lose nothing here.
 // flags: -pthread
+// variants: -O0 -O2
 // stdout: 6 tasks, 2 archived
 #include <cstdio>
 #include <functional>

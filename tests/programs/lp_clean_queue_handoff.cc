@@ -1,5 +1,6 @@
 // Orders travel through a std::queue between threads: the producer's last pointer dies while the consumer's is not yet born.
 // flags: -pthread
+// variants: -O0 -O2
 // stdout: 2000 orders, 1999000
 #include <condition_variable>
 #include <cstdio>

@@ -1,4 +1,5 @@
 // Listeners are known only by their second base, which lies inside the block: held all the time, and deleted through it.
+// variants: -O0 -O2
 // stdout: 3 ticks, 2 draws
 #include <cstdio>
 #include <memory>
