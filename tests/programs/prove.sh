@@ -109,6 +109,10 @@ compile() { # compiler-for-C compiler-for-C++ flags output
     $driver -g $3 -w -I "$include" -o "$work/$name/$4" "$source" $(directive flags "$source")
 }
 
+# What old words on a dead stack hide from LeakSanitizer varies with the addresses.
+fixed=""
+setarch -R true 2> /dev/null && fixed="setarch -R"
+
 include=$here/../../include
 printf '%-26s %6s %9s %6s %9s %6s %9s  %-9s %-10s %s\n' program lost bytes indir. bytes forgot bytes native memcheck lsan
 bad=0 verbose=""
@@ -170,7 +174,7 @@ for source; do
     fi
     if [ -z "$stops$report" ]; then
         if compile clang-19 clang++-19 -fsanitize=leak lsan 2> "$work/$name/clang"; then
-            LSAN_OPTIONS="exitcode=0:allocator_may_return_null=1:max_leaks=0:fast_unwind_on_malloc=0:log_path=$work/$name/lsan" run ./lsan
+            LSAN_OPTIONS="exitcode=0:allocator_may_return_null=1:max_leaks=0:fast_unwind_on_malloc=0:log_path=$work/$name/lsan" run $fixed ./lsan
             { process=main; [ -f "$work/$name/lsan.$pid" ] && lsan_places "$work/$name/lsan.$pid"
               others=$(ls "$work/$name"/lsan.[0-9]* 2> /dev/null | grep -v "\.$pid$")
               [ -z "$others" ] || { process=child; lsan_places $others; }; } > "$work/seen.raw"

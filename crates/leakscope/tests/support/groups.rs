@@ -76,8 +76,9 @@ impl Groups {
             for (place, blocks) in &group.blocks {
                 let mixed = blocks.kinds.contains("forgotten") && blocks.kinds.len() > 1;
                 assert!(!mixed, "@{label}: lost and forgotten blocks need labels of their own");
+                let name = if label.is_empty() { String::new() } else { format!("@{label}, ") };
                 for difference in group.differences(place, blocks, findings) {
-                    differences.push(format!("@{label}, allocated at {place}: {difference}"));
+                    differences.push(format!("{name}allocated at {place}: {difference}"));
                 }
             }
         }
