@@ -34,7 +34,7 @@ static void fail(int code) {
 
 static int rate() {
     const Config *config = current.load();
-    return config->rate;                  // last used @config
+    return config->rate;
 }
 
 static int error_code() {

@@ -29,8 +29,7 @@ public:
     }
 
     int deliver() {
-        const Message &message = *inbox_.front();
-        int number = message.number;             // last used @read
+        int number = inbox_.front()->number;     // last used @read
         inbox_.pop_front();                      // leaks @read: holder-freed this->inbox_
         return number;
     }

@@ -14,7 +14,7 @@ static std::pair<bool, Node *> parse(const char *text) {
     Node *node = new Node;                    // lost @checked: 3 blocks, 48 bytes; lost @ignored: 1 block, 16 bytes
     node->value = static_cast<int>(std::strlen(text));
     std::snprintf(node->name, sizeof node->name, "%s", text);
-    return {node->value > 2, node};           // last used @checked
+    return {node->value > 2, node};
 }
 
 static int count_good(const char *const *texts, int count) {
