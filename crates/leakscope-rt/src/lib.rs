@@ -36,6 +36,7 @@ mod sys;
 mod text;
 mod thread;
 mod unwind;
+mod uses;
 mod waits;
 mod walk;
 mod watches;

@@ -11,7 +11,7 @@ use crate::park::{self, Parked, Then};
 use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
-use crate::{caller, depot, heap, modules, signals, sys, thread, waits};
+use crate::{caller, depot, heap, modules, signals, sys, thread, uses, waits};
 
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
@@ -105,6 +105,8 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             walk::set_depth(number(depth));
         } else if let Some(signal) = value(wire::env::SNAPSHOT_SIGNAL) {
             SNAPSHOT_SIGNAL.store(number(signal) as u32, Ordering::Relaxed);
+        } else if let Some(wanted) = value(wire::env::LAST_USE) {
+            uses::choose(wanted);
         } else if let Some(millis) = value(wire::env::SNAPSHOT_EVERY) {
             EVERY_MILLIS.store(number(millis), Ordering::Relaxed);
         }

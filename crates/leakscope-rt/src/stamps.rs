@@ -15,7 +15,7 @@ use crate::heap::{self, Block};
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, mode};
+use crate::{arena, mode, uses};
 
 /// What is kept for each block. Zero bytes are an untouched one.
 #[repr(C)]
@@ -54,6 +54,7 @@ fn put(thread: &mut Thread, stamps: &Stamps, event: u32) {
     thread.clock = time;
     if time.is_multiple_of(1024) {
         thread.clock = CLOCK.fetch_max(time, Ordering::Relaxed).max(time);
+        uses::earn();
     }
     let before = (latest & ((1 << EVENT_BITS) - 1)) as u32;
     if before != event && before != 0 {
@@ -209,6 +210,7 @@ mod entry {
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_use(pointer: usize, frame: usize) {
         let thread = this_thread();
+        uses::spend(thread);
         if let Some(slot) = heap::live_slot(pointer)
             && let Some(stamps) = of(slot)
         {
@@ -216,10 +218,6 @@ mod entry {
             stamps.used.store(event, Ordering::Relaxed);
         }
     }
-
-    /// Whether instrumented code reports uses.
-    #[unsafe(no_mangle)]
-    static leakscope_uses: core::sync::atomic::AtomicU8 = core::sync::atomic::AtomicU8::new(1);
 
     /// The pointer `old` dies, and `kept` takes its place or stays behind. One
     /// into the same block, as in `p++`, makes it no death.

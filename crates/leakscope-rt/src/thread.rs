@@ -21,6 +21,8 @@ pub struct Thread {
     pub site: usize,
     /// Of the stamps that this thread made.
     pub clock: u64,
+    /// Uses that this thread reported.
+    pub uses: u32,
     /// Of `events`; 0 until they are needed.
     pub tables: usize,
     pub caches: [Cache; CLASSES],

@@ -28,6 +28,11 @@ pub mod env {
     pub const MODE: &str = "LEAKSCOPE_MODE";
     pub const MODE_MINIMAL: &str = "minimal";
     pub const MODE_PARTIAL: &str = "partial=";
+    /// Whether last uses are kept: [`LAST_USE_OFF`], [`LAST_USE_EXACT`], or
+    /// anything else for some of them.
+    pub const LAST_USE: &str = "LEAKSCOPE_LAST_USE";
+    pub const LAST_USE_OFF: &str = "off";
+    pub const LAST_USE_EXACT: &str = "exact";
     /// Milliseconds between snapshots.
     pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
 }
