@@ -41,8 +41,7 @@ fn keep<'m>(
     function: Function<'m>,
     calls: &[Value<'m>],
 ) {
-    let first = function.entry().instructions().find(|at| !at.is(Opcode::LLVMAlloca)).expect("a terminator");
-    builder.before(first).nowhere();
+    builder.before(function.entry().after_locals()).nowhere();
     let own = builder.load(builder.word_type(), variable);
     let mixed = builder.multiply(own, builder.word(3));
     for (index, &call) in calls.iter().enumerate() {
@@ -55,7 +54,7 @@ fn keep<'m>(
     }
 }
 
-fn needs_context(at: Value<'_>) -> bool {
+pub fn needs_context(at: Value<'_>) -> bool {
     at.is_call()
         && !at.is_intrinsic()
         && !at.calls_assembler()

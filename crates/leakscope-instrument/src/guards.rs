@@ -10,8 +10,31 @@
 /// the program that brings the runtime. They touch only memory of their own,
 /// as far as the program can tell.
 pub const SOURCE: &str = r#"
-; A pointer dies at a site; `kept` is what takes its place, or null.
-define void @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept) alwaysinline nounwind {
+; A pointer in memory is overwritten by `new`. Returns the clock.
+define i64 @leakscope.overwritten(ptr %old, ptr %site, ptr %new, i64 %now) alwaysinline nounwind {
+entry:
+  %value = freeze ptr %old
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  %other = icmp ne ptr %value, %new
+  %dies = and i1 %inside, %other
+  br i1 %dies, label %report, label %done, !prof !0
+report:
+  %later = call preserve_mostcc i64 @__leakscope_stamp(ptr %value, ptr %site, i64 0, ptr %new, i64 0) nomerge
+  br label %done
+done:
+  %clock = phi i64 [ %now, %entry ], [ %later, %report ]
+  ret i64 %clock
+}
+
+; A local dies that got its value at `since`; `kept` is what takes its place,
+; or null. Returns the clock.
+define i64 @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept, i64 %since, i64 %now) alwaysinline nounwind {
+entry:
+  %later = icmp ne i64 %since, %now
+  br i1 %later, label %look, label %done
+look:
   %value = freeze ptr %old
   %number = ptrtoint ptr %value to i64
   %high = lshr i64 %number, 42
@@ -20,21 +43,23 @@ define void @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept) alwaysin
   %dies = and i1 %inside, %other
   br i1 %dies, label %report, label %done, !prof !0
 report:
-  call preserve_mostcc void @__leakscope_stamp(ptr %value, ptr %site, i64 %place, ptr %kept) nomerge
+  %moment = call preserve_mostcc i64 @__leakscope_stamp(ptr %value, ptr %site, i64 %place, ptr %kept, i64 %since) nomerge
   br label %done
 done:
-  ret void
+  %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %moment, %report ]
+  ret i64 %clock
 }
 
-; A result or temporary is dropped that nothing kept since a moment.
-define void @leakscope.dropped(ptr %old, ptr %site, i64 %since) alwaysinline nounwind {
+; A result is dropped that was made after `since`, unless it died later than
+; `until`.
+define void @leakscope.dropped(ptr %old, ptr %site, i64 %since, i64 %until) alwaysinline nounwind {
   %value = freeze ptr %old
   %number = ptrtoint ptr %value to i64
   %high = lshr i64 %number, 42
   %inside = icmp eq i64 %high, 4
   br i1 %inside, label %report, label %done, !prof !0
 report:
-  call void @__leakscope_drop(ptr %value, ptr %site, i64 %since) nomerge
+  call void @__leakscope_drop(ptr %value, ptr %site, i64 %since, i64 %until) nomerge
   br label %done
 done:
   ret void
@@ -60,8 +85,8 @@ done:
 
 @leakscope_uses = external global i8
 declare extern_weak preserve_mostcc void @__leakscope_use(ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak preserve_mostcc void @__leakscope_stamp(ptr, ptr, i64, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak void @__leakscope_drop(ptr, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc i64 @__leakscope_stamp(ptr, ptr, i64, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;

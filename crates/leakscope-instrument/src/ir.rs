@@ -122,6 +122,11 @@ impl<'m> Block<'m> {
         non_null(unsafe { LLVMGetBasicBlockTerminator(self.raw) }).map(Value::new)
     }
 
+    /// The first instruction after the locals at the start of a function.
+    pub fn after_locals(self) -> Value<'m> {
+        self.instructions().find(|at| !at.is(Opcode::LLVMAlloca)).expect("a terminator")
+    }
+
     /// Whether control comes here from one instruction only.
     pub fn has_one_way_in(self) -> bool {
         // SAFETY: a live block, used by the terminators that lead to it.

@@ -9,6 +9,7 @@
 mod address;
 mod contexts;
 mod debug_info;
+mod epochs;
 mod exits;
 mod guards;
 mod ir;

@@ -9,6 +9,7 @@
 
 use leakscope_wire::Cause;
 
+use crate::epochs::Epochs;
 use crate::exits::Exits;
 use crate::guards;
 use crate::ir::{Block, Builder, Callee, Opcode, Value};
@@ -60,6 +61,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
     let shared = Shared {
         dies: builder.function(c"leakscope.dies"),
+        overwritten: builder.function(c"leakscope.overwritten"),
         dropped: builder.function(c"leakscope.dropped"),
         used: builder.function(c"leakscope.used"),
         range_dies: builder.runtime(
@@ -67,11 +69,11 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             builder.void_type(),
             &[pointer, word, pointer, word],
         ),
-        now: builder.runtime("__leakscope_now", word, &[]),
         restored: builder.runtime("__leakscope_restored", pointer, &[pointer, word, pointer, word, pointer]),
         watch: builder.runtime("__leakscope_watch", word, &[pointer, word]),
         check: builder.runtime("__leakscope_check", builder.void_type(), &[word, pointer]),
         site: builder.thread_word("leakscope_site"),
+        clock: builder.thread_word("leakscope_clock"),
         layout: module.layout(),
         builder,
     };
@@ -83,25 +85,28 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             let names = Names::new(module, function);
             let exits = Exits::mark(&shared.builder, function);
             let is_called_by_others = function.is_address_taken();
-            Body { shared: &shared, sites: &mut sites, names, exits, function, is_called_by_others }
+            let epochs = Epochs::mark(&shared.builder, shared.clock, function);
+            Body { shared: &shared, sites: &mut sites, names, exits, epochs, function, is_called_by_others }
                 .instrument();
         }
     }
     shared.builder.remove_unused(shared.site);
+    shared.builder.remove_unused(shared.clock);
     Ok(())
 }
 
 /// What the functions of a module have in common.
 struct Shared<'m> {
     dies: Callee<'m>,
+    overwritten: Callee<'m>,
     dropped: Callee<'m>,
     used: Callee<'m>,
     range_dies: Callee<'m>,
-    now: Callee<'m>,
     restored: Callee<'m>,
     watch: Callee<'m>,
     check: Callee<'m>,
     site: Value<'m>,
+    clock: Value<'m>,
     layout: Layout<'m>,
     builder: Builder<'m>,
 }
@@ -112,6 +117,7 @@ struct Body<'a, 'm> {
     sites: &'a mut Sites<'m>,
     names: Names<'m>,
     exits: Exits<'m>,
+    epochs: Epochs<'m>,
     function: Function<'m>,
     is_called_by_others: bool,
 }
@@ -144,6 +150,11 @@ impl<'m> Body<'_, 'm> {
             }
         }
         let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at)).collect();
+        for local in &locals {
+            if local.words.as_ref().is_none_or(|words| !words.is_empty()) {
+                self.epochs.follow(&self.shared.builder, self.function, local.alloca);
+            }
+        }
         for &at in &instructions {
             match at.opcode() {
                 Some(Opcode::LLVMStore) => self.store(at),
@@ -217,6 +228,7 @@ impl<'m> Body<'_, 'm> {
                 let limit = if end.is(Opcode::LLVMRet) { builder.null() } else { end.operand(0) };
                 let bytes = builder.load(builder.word_type(), length);
                 let kept = builder.call(self.shared.restored, &[address, bytes, site, place, limit]);
+                self.epochs.refresh(builder);
                 builder.store(kept, start);
             }
         }
@@ -249,9 +261,11 @@ impl<'m> Body<'_, 'm> {
         }
         let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
         for member in pointers {
+            builder.before(at);
+            let since = self.epochs.now(builder);
             builder.after(at);
             let pointer = builder.extract(at, member);
-            builder.call(self.shared.dropped, &[pointer, site, builder.word(u64::MAX >> 1)]);
+            builder.call(self.shared.dropped, &[pointer, site, since, builder.word(u64::MAX)]);
         }
     }
 
@@ -263,7 +277,7 @@ impl<'m> Body<'_, 'm> {
             && !self.names.is_address(at)
             && !at.users().any(|user| holds_pointer(user, at));
         let is_plain = words.as_ref().is_some_and(Vec::is_empty) && bytes < BUFFER;
-        if is_plain || is_number || self.exits.owns(at) {
+        if is_plain || is_number || self.exits.owns(at) || self.epochs.owns(at) {
             return None;
         }
         let marks = |name: &str| -> Vec<Value<'m>> {
@@ -298,6 +312,7 @@ impl<'m> Body<'_, 'm> {
             if local.starts.is_empty() { std::slice::from_ref(&local.alloca) } else { &local.starts[..] };
         for &place in places {
             builder.after(place);
+            self.epochs.begin(builder, local.alloca);
             match &local.words {
                 Some(words) if local.bytes < BUFFER => {
                     for &word in words {
@@ -328,6 +343,7 @@ impl<'m> Body<'_, 'm> {
             let name = self.names.slot(local.alloca);
             let site = self.sites.with_fields(builder, cause, location, name, &fields);
             builder.call(self.shared.range_dies, &[local.alloca, builder.word(local.bytes), site, place]);
+            self.epochs.refresh(builder);
             return;
         };
         let fields = self.names.fields(local.alloca);
@@ -336,8 +352,30 @@ impl<'m> Body<'_, 'm> {
             let name = name.or_else(|| self.names.slot(local.alloca));
             let site = self.sites.of(builder, cause, location, name);
             let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-            builder.call(self.shared.dies, &[old, site, place, kept]);
+            self.local_dies(local.alloca, old, site, place, kept);
         }
+    }
+
+    /// The value of a local dies, where the builder is.
+    fn local_dies(
+        &self,
+        local: Value<'m>,
+        old: Value<'m>,
+        site: Value<'m>,
+        place: Value<'m>,
+        kept: Value<'m>,
+    ) {
+        let builder = &self.shared.builder;
+        let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
+        let now = builder.call(self.shared.dies, &[old, site, place, kept, since, now]);
+        self.epochs.set(builder, now);
+    }
+
+    /// A pointer in memory is replaced, where the builder is.
+    fn overwritten(&self, old: Value<'m>, site: Value<'m>, new: Value<'m>) {
+        let builder = &self.shared.builder;
+        let now = builder.call(self.shared.overwritten, &[old, site, new, self.epochs.now(builder)]);
+        self.epochs.set(builder, now);
     }
 
     /// A store over a pointer.
@@ -345,12 +383,9 @@ impl<'m> Body<'_, 'm> {
         let (new, slot) = (at.operand(0), at.operand(1));
         let is_word = new.ty().is_pointer()
             || new.ty().bytes(self.shared.layout) == 8 && (is_pointer(new, 4) || self.names.is_address(slot));
-        if !is_word
-            || is_first(new, slot)
-            || steps(new, slot)
-            || self.exits.owns(slot)
-            || slot.name() == "retval"
-        {
+        let holder = slot.without_steps();
+        let is_local = holder.is(Opcode::LLVMAlloca);
+        if !is_word || is_first(new, slot) || steps(new, slot) || is_local && !self.epochs.follows(holder) {
             return;
         }
         let builder = &self.shared.builder;
@@ -363,7 +398,14 @@ impl<'m> Body<'_, 'm> {
         } else {
             builder.null()
         };
-        builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
+        if is_local {
+            self.local_dies(holder, old, site, builder.word(0), new);
+            if slot == holder {
+                self.epochs.assign(builder, slot, at);
+            }
+        } else {
+            self.overwritten(old, site, new);
+        }
     }
 
     /// An atomic exchange gives what it replaced.
@@ -376,7 +418,7 @@ impl<'m> Body<'_, 'm> {
                 self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(at.operand(0)));
             builder.after(at);
             let (old, new) = (builder.as_pointer(at), builder.as_pointer(at.operand(1)));
-            builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
+            self.overwritten(old, site, new);
         }
     }
 
@@ -403,7 +445,7 @@ impl<'m> Body<'_, 'm> {
             let (old, done) = (builder.extract(at, 0), builder.extract(at, 1));
             let old = builder.select(done, builder.as_pointer(old), builder.null());
             let new = builder.as_pointer(new);
-            builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
+            self.overwritten(old, site, new);
         }
     }
 
@@ -421,7 +463,7 @@ impl<'m> Body<'_, 'm> {
             let site = self.sites.of(builder, Cause::Overwritten, at.location(), None);
             builder.before(at);
             let old = builder.call(get, &[at.operand(0)]);
-            builder.call(self.shared.dies, &[old, site, builder.word(0), at.operand(1)]);
+            self.overwritten(old, site, at.operand(1));
         }
     }
 
@@ -456,6 +498,7 @@ impl<'m> Body<'_, 'm> {
         let token = builder.call(self.shared.watch, &[slot, bytes]);
         builder.after(at);
         builder.call(self.shared.check, &[token, site]);
+        self.epochs.refresh(builder);
     }
 
     /// Assembler that writes to memory.
@@ -471,7 +514,7 @@ impl<'m> Body<'_, 'm> {
             let old = builder.load(builder.pointer_type(), slot);
             builder.after(at);
             let new = builder.load(builder.pointer_type(), slot);
-            builder.call(self.shared.dies, &[old, site, builder.word(0), new]);
+            self.overwritten(old, site, new);
         }
     }
 
@@ -493,13 +536,14 @@ impl<'m> Body<'_, 'm> {
                 builder.before(at);
                 let old = builder.load(builder.pointer_type(), builder.offset(slot, word));
                 old.set_unaligned();
-                builder.call(self.shared.dies, &[old, site, builder.word(0), builder.null()]);
+                self.overwritten(old, site, builder.null());
             }
         } else {
             let site = self.sites.with_fields(builder, Cause::Overwritten, at.location(), name, &fields);
             builder.before(at);
             let bytes = builder.as_word(bytes);
             builder.call(self.shared.range_dies, &[slot, bytes, site, builder.word(0)]);
+            self.epochs.refresh(builder);
         }
     }
 
@@ -526,16 +570,18 @@ impl<'m> Body<'_, 'm> {
             return;
         }
         let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
+        builder.before(at);
+        let since = self.epochs.now(builder);
         // A callee that takes it over may let it die at a better place.
         let passed = users.iter().any(|user| user.is_call() && !user.is_intrinsic());
-        let since = if passed {
+        let until = if passed {
             builder.after(at);
-            builder.call(self.shared.now, &[])
+            builder.load(builder.word_type(), self.shared.clock)
         } else {
-            builder.word(u64::MAX >> 1)
+            builder.word(u64::MAX)
         };
         builder.after(last);
-        builder.call(self.shared.dropped, &[at, site, since]);
+        builder.call(self.shared.dropped, &[at, site, since, until]);
     }
 
     /// Where an instruction stands in the function, in the order of the text.

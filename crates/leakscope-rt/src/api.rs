@@ -7,7 +7,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{caller, fault, foreign, stamps, sys};
+use crate::{arena, caller, fault, foreign, stamps, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -97,7 +97,19 @@ pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
 pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
     let thread = this_thread();
     let stack = stack(thread, caller);
-    heap::allocate(thread, Request { size, align, zeroed, stack })
+    begun(thread, Request { size, align, zeroed, stack })
+}
+
+/// A new block, whose stamps begin.
+#[inline(always)]
+fn begun(thread: &mut Thread, request: Request) -> usize {
+    let start = heap::allocate(thread, request);
+    if arena::stamps() != 0
+        && let Some(block) = heap::find(start)
+    {
+        stamps::begin(thread, block.slot);
+    }
+    start
 }
 
 /// Frees a block for the code at `caller`.
@@ -135,7 +147,6 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
     };
     events::count_free(thread, block.stack(), freed);
     stamps::holder_freed(thread, block, 0, caller);
-    stamps::forget(block);
     heap::free(thread, block, freed);
 }
 
@@ -163,11 +174,10 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     if heap::resize(block, size, stack) {
         return address as *mut c_void;
     }
-    let start = heap::allocate(thread, Request { size, align: ALIGN, zeroed: false, stack });
+    let start = begun(thread, Request { size, align: ALIGN, zeroed: false, stack });
     if start != 0 {
         // SAFETY: two different live blocks, both at least so long.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
-        stamps::forget(block);
         heap::free(thread, block, stack);
     }
     or_errno(start)

@@ -99,13 +99,13 @@ pub fn publish_clock(thread: &mut Thread) {
     thread.clock = CLOCK.fetch_max(thread.clock, Ordering::Relaxed).max(thread.clock);
 }
 
-/// Forgets what was said about a block that is freed.
+/// A block begins its life. Its birth counts as a stamp, of no event: what got
+/// its value after it, and sees no other stamp, borrows.
 #[inline(always)]
-pub fn forget(block: Block) {
-    if let Some(stamps) = of(block.slot)
-        && (stamps.latest.load(Ordering::Relaxed) != 0 || stamps.used.load(Ordering::Relaxed) != 0)
-    {
-        stamps.latest.store(0, Ordering::Relaxed);
+pub fn begin(thread: &mut Thread, slot: u64) {
+    if let Some(stamps) = of(slot) {
+        thread.clock += 1;
+        stamps.latest.store(thread.clock << EVENT_BITS, Ordering::Relaxed);
         stamps.earlier.iter().for_each(|event| event.store(0, Ordering::Relaxed));
         stamps.used.store(0, Ordering::Relaxed);
     }
@@ -163,10 +163,11 @@ static HOLDER_FREED: wire::Descriptor = wire::Descriptor {
 mod entry {
     use super::*;
 
-    // All registers but `r11` are kept, so that the code around the call loses
-    // nothing by it. The frame goes in the register after the arguments.
+    // All registers but `r11` and the result's are kept, so that the code around
+    // the call loses nothing by it. The frame goes in the register after the
+    // arguments.
     macro_rules! keeping_registers {
-        ($name:literal, $target:literal, $frame:literal) => {
+        ($name:literal, $target:literal, $frame:literal, $keep:literal, $restore:literal) => {
             core::arch::global_asm!(
                 concat!(".globl ", $name),
                 concat!(".type ", $name, ",@function"),
@@ -177,7 +178,7 @@ mod entry {
                 ".cfi_offset rbp, -16",
                 "mov rbp, rsp",
                 ".cfi_def_cfa_register rbp",
-                "push rax",
+                $keep,
                 "push rcx",
                 "push rdx",
                 "push rsi",
@@ -194,7 +195,7 @@ mod entry {
                 "pop rsi",
                 "pop rdx",
                 "pop rcx",
-                "pop rax",
+                $restore,
                 "pop rbp",
                 ".cfi_def_cfa rsp, 8",
                 "ret",
@@ -203,8 +204,8 @@ mod entry {
         };
     }
 
-    keeping_registers!("__leakscope_stamp", "leakscope_stamp", "r8");
-    keeping_registers!("__leakscope_use", "leakscope_use", "rsi");
+    keeping_registers!("__leakscope_stamp", "leakscope_stamp", "r9", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_use", "leakscope_use", "rsi", "push rax", "pop rax");
 
     /// The pointer is used.
     #[unsafe(no_mangle)]
@@ -219,18 +220,29 @@ mod entry {
         }
     }
 
-    /// The pointer `old` dies, and `kept` takes its place or stays behind. One
-    /// into the same block, as in `p++`, makes it no death.
+    /// The pointer `old` dies, and `kept` takes its place or stays behind: one
+    /// into the same block, as in `p++`, makes it no death. Nor is it one if
+    /// no pointer to the block died since the moment at which it was copied.
+    /// Returns the clock.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_stamp(old: usize, site: usize, place: u64, kept: usize, frame: usize) {
+    extern "C" fn leakscope_stamp(
+        old: usize,
+        site: usize,
+        place: u64,
+        kept: usize,
+        since: u64,
+        frame: usize,
+    ) -> u64 {
         let thread = this_thread();
         if let Some(slot) = heap::live_slot(old)
-            && (kept == 0 || heap::live_slot(kept) != Some(slot))
             && let Some(stamps) = of(slot)
+            && stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS > since
+            && (kept == 0 || heap::live_slot(kept) != Some(slot))
         {
             let event = events::number(thread, Caller { frame }, What { site, place });
             put(thread, stamps, event);
         }
+        thread.clock
     }
 
     /// Memory dies, or is about to be overwritten, as a whole. With a place,
@@ -261,12 +273,18 @@ mod entry {
         }
     }
 
-    /// A result or temporary that nothing keeps, unless something kept it
-    /// since `since` and let it die: that is the better place.
+    /// A result that nothing keeps: a block that was born, or of which a
+    /// pointer died, since it was asked for, and of which none died after
+    /// `until`: that was the better place.
     #[unsafe(no_mangle)]
-    extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64) {
+    extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64, until: u64) {
         let caller = crate::caller!();
-        stamp_since(this_thread(), pointer, since, caller, What { site, place: 0 });
+        if heap::live_slot(pointer)
+            .and_then(of)
+            .is_some_and(|stamps| stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS > since)
+        {
+            stamp_since(this_thread(), pointer, until, caller, What { site, place: 0 });
+        }
     }
 
     /// Before a call that may overwrite so many bytes.
@@ -307,12 +325,6 @@ mod entry {
         // SAFETY: as the caller says.
         unsafe { range_dies(start, bytes, caller, What { site, place }) };
         0
-    }
-
-    /// The thread's clock, for [`__leakscope_drop`].
-    #[unsafe(no_mangle)]
-    extern "C" fn __leakscope_now() -> u64 {
-        this_thread().clock
     }
 
     fn this_thread() -> &'static mut Thread {

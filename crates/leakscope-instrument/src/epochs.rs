@@ -1,0 +1,111 @@
+//! When a local got its value, in terms of the runtime's clock: it goes on
+//! whenever a pointer in memory dies, or a block is born.
+//!
+//! Most locals borrow: what they point to is held in memory as well, and goes
+//! on being held. Such a local cannot be the last pointer unless, since it got
+//! its value, a pointer to the same block died or the block was born. So each
+//! local remembers the clock of that moment, and while the clock stands still
+//! its death is none; the runtime compares with the block's latest stamp. In
+//! code without calls and stores of pointers all this is known when the code
+//! is compiled, and nothing is left of it.
+
+use std::collections::HashMap;
+
+use crate::contexts::needs_context;
+use crate::ir::{Builder, Opcode, Value};
+use crate::llvm::Function;
+
+pub struct Epochs<'m> {
+    /// The runtime's clock of the thread, and the function's copy of it.
+    clock: Value<'m>,
+    now: Value<'m>,
+    since: HashMap<Value<'m>, Value<'m>>,
+}
+
+impl<'m> Epochs<'m> {
+    /// Keeps the function's copy up to date: what it calls may change it.
+    pub fn mark(builder: &Builder<'m>, clock: Value<'m>, function: Function<'m>) -> Epochs<'m> {
+        let calls: Vec<Value<'m>> = function.instructions().filter(|&at| needs_context(at)).collect();
+        let now = builder.local(function, builder.word(0));
+        let epochs = Epochs { clock, now, since: HashMap::new() };
+        builder.before(function.entry().after_locals()).nowhere();
+        epochs.refresh(builder);
+        for call in calls {
+            if call.must_be_tail_call() {
+                continue;
+            }
+            if call.is(Opcode::LLVMInvoke) {
+                for block in call.successors() {
+                    if let Some(start) = block.start() {
+                        builder.before(start);
+                        epochs.refresh(builder);
+                    }
+                }
+            } else {
+                builder.after(call);
+                epochs.refresh(builder);
+            }
+        }
+        epochs
+    }
+
+    /// Reads the clock, after something that may have changed it.
+    pub fn refresh(&self, builder: &Builder<'m>) {
+        let clock = builder.load(builder.word_type(), self.clock);
+        builder.store(clock, self.now);
+    }
+
+    pub fn now(&self, builder: &Builder<'m>) -> Value<'m> {
+        builder.load(builder.word_type(), self.now)
+    }
+
+    pub fn set(&self, builder: &Builder<'m>, now: Value<'m>) {
+        builder.store(now, self.now);
+    }
+
+    pub fn owns(&self, slot: Value<'m>) -> bool {
+        slot == self.now || self.since.values().any(|&since| since == slot)
+    }
+
+    /// Remembers from now on when `local` got its value.
+    pub fn follow(&mut self, builder: &Builder<'m>, function: Function<'m>, local: Value<'m>) {
+        let since = builder.local(function, builder.word(0));
+        self.since.insert(local, since);
+    }
+
+    pub fn follows(&self, local: Value<'m>) -> bool {
+        self.since.contains_key(&local)
+    }
+
+    /// The local begins to live where the builder is.
+    pub fn begin(&self, builder: &Builder<'m>, local: Value<'m>) {
+        if let Some(&since) = self.since.get(&local) {
+            let now = self.now(builder);
+            builder.store(now, since);
+        }
+    }
+
+    /// The local gets a value by `store`: the moment that counts is before
+    /// what made the value.
+    pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, store: Value<'m>) {
+        let Some(&since) = self.since.get(&local) else { return };
+        let origin = store.operand(0).without_steps();
+        let made_at = match origin.opcode() {
+            Some(Opcode::LLVMLoad | Opcode::LLVMCall | Opcode::LLVMInvoke) => origin,
+            _ => store,
+        };
+        builder.before(made_at);
+        let moment = self.now(builder);
+        builder.before(store);
+        builder.store(moment, since);
+    }
+
+    /// When the local got its value; the beginning of time if that is not
+    /// followed.
+    pub fn since(&self, builder: &Builder<'m>, local: Value<'m>) -> Value<'m> {
+        match self.since.get(&local) {
+            Some(&since) => builder.load(builder.word_type(), since),
+            None => builder.word(0),
+        }
+    }
+}
