@@ -9,7 +9,7 @@
 /// The runtime's functions are weak, because a shared object is linked before
 /// the program that brings the runtime. They touch only memory of their own,
 /// as far as the program can tell.
-pub const SOURCE: &str = r#"
+pub const BEFORE_OPTIMISATION: &str = r#"
 ; A pointer in memory is overwritten by `new`. Returns the clock.
 define i64 @leakscope.overwritten(ptr %old, ptr %site, ptr %new, i64 %now) alwaysinline nounwind {
 entry:
@@ -65,6 +65,14 @@ done:
   ret void
 }
 
+declare extern_weak preserve_mostcc i64 @__leakscope_stamp(ptr, ptr, i64, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+
+!0 = !{!"branch_weights", i32 1, i32 2000}
+"#;
+
+/// What is added to optimised code, and inlined there.
+pub const AFTER_OPTIMISATION: &str = r#"
 ; A pointer is used, while uses are wanted.
 define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
   %wanted = load i8, ptr @leakscope_uses
@@ -85,8 +93,6 @@ done:
 
 @leakscope_uses = external global i8
 declare extern_weak preserve_mostcc void @__leakscope_use(ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak preserve_mostcc i64 @__leakscope_stamp(ptr, ptr, i64, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;

@@ -57,7 +57,7 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
     verify(&module, "before optimisation")?;
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
-        Variant::Track => track::after_optimisation(&module),
+        Variant::Track => track::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
     }
     verify(&module, "after instrumentation")?;
     Ok(module.bitcode())

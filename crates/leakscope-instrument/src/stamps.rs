@@ -16,7 +16,6 @@ use crate::ir::{Block, Builder, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::sites::Sites;
-use crate::uses::{self, Use};
 use crate::writes::{self, Length};
 
 /// Locals with more words than this are searched by the runtime.
@@ -56,14 +55,13 @@ const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
 /// Instruments a module.
 pub fn insert(module: &Module<'_>) -> Result<(), String> {
-    module.add(guards::SOURCE)?;
+    module.add(guards::BEFORE_OPTIMISATION)?;
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
     let shared = Shared {
         dies: builder.function(c"leakscope.dies"),
         overwritten: builder.function(c"leakscope.overwritten"),
         dropped: builder.function(c"leakscope.dropped"),
-        used: builder.function(c"leakscope.used"),
         range_dies: builder.runtime(
             "__leakscope_range_dies",
             builder.void_type(),
@@ -100,7 +98,6 @@ struct Shared<'m> {
     dies: Callee<'m>,
     overwritten: Callee<'m>,
     dropped: Callee<'m>,
-    used: Callee<'m>,
     range_dies: Callee<'m>,
     restored: Callee<'m>,
     watch: Callee<'m>,
@@ -141,7 +138,6 @@ impl<'m> Body<'_, 'm> {
         let returns: Vec<Value<'m>> =
             instructions.iter().copied().filter(|at| at.is(Opcode::LLVMRet)).collect();
         // What is asked about the users of a value is asked before any is added.
-        let uses = uses::find(self.function);
         for &at in &instructions {
             if at.is_call() && !at.is_intrinsic() && at.ty().is_pointer() {
                 self.result(at);
@@ -167,9 +163,6 @@ impl<'m> Body<'_, 'm> {
                 }
                 _ => {}
             }
-        }
-        for Use { at, pointer } in uses {
-            self.shared.builder.before(at).call(self.shared.used, &[pointer]);
         }
         for local in &locals {
             self.begin(local);

@@ -10,8 +10,8 @@
 //! that loops through them without `musttail` needs the stack for it; a
 //! function that calls itself is a loop before that, as the user's level says.
 
-use crate::llvm::{Function, Kind, Module};
-use crate::{contexts, stamps};
+use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
+use crate::{contexts, stamps, uses};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -57,12 +57,15 @@ pub fn before_optimisation(module: &Module<'_>) -> Result<(), String> {
 
 /// Keeps frames: each function has a frame pointer, and stays on the stack
 /// until it returns.
-pub fn after_optimisation(module: &Module<'_>) {
+pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     for function in module.functions().filter(|function| !function.is_declaration()) {
         function.set_string("frame-pointer", "all");
         function.set_string("disable-tail-calls", "true");
     }
+    uses::insert(module)?;
+    module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;
     contexts::insert(module);
+    Ok(())
 }
 
 /// Makes an allocation function one that may do anything, so that no call of

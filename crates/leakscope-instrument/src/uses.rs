@@ -3,19 +3,40 @@
 //!
 //! Of the uses of one pointer in a row, with no call between them, only the
 //! last is reported: the others could not be the last of a block's life.
+//!
+//! Works on optimised code: what is asked before each use would keep loops
+//! from becoming what the optimiser makes of them.
 
 use std::collections::HashSet;
 
-use crate::ir::{Block, Opcode, Value};
-use crate::llvm::Function;
+use crate::guards;
+use crate::ir::{Block, Builder, Opcode, Value};
+use crate::llvm::{Function, Module};
 
 /// A use to be reported: before which instruction, of which pointer.
-pub struct Use<'m> {
-    pub at: Value<'m>,
-    pub pointer: Value<'m>,
+struct Use<'m> {
+    at: Value<'m>,
+    pointer: Value<'m>,
 }
 
-pub fn find<'m>(function: Function<'m>) -> Vec<Use<'m>> {
+/// Reports the uses in all functions of a module, by calls that are to be
+/// inlined.
+pub fn insert(module: &Module<'_>) -> Result<(), String> {
+    module.add(guards::AFTER_OPTIMISATION)?;
+    let builder = Builder::new(module);
+    let used = builder.function(c"leakscope.used");
+    for function in module.functions().filter(|function| !function.is_declaration()) {
+        if function.name().starts_with("leakscope.") {
+            continue;
+        }
+        for Use { at, pointer } in find(function) {
+            builder.before(at).call(used, &[pointer]);
+        }
+    }
+    Ok(())
+}
+
+fn find<'m>(function: Function<'m>) -> Vec<Use<'m>> {
     function.blocks().flat_map(in_block).collect()
 }
 
@@ -23,7 +44,7 @@ fn in_block(block: Block<'_>) -> Vec<Use<'_>> {
     let instructions: Vec<Value<'_>> = block.instructions().collect();
     let (mut uses, mut later) = (Vec::new(), HashSet::new());
     for &at in instructions.iter().rev() {
-        if at.is_call() && !at.is_intrinsic() {
+        if at.is_call() && !at.is_intrinsic() && !is_ours(at) {
             later.clear();
         }
         for pointer in used_by(at) {
@@ -54,13 +75,18 @@ fn used_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
             let moves = |name: &str| {
                 ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."].iter().any(|start| name.starts_with(start))
             };
-            if at.is_intrinsic() && !at.called_name().is_some_and(moves) {
+            if at.is_intrinsic() && !at.called_name().is_some_and(moves) || is_ours(at) {
                 return Vec::new();
             }
             pointers(at.arguments().collect())
         }
         _ => Vec::new(),
     }
+}
+
+/// A call of the runtime.
+fn is_ours(call: Value<'_>) -> bool {
+    call.called_name().is_some_and(|name| name.starts_with("__leakscope_"))
 }
 
 fn is_result(value: Value<'_>) -> bool {
