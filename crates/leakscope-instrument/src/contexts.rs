@@ -9,7 +9,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::ir::{Builder, Opcode, Value};
+use crate::ir::{Builder, Value};
 use crate::llvm::{Function, Module};
 
 /// Functions that neither allocate nor call back: they need no context.

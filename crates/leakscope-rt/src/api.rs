@@ -7,7 +7,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{arena, caller, fault, foreign, stamps, sys};
+use crate::{caller, fault, foreign, stamps, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -104,10 +104,8 @@ pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usiz
 #[inline(always)]
 fn begun(thread: &mut Thread, request: Request) -> usize {
     let start = heap::allocate(thread, request);
-    if arena::stamps() != 0
-        && let Some(block) = heap::find(start)
-    {
-        stamps::begin(thread, block.slot);
+    if let Some(slot) = heap::slot_at(start) {
+        stamps::begin(thread, slot);
     }
     start
 }
@@ -143,10 +141,12 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
     let freed = if walk::is_derived(caller) {
         events::number(thread, caller, What::CALL)
     } else {
-        walk::short_stack(thread, caller)
+        // Enough to see past a wrapper.
+        walk::short_stack::<3>(thread, caller)
     };
     events::count_free(thread, block.stack(), freed);
     stamps::holder_freed(thread, block, 0, caller);
+    stamps::end(block);
     heap::free(thread, block, freed);
 }
 
@@ -178,6 +178,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     if start != 0 {
         // SAFETY: two different live blocks, both at least so long.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
+        stamps::end(block);
         heap::free(thread, block, stack);
     }
     or_errno(start)

@@ -97,6 +97,8 @@ pub struct Chunk {
     pub capacity: u32,
     pub carved: u32,
     pub free: u32,
+    /// Small: by which an offset is multiplied to get the block's number.
+    pub reciprocal: u32,
     /// Small: first free block, as a slot number.
     pub first_free: u64,
     /// Large: where the block starts, and the bytes that were asked for; when

@@ -13,7 +13,7 @@ use crate::{arena, modules, sys, walk};
 /// Address space for nodes and for known stacks.
 const RESERVED: usize = 1 << 32;
 const COMMIT: usize = 1 << 16;
-const BUCKETS: usize = 1 << 14;
+const BUCKETS: usize = 1 << 17;
 
 /// A return address and, by number, the node of the caller. The outermost
 /// node has parent 0 and the generation of the module list as its address.

@@ -85,7 +85,14 @@ pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
 
 #[cold]
 fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
-    let mut number = walk::stack(thread, caller);
+    // A program that calls itself in very many ways would fill the memory
+    // with stacks; beyond a number of frames only the innermost are kept.
+    const FRAMES_MAX: u32 = 1 << 18;
+    let mut number = if depot::end() > FRAMES_MAX {
+        walk::short_stack::<8>(thread, caller)
+    } else {
+        walk::stack(thread, caller)
+    };
     if what.site != 0 && number != 0 {
         number = depot::under(number, SITE | what.site as u64);
         if what.place != 0 && number != 0 {

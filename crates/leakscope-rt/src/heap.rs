@@ -202,11 +202,26 @@ pub fn find(address: usize) -> Option<Block> {
     }
 }
 
-/// The slot of the live block that `address` points into.
+/// The slot of the block that `address` points into, live or not, by as few
+/// loads as possible.
 #[inline(always)]
-pub fn live_slot(address: usize) -> Option<u64> {
-    let block = find(address)?;
-    block.is_live().then_some(block.slot)
+pub fn slot_at(address: usize) -> Option<u64> {
+    let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
+    let index = offset >> CHUNK_SHIFT;
+    if index >= arena::top() {
+        return None;
+    }
+    // SAFETY: below the top, so its descriptor is committed.
+    let chunk = unsafe { &*arena::chunk(index) };
+    match chunk.usage() {
+        Use::Small => {
+            let number = ((offset % CHUNK) as u64 * u64::from(chunk.reciprocal)) >> 32;
+            Some(slot_of(index, number))
+        }
+        Use::Large => Some(slot_of(index, 0)),
+        Use::Tail => Some(slot_of(chunk.head as usize, 0)),
+        Use::None | Use::Free => None,
+    }
 }
 
 fn large_block(index: usize, address: usize) -> Option<Block> {
@@ -567,6 +582,7 @@ fn new_chunk(class: usize) -> Option<usize> {
     let chunk = unsafe { &mut *arena::chunk(index) };
     chunk.class = class as u8;
     chunk.capacity = CHUNK as u32 / SIZES[class];
+    chunk.reciprocal = RECIPROCALS[class];
     chunk.carved = 0;
     chunk.free = 0;
     chunk.listed = false;

@@ -43,6 +43,21 @@ fn of(slot: u64) -> Option<&'static Stamps> {
     (base != 0).then(|| unsafe { &*((base + slot as usize * arena::STAMPS) as *const Stamps) })
 }
 
+/// The stamps of the live block that `pointer` points into: they have a time
+/// from its birth on.
+#[inline(always)]
+fn of_pointer(pointer: usize) -> Option<&'static Stamps> {
+    of(heap::slot_at(pointer)?).filter(|stamps| stamps.time() != 0)
+}
+
+impl Stamps {
+    /// Of the latest; 0 if the block is not live.
+    #[inline(always)]
+    fn time(&self) -> u64 {
+        self.latest.load(Ordering::Relaxed) >> EVENT_BITS
+    }
+}
+
 /// Times are comparable between threads where one has seen the other's work:
 /// a stamp is later than those before it on the same block, and than what the
 /// thread did before.
@@ -69,9 +84,7 @@ fn put(thread: &mut Thread, stamps: &Stamps, event: u32) {
 /// A pointer to a live block dies.
 #[inline(always)]
 fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
-    if let Some(slot) = heap::live_slot(pointer)
-        && let Some(stamps) = of(slot)
-    {
+    if let Some(stamps) = of_pointer(pointer) {
         let event = events::number(thread, caller, what);
         put(thread, stamps, event);
     }
@@ -80,9 +93,8 @@ fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
 /// The same, unless it was stamped since a moment.
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 pub fn stamp_since(thread: &mut Thread, pointer: usize, since: u64, caller: Caller, what: What) {
-    if let Some(slot) = heap::live_slot(pointer)
-        && let Some(stamps) = of(slot)
-        && stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS <= since
+    if let Some(stamps) = of_pointer(pointer)
+        && stamps.time() <= since
     {
         let event = events::number(thread, caller, what);
         put(thread, stamps, event);
@@ -108,6 +120,14 @@ pub fn begin(thread: &mut Thread, slot: u64) {
         stamps.latest.store(thread.clock << EVENT_BITS, Ordering::Relaxed);
         stamps.earlier.iter().for_each(|event| event.store(0, Ordering::Relaxed));
         stamps.used.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A block is freed.
+#[inline(always)]
+pub fn end(block: Block) {
+    if let Some(stamps) = of(block.slot) {
+        stamps.latest.store(0, Ordering::Relaxed);
     }
 }
 
@@ -212,9 +232,7 @@ mod entry {
     extern "C" fn leakscope_use(pointer: usize, frame: usize) {
         let thread = this_thread();
         uses::spend(thread);
-        if let Some(slot) = heap::live_slot(pointer)
-            && let Some(stamps) = of(slot)
-        {
+        if let Some(stamps) = of_pointer(pointer) {
             let event = events::number(thread, Caller { frame }, What::CALL);
             stamps.used.store(event, Ordering::Relaxed);
         }
@@ -234,10 +252,10 @@ mod entry {
         frame: usize,
     ) -> u64 {
         let thread = this_thread();
-        if let Some(slot) = heap::live_slot(old)
+        if let Some(slot) = heap::slot_at(old)
+            && (kept == 0 || heap::slot_at(kept) != Some(slot))
             && let Some(stamps) = of(slot)
-            && stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS > since
-            && (kept == 0 || heap::live_slot(kept) != Some(slot))
+            && stamps.time() > since
         {
             let event = events::number(thread, Caller { frame }, What { site, place });
             put(thread, stamps, event);
@@ -279,10 +297,7 @@ mod entry {
     #[unsafe(no_mangle)]
     extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64, until: u64) {
         let caller = crate::caller!();
-        if heap::live_slot(pointer)
-            .and_then(of)
-            .is_some_and(|stamps| stamps.latest.load(Ordering::Relaxed) >> EVENT_BITS > since)
-        {
+        if of_pointer(pointer).is_some_and(|stamps| stamps.time() > since) {
             stamp_since(this_thread(), pointer, until, caller, What { site, place: 0 });
         }
     }

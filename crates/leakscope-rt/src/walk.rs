@@ -85,10 +85,9 @@ pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {
     without_trail(trail, first, high)
 }
 
-/// Number of the innermost frames of a free: enough to see past a wrapper.
+/// Number of the innermost frames alone.
 #[inline]
-pub fn short_stack(thread: &mut Thread, caller: Caller) -> u32 {
-    const FRAMES: usize = 3;
+pub fn short_stack<const FRAMES: usize>(thread: &mut Thread, caller: Caller) -> u32 {
     let Some((first, high)) = first_frame(thread, caller) else { return 0 };
     let Frame { mut address, mut stack, mut pointer } = first;
     let (mut hash, mut count) = (depot::mix(0, address), 1);
