@@ -37,6 +37,7 @@ mod stamps;
 mod sys;
 mod text;
 mod thread;
+mod trail;
 mod unwind;
 mod uses;
 mod waits;
