@@ -130,7 +130,7 @@ impl Trail {
             0 => (0, false),
             _ => (self.hashes[index - 1], self.by_pointer[index - 1]),
         };
-        self.frames[index] = frame;
+        self.frames[index] = Frame { pointer: 0, ..frame };
         self.hashes[index] = depot::mix(outer_hash, frame.address);
         self.by_pointer[index] = false;
         if let Step::To { caller, saved, by_pointer } = step {
@@ -139,6 +139,11 @@ impl Trail {
             self.places[index] = [place, if second { saved } else { place }];
             self.words[index] = [word, if second { caller.pointer as u64 } else { word }];
             self.by_pointer[index] = by_pointer || outer_counts && saved == 0;
+        }
+        // What is not a frame pointer may point to a block, which a copy of it
+        // would hold.
+        if self.by_pointer[index] {
+            self.frames[index].pointer = frame.pointer;
         }
     }
 
