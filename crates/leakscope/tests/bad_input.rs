@@ -376,6 +376,16 @@ enum To {
 fn signalled(folder: &Folder, arguments: &[&str], signal: i32, to: To) -> Ran {
     let mut command = folder.leakscope(arguments.iter().copied());
     command.env("TMPDIR", folder.path("tmp")).process_group(0);
+    let default = || {
+        for (signal, _) in SIGNALS {
+            // SAFETY: sets no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // Shells let what runs in the background ignore some of them.
+    // SAFETY: only what may be called between `fork` and `exec`.
+    unsafe { command.pre_exec(default) };
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut ready = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
