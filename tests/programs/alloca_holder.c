@@ -1,5 +1,6 @@
 // alloca'd memory of a live frame holds its blocks at exit; that of a frame that returned does not.
 // engines: track
+// Under preload see alloca_gap.c.
 // exit: 1
 #include <alloca.h>
 #include <stdlib.h>

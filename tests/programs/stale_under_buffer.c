@@ -1,5 +1,4 @@
 // A live frame's buffer lies over dead words and was never filled: what it happens to contain holds nothing.
-// flags: -O1
 // engines: track
 // lsan: differs: takes the old words in the buffer for pointers
 #include <stdlib.h>

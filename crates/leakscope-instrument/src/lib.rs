@@ -11,6 +11,7 @@ mod contexts;
 mod debug_info;
 mod epochs;
 mod exits;
+mod frames;
 mod guards;
 mod ir;
 mod llvm;
@@ -21,6 +22,7 @@ mod track;
 mod uses;
 mod writes;
 
+use frames::Frames;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
 
 /// What a program is derived for.
@@ -57,7 +59,10 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
     verify(&module, "before optimisation")?;
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
-        Variant::Track => track::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
+        Variant::Track => {
+            track::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
+            frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
+        }
     }
     verify(&module, "after instrumentation")?;
     Ok(module.bitcode())

@@ -193,6 +193,12 @@ impl Module<'_> {
         }
     }
 
+    /// Adds to the assembler that becomes part of the module's object.
+    pub fn add_assembler(&self, text: &str) {
+        // SAFETY: a live module; the text is copied.
+        unsafe { LLVMAppendModuleInlineAsm(self.raw, text.as_ptr().cast(), text.len()) }
+    }
+
     /// Checks every rule of the intermediate language.
     pub fn verify(&self) -> Result<(), String> {
         let mut message = null_mut();
@@ -282,6 +288,11 @@ impl<'m> Function<'m> {
             let attribute = LLVMCreateStringAttribute(self.context, name, name_length, value, value_length);
             LLVMAddAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, attribute);
         }
+    }
+
+    pub fn is(self, kind: Kind) -> bool {
+        // SAFETY: a live function; null is no attribute.
+        unsafe { !LLVMGetEnumAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, kind.0).is_null() }
     }
 
     pub fn unset(self, kind: Kind) {

@@ -211,7 +211,10 @@ fn share_of(left: usize) -> usize {
 /// True for memory that holds our own bookkeeping or blocks.
 pub fn owns(address: usize) -> bool {
     let size = SIZE.load(Ordering::Relaxed);
-    let within = |start: &AtomicUsize, bytes| address.wrapping_sub(start.load(Ordering::Relaxed)) < bytes;
+    let within = |start: &AtomicUsize, bytes| {
+        let start = start.load(Ordering::Relaxed);
+        start != 0 && address.wrapping_sub(start) < bytes
+    };
     within(&BASE, size)
         || within(&METAS, size / 2)
         || within(&CHUNKS, size / CHUNK * size_of::<Chunk>())

@@ -11,7 +11,7 @@ use crate::park::{self, Parked, Then};
 use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
-use crate::{caller, depot, heap, modules, signals, sys, thread, uses, waits};
+use crate::{caller, depot, heap, modules, signals, sink, sys, thread, uses, waits};
 
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
@@ -101,6 +101,8 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
         let value = |name: &str| entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
         if let Some(path) = value(wire::env::DIR) {
             record::set_folder(path);
+        } else if let Some(name) = value(wire::env::SOCKET) {
+            sink::set_socket(name);
         } else if let Some(depth) = value(wire::env::DEPTH) {
             walk::set_depth(number(depth));
         } else if let Some(signal) = value(wire::env::SNAPSHOT_SIGNAL) {
@@ -166,6 +168,10 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
         fault: None,
     };
     write_in_copy(&occasion, then);
+    park::end();
+    if then == Then::Ends {
+        wait_for_scribe();
+    }
     drop(guard);
 }
 
@@ -176,14 +182,16 @@ pub fn report_fault(fault: wire::Fault) {
         return;
     }
     modules::update();
-    record::write(&Occasion {
+    let occasion = Occasion {
         reason: Reason::Fault,
         status: 0,
         pid: process,
         sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
         limits: 0,
         fault: Some(fault),
-    });
+    };
+    write_in_copy(&occasion, Then::Ends);
+    wait_for_scribe();
 }
 
 fn write_in_copy(occasion: &Occasion, then: Then) {
@@ -204,12 +212,8 @@ fn write_in_copy(occasion: &Occasion, then: Then) {
     if child < 0 && then == Then::Ends {
         record::write(occasion);
     }
-    park::end();
     if child > 0 {
         SCRIBE.store(child as u32, Ordering::Relaxed);
-        if then == Then::Ends {
-            wait_for_scribe();
-        }
     }
 }
 
@@ -218,7 +222,7 @@ fn write_in_copy(occasion: &Occasion, then: Then) {
 fn make_room_for_files() {
     // SAFETY: the copy has its own table of descriptors and its own limits.
     unsafe {
-        libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32);
+        sys::close_all();
         let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
         let none = core::ptr::null_mut::<libc::rlimit>();
         if libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, &limit, none) != 0 {

@@ -31,9 +31,10 @@ pub fn around(address: usize) -> Option<(usize, usize)> {
     found
 }
 
-/// Calls `f` for each mapping, by address.
-pub fn for_each(mut f: impl FnMut(&Mapping)) {
-    let Some(file) = File::open(c"/proc/thread-self/maps") else { return };
+/// Calls `f` for each mapping, by address. Returns whether there was any.
+pub fn for_each(mut f: impl FnMut(&Mapping)) -> bool {
+    let Some(file) = File::open(c"/proc/thread-self/maps") else { return false };
+    let mut any = false;
     let mut buffer = [0; 512];
     let mut line = Line::default();
     loop {
@@ -44,6 +45,7 @@ pub fn for_each(mut f: impl FnMut(&Mapping)) {
         for &byte in &buffer[..count] {
             if byte == b'\n' {
                 f(&line.mapping);
+                any = true;
                 line = Line::default();
             } else {
                 line.push(byte);
@@ -51,6 +53,7 @@ pub fn for_each(mut f: impl FnMut(&Mapping)) {
         }
     }
     file.close();
+    any
 }
 
 /// A line that is being read: `start-end rwxp offset device inode  name`.

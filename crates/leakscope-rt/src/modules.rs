@@ -221,9 +221,9 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, data: *mut
 }
 
 fn executable_path(path: &mut [u8; PATH_MAX]) -> usize {
+    let (folder, link) = sys::below_proc(c"/proc/thread-self/exe");
     // SAFETY: the buffer is as large as said.
-    let count =
-        unsafe { libc::readlink(c"/proc/thread-self/exe".as_ptr(), path.as_mut_ptr().cast(), PATH_MAX) };
+    let count = unsafe { libc::readlinkat(folder, link.as_ptr(), path.as_mut_ptr().cast(), PATH_MAX) };
     count.max(0) as usize
 }
 

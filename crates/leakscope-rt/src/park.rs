@@ -319,18 +319,12 @@ fn read_of_thread<'a>(number: u32, name: &[u8], text: &'a mut [u8; 256]) -> Opti
 }
 
 fn for_each_thread(mut f: impl FnMut(u32)) {
-    // SAFETY: the path is a C string.
-    let folder = unsafe {
-        libc::open(c"/proc/self/task".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC)
-    };
-    if folder < 0 {
-        return;
-    }
+    let Some(folder) = File::open_folder(c"/proc/self/task") else { return };
     let mut entries = [0u8; 1024];
     loop {
         // SAFETY: the buffer is valid for its length.
         let count =
-            unsafe { libc::syscall(libc::SYS_getdents64, folder, entries.as_mut_ptr(), entries.len()) };
+            unsafe { libc::syscall(libc::SYS_getdents64, folder.0, entries.as_mut_ptr(), entries.len()) };
         if count <= 0 {
             break;
         }
@@ -346,7 +340,7 @@ fn for_each_thread(mut f: impl FnMut(u32)) {
             at += length;
         }
     }
-    File(folder).close();
+    folder.close();
 }
 
 /// Address of the calling thread's control block.

@@ -1,6 +1,6 @@
 //! Writing down what is known: the record file of `leakscope-wire`.
 //!
-//! The file gets its name when it is complete, so that a reader never takes
+//! Where it goes is `sink`'s. A file gets its name when it is complete, so that a reader never takes
 //! half of one for the whole.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +8,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use leakscope_wire as wire;
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::sink::Sink;
 use crate::sites::{self, Sites};
-use crate::sys::{self, File};
+use crate::sys;
 use crate::text::Text;
 use crate::{arena, depot, events, modules, scan, stamps, walk};
 
@@ -60,25 +61,26 @@ pub fn write(occasion: &Occasion) -> bool {
     let mut name = Text::<4096>::new();
     name.push(folder()).push(b"/").push_number(u64::from(occasion.pid)).push(b"-");
     name.push_number(u64::from(occasion.sequence)).push(b".partial");
-    let Some(file) = File::create(name.as_c_str()) else { return false };
+    let Some(sink) = Sink::open(name.as_c_str()) else { return false };
     let buffer = sys::allocate(BUFFER);
-    let mut writer = Writer { file, buffer, used: 0, written: 0, failed: buffer == 0 };
-    let done = writer.record(occasion);
-    file.close();
+    let mut writer = Writer { sink, buffer, used: 0, written: 0, failed: buffer == 0 };
+    let done = writer.record(occasion) && writer.sink.finish();
+    let in_file = matches!(writer.sink, Sink::File(_));
+    writer.sink.close();
     let mut complete = Text::<4096>::new();
     complete.push(&name.as_bytes()[..name.as_bytes().len() - b"partial".len()]).push(b"record");
     // SAFETY: both are C strings.
     unsafe {
-        let named = done && libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
-        if !named {
-            libc::unlink(name.as_c_str().as_ptr());
+        if done && in_file {
+            return libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
         }
-        named
+        libc::unlink(name.as_c_str().as_ptr());
+        done
     }
 }
 
 struct Writer {
-    file: File,
+    sink: Sink,
     buffer: usize,
     used: usize,
     written: u64,
@@ -247,11 +249,7 @@ impl Writer {
         if bytes > 0 {
             self.flush();
             let header = wire::Section { kind, reserved: 0, bytes };
-            let header = header.as_bytes();
-            // SAFETY: the bytes are valid for their length.
-            let count =
-                unsafe { libc::pwrite(self.file.0, header.as_ptr().cast(), header.len(), place as i64) };
-            self.failed |= count != header.len() as isize;
+            self.failed |= !self.sink.write_at(header.as_bytes(), place);
         }
     }
 
@@ -280,7 +278,7 @@ impl Writer {
         if self.used > 0 {
             // SAFETY: so many bytes of the buffer were written.
             let bytes = unsafe { core::slice::from_raw_parts(self.buffer as *const u8, self.used) };
-            self.failed |= !self.file.write_all(bytes);
+            self.failed |= !self.sink.write_at(bytes, self.written - self.used as u64);
             self.used = 0;
         }
     }

@@ -22,7 +22,8 @@ pub struct Scan {
 }
 
 /// Marks what is reachable from memory and from the threads' registers.
-/// Returns `None` if there is no memory for the work.
+/// Returns `None` if there is no memory for the work, or no telling where the
+/// program has memory.
 pub fn run() -> Option<Scan> {
     let mut scan = Scan { live_blocks: 0, live_bytes: 0 };
     let mut blocks = 0;
@@ -48,9 +49,9 @@ pub fn run() -> Option<Scan> {
         }
     }
     let mut buffer = File::open(c"/proc/thread-self/mem");
-    maps::for_each(|mapping| marker.mapping(mapping, &mut buffer));
+    let all = maps::for_each(|mapping| marker.mapping(mapping, &mut buffer));
     marker.drain();
-    Some(scan)
+    all.then_some(scan)
 }
 
 struct Marker {

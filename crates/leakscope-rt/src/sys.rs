@@ -2,7 +2,7 @@
 //! allocates, and failure is a value.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 pub const PAGE: usize = 4096;
 
@@ -171,6 +171,52 @@ pub fn set_errno(value: i32) {
     unsafe { *libc::__errno_location() = value };
 }
 
+/// The folder `/proc` of a program that changed its root; -1 in all others.
+static PROC: AtomicI32 = AtomicI32::new(-1);
+
+/// Opens `/proc` while it can be seen. The descriptor is large, where the
+/// limit allows, so that the program's own get the numbers that they would.
+pub fn keep_proc() {
+    if PROC.load(Ordering::Relaxed) >= 0 {
+        return;
+    }
+    // SAFETY: a C string, and descriptors that are ours.
+    unsafe {
+        let small = libc::open(c"/proc".as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
+        let large = libc::fcntl(small, libc::F_DUPFD_CLOEXEC, 900);
+        if large >= 0 {
+            libc::close(small);
+        }
+        PROC.store(if large >= 0 { large } else { small }, Ordering::Relaxed);
+    }
+}
+
+/// Closes all descriptors of the process but the one for `/proc`.
+///
+/// # Safety
+/// Nobody uses them any more.
+pub unsafe fn close_all() {
+    let proc = PROC.load(Ordering::Relaxed);
+    // SAFETY: as the caller says.
+    unsafe {
+        if proc > 0 {
+            libc::syscall(libc::SYS_close_range, 0u32, proc as u32 - 1, 0u32);
+        }
+        libc::syscall(libc::SYS_close_range, (proc + 1) as u32, u32::MAX, 0u32);
+    }
+}
+
+/// Where a path in `/proc` leads from the folder that was kept. The program
+/// may have closed it, and opened something else by its number; then nothing
+/// of these names is there.
+pub fn below_proc(path: &CStr) -> (i32, &CStr) {
+    let proc = PROC.load(Ordering::Relaxed);
+    match path.to_bytes_with_nul().strip_prefix(b"/proc/") {
+        Some(rest) if proc >= 0 => (proc, CStr::from_bytes_with_nul(rest).unwrap_or(path)),
+        _ => (libc::AT_FDCWD, path),
+    }
+}
+
 /// An open file; not closed by itself.
 #[derive(Clone, Copy)]
 pub struct File(pub i32);
@@ -181,12 +227,17 @@ impl File {
     }
 
     pub fn create(path: &CStr) -> Option<File> {
-        File::new(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC, 0o600)
+        File::new(path, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC, 0o600)
+    }
+
+    pub fn open_folder(path: &CStr) -> Option<File> {
+        File::new(path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)
     }
 
     fn new(path: &CStr, flags: i32, mode: u32) -> Option<File> {
+        let (folder, path) = below_proc(path);
         // SAFETY: the path is a C string.
-        let fd = unsafe { libc::open(path.as_ptr(), flags, mode) };
+        let fd = unsafe { libc::openat(folder, path.as_ptr(), flags, mode) };
         (fd >= 0).then_some(File(fd))
     }
 
@@ -212,22 +263,43 @@ impl File {
         count.max(0) as usize
     }
 
-    pub fn write_all(self, mut bytes: &[u8]) -> bool {
-        while !bytes.is_empty() {
-            // SAFETY: the bytes are valid for their length.
-            let count = unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) };
-            if count > 0 {
-                bytes = &bytes[count as usize..];
-            // SAFETY: errno is a thread's own variable.
-            } else if count == 0 || unsafe { *libc::__errno_location() } != libc::EINTR {
-                return false;
-            }
-        }
-        true
+    pub fn write_all(self, bytes: &[u8]) -> bool {
+        // SAFETY: the bytes are valid for their length.
+        all_of(bytes, |rest, _| unsafe { libc::write(self.0, rest.as_ptr().cast(), rest.len()) })
+    }
+
+    pub fn write_all_at(self, bytes: &[u8], offset: u64) -> bool {
+        // SAFETY: the bytes are valid for their length.
+        all_of(bytes, |rest, done| unsafe {
+            libc::pwrite(self.0, rest.as_ptr().cast(), rest.len(), (offset + done) as i64)
+        })
+    }
+
+    /// To a socket, without a signal if nobody listens any more.
+    pub fn send_all(self, bytes: &[u8]) -> bool {
+        // SAFETY: the bytes are valid for their length.
+        all_of(bytes, |rest, _| unsafe {
+            libc::send(self.0, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL)
+        })
     }
 
     pub fn close(self) {
         // SAFETY: the descriptor is ours.
         unsafe { libc::close(self.0) };
     }
+}
+
+/// Calls `write` with what is left, and how much is done, until all is.
+fn all_of(bytes: &[u8], write: impl Fn(&[u8], u64) -> isize) -> bool {
+    let mut done = 0;
+    while done < bytes.len() {
+        let count = write(&bytes[done..], done as u64);
+        if count > 0 {
+            done += count as usize;
+        // SAFETY: errno is a thread's own variable.
+        } else if count == 0 || unsafe { *libc::__errno_location() } != libc::EINTR {
+            return false;
+        }
+    }
+    true
 }

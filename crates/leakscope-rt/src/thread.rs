@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::heap::{self, Cache};
 use crate::size_class::CLASSES;
-use crate::walk::Trail;
+use crate::trail::Trail;
 use crate::{events, record, signals, stamps, sys};
 
 /// Zero bytes are a valid new thread.

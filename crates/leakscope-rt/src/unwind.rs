@@ -38,6 +38,30 @@ impl Frame {
         }
     }
 
+    /// The same, with what it was found by.
+    #[inline(always)]
+    pub fn step(self, high: usize) -> Step {
+        let rule = match modules::is_framed(self.address) {
+            true => Rule::Frame { up: 16, saved: 16 },
+            false => rule_for(self.address),
+        };
+        let (base, up, saved) = match rule {
+            Rule::Stop => return Step::End,
+            Rule::Stored { .. } => return Step::Long,
+            Rule::Stack { up, saved } => (self.stack, up, saved),
+            Rule::Frame { up, saved } => (self.pointer, up, saved),
+        };
+        let top = base.wrapping_add(up as usize);
+        match self.caller_at(top, saved.into(), high) {
+            Some(caller) => Step::To {
+                caller,
+                saved: if saved == 0 { 0 } else { top - usize::from(saved) },
+                by_pointer: matches!(rule, Rule::Frame { .. }),
+            },
+            None => Step::End,
+        }
+    }
+
     /// The caller's frame if its stack pointer is `top` and its frame pointer
     /// is saved so far below that, or unchanged (0).
     #[inline(always)]
@@ -49,6 +73,19 @@ impl Frame {
         };
         Some(Frame { address, stack: top, pointer })
     }
+}
+
+/// The way out of a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It is the outermost.
+    End,
+    /// Its caller is found by the word above it and, if its frame pointer was
+    /// saved, the word at that place (0 if not). `by_pointer` if its own frame
+    /// pointer is needed.
+    To { caller: Frame, saved: usize, by_pointer: bool },
+    /// More words are needed.
+    Long,
 }
 
 /// A word of the stack, between a frame that is live and the stack's end.

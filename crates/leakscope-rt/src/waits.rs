@@ -1,10 +1,19 @@
-//! Functions in which a thread waits and which a signal would cut short.
+//! Functions in which a thread waits, or may be when another one ends the
+//! program.
 //!
-//! Threads in them are not stopped for a snapshot (see `park`), so their
-//! registers are not seen. These stand-ins put the registers that belong to
-//! the caller on the stack, where the scan looks, and call the real function.
+//! Threads in those that a signal would cut short are not stopped for a
+//! snapshot (see `park`), so their registers are not seen. These stand-ins put
+//! the registers that belong to the caller on the stack, where the scan looks,
+//! and call the real function.
+//!
+//! A waiting thread is where a scan finds it, and the frames of libc in which
+//! it waits have gaps. So the stack below is cleared first: what dead frames
+//! left there would hold blocks.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that are cleared; libc's frames in these functions are smaller.
+const CLEARED: usize = 768;
 
 macro_rules! waits {
     ($($name:ident = $text:literal;)*) => {
@@ -46,6 +55,11 @@ macro_rules! waits {
                     "pop rdx",
                     "pop rsi",
                     "pop rdi",
+                    "lea r10, [rsp - {cleared}]",
+                    "2: mov qword ptr [r10], 0",
+                    "add r10, 8",
+                    "cmp r10, rsp",
+                    "jb 2b",
                     "call rax",
                     // The callee left the caller's registers as they were.
                     "leave",
@@ -53,6 +67,7 @@ macro_rules! waits {
                     "ret",
                     ".cfi_endproc",
                     find = sym find,
+                    cleared = const CLEARED,
                 );
             }
         )*
@@ -80,6 +95,11 @@ waits! {
     semtimedop = c"semtimedop";
     msgrcv = c"msgrcv";
     msgsnd = c"msgsnd";
+    pthread_create = c"pthread_create";
+    pthread_join = c"pthread_join";
+    pthread_cond_wait = c"pthread_cond_wait";
+    pthread_cond_timedwait = c"pthread_cond_timedwait";
+    sem_wait = c"sem_wait";
 }
 
 /// libc's function of that name, found once.

@@ -14,4 +14,4 @@ mod symbols;
 mod wrappers;
 
 pub use findings::{Note, Outcome, analyse};
-pub use record::{Process, Record, TraceError, read_folder};
+pub use record::{Process, Record, TraceError, read_folder, read_records};

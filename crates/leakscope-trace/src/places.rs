@@ -137,6 +137,10 @@ struct Span {
 
 impl AddressSpace {
     fn new(record: &Record, symboliser: &mut Symboliser) -> AddressSpace {
+        // The loader lists the executable first.
+        if let Some((_, executable)) = record.modules.first() {
+            symboliser.add_program(executable);
+        }
         let span = |(module, path): &(wire::Module, PathBuf)| Span {
             start: module.start,
             end: module.end,

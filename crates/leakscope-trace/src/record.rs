@@ -83,17 +83,27 @@ pub struct Process {
 /// All complete records in a folder, by process; the first process to write
 /// comes first.
 pub fn read_folder(folder: &Path) -> Result<Vec<Process>, TraceError> {
+    read_records(folder, &[])
+}
+
+/// The same, together with records that came in another way than by a file.
+pub fn read_records(folder: &Path, received: &[Vec<u8>]) -> Result<Vec<Process>, TraceError> {
     let error = |source| TraceError::Read { path: folder.to_owned(), source };
-    let mut processes = BTreeMap::new();
+    let mut records = Vec::new();
     for entry in fs::read_dir(folder).map_err(error)? {
         let path = entry.map_err(error)?.path();
         if path.extension().is_some_and(|extension| extension == "record") {
             let bytes = fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
-            let record = parse(&bytes, &path)?;
-            let new =
-                || Process { pid: record.header.pid, parent: record.header.parent, records: Vec::new() };
-            processes.entry(record.header.pid).or_insert_with(new).records.push(record);
+            records.push(parse(&bytes, &path)?);
         }
+    }
+    for bytes in received {
+        records.push(parse(bytes, Path::new("a record that was received"))?);
+    }
+    let mut processes = BTreeMap::new();
+    for record in records {
+        let new = || Process { pid: record.header.pid, parent: record.header.parent, records: Vec::new() };
+        processes.entry(record.header.pid).or_insert_with(new).records.push(record);
     }
     let mut processes: Vec<Process> = processes.into_values().collect();
     for process in &mut processes {

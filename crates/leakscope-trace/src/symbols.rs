@@ -1,7 +1,8 @@
 //! From addresses in modules to frames with names and lines. Every module is
 //! opened once, every address looked up once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
@@ -24,7 +25,8 @@ pub struct ModuleId(usize);
 
 /// Names addresses; keeps what it has read of each module.
 pub struct Symboliser {
-    program: PathBuf,
+    /// The user's program, and those that it runs.
+    programs: BTreeSet<PathBuf>,
     modules: IndexMap<PathBuf, Module>,
     frames: IndexSet<Frame>,
     known: HashMap<(ModuleId, u64), Rc<[FrameId]>>,
@@ -43,18 +45,24 @@ impl Symboliser {
     /// `program` is the user's program, wherever it lies.
     pub fn new(program: &Path) -> Symboliser {
         Symboliser {
-            program: canonical(program),
+            programs: BTreeSet::from([canonical(program)]),
             modules: IndexMap::new(),
             frames: IndexSet::new(),
             known: HashMap::new(),
         }
     }
 
+    /// Says that a module is an executable: no library of the system's,
+    /// although it may lie among them.
+    pub fn add_program(&mut self, path: &Path) {
+        self.programs.insert(canonical(path));
+    }
+
     pub fn module(&mut self, path: &Path) -> ModuleId {
         if let Some(index) = self.modules.get_index_of(path) {
             return ModuleId(index);
         }
-        let is_program = canonical(path) == self.program;
+        let is_program = self.programs.contains(&canonical(path));
         let module = Module {
             name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
             path: (!is_program).then(|| path.to_string_lossy().into_owned()),
@@ -181,8 +189,11 @@ fn loaders(path: &Path) -> Vec<Loader> {
         .collect()
 }
 
-/// Where distributions keep debug information, by build id.
-const DEBUG_FOLDER: &str = "/usr/lib/debug/.build-id";
+/// Where distributions keep debug information, below `.build-id` by build id.
+const DEBUG_FOLDER: &str = "/usr/lib/debug";
+
+/// Names another such folder, which comes first.
+const DEBUG_VARIABLE: &str = "LEAKSCOPE_DEBUG_DIR";
 
 /// Debug information that is kept apart: by the module's build id, or in the
 /// file that the module links to, beside it or in `.debug`, if that has the
@@ -192,8 +203,10 @@ fn debug_file(path: &Path) -> Option<PathBuf> {
     let file = object::File::parse(&cache).ok()?;
     let id = file.build_id().ok()??;
     let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let installed = PathBuf::from(format!("{DEBUG_FOLDER}/{}/{}.debug", hex.get(..2)?, hex.get(2..)?));
-    if installed.is_file() {
+    let below = format!(".build-id/{}/{}.debug", hex.get(..2)?, hex.get(2..)?);
+    let folders = [env::var_os(DEBUG_VARIABLE).unwrap_or_default(), DEBUG_FOLDER.into()];
+    let installed = folders.iter().map(|folder| Path::new(folder).join(&below));
+    if let Some(installed) = installed.into_iter().find(|file| file.is_absolute() && file.is_file()) {
         return Some(installed);
     }
     let (name, _) = file.gnu_debuglink().ok()??;

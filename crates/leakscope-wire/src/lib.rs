@@ -19,6 +19,8 @@ pub const VERSION: u32 = 1;
 pub mod env {
     /// Folder for record files; without it nothing is written.
     pub const DIR: &str = "LEAKSCOPE_DIR";
+    /// Name of an abstract Unix socket for records that no file can hold.
+    pub const SOCKET: &str = "LEAKSCOPE_SOCKET";
     /// Frames kept of an allocation's stack.
     pub const DEPTH: &str = "LEAKSCOPE_DEPTH";
     /// Number of the signal that asks for a snapshot.
@@ -35,6 +37,16 @@ pub mod env {
     pub const LAST_USE_EXACT: &str = "exact";
     /// Milliseconds between snapshots.
     pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
+}
+
+/// Through a socket a record comes in pieces, each followed by its bytes; the
+/// last one, which has none, says that the record is whole.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Piece {
+    /// Place in the record; what came before for the same place is void.
+    pub offset: u64,
+    pub bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]

@@ -104,6 +104,9 @@ pub struct Run {
     /// Take a snapshot every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub snapshot_every: Option<Duration>,
+    /// Run the program under another command, as in --under 'prlimit --nofile=64'
+    #[arg(long, value_name = "COMMAND")]
+    pub under: Option<String>,
     /// Keep the target's records in this folder
     #[arg(long, value_name = "DIR")]
     pub keep_records: Option<PathBuf>,

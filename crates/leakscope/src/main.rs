@@ -3,6 +3,7 @@
 
 mod cli;
 mod commands;
+mod inbox;
 mod output;
 mod runtime;
 mod sources;

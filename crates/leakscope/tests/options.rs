@@ -281,3 +281,26 @@ fn installed_alone() {
     let version = ran(leakscope().arg("--version")).stdout;
     assert_eq!(version, format!("leakscope {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn debug_files_by_build_id() {
+    let folder = Folder::with(&[("leaky.c", LEAKY)]);
+    folder.shell(
+        "gcc -g -Wl,--build-id=0xabcdef0123456789 leaky.c -o leaky; mkdir -p debug/.build-id/ab; \
+         objcopy --only-keep-debug leaky debug/.build-id/ab/cdef0123456789.debug; strip leaky",
+    );
+    let line = "lose_large (leaky.c:8)";
+    let mut command = folder.leakscope(["run", "--quiet", "--engine", "preload", "leaky"]);
+    let stripped = ran(command.env_remove("LEAKSCOPE_DEBUG_DIR"));
+    assert!(stripped.code == 23 && !stripped.stderr.contains(line), "{stripped:?}");
+    let named = ran(command.env("LEAKSCOPE_DEBUG_DIR", folder.path("debug")));
+    assert!(named.code == 23 && named.stderr.contains(line), "{named:?}");
+}
+
+#[test]
+fn under_another_command() {
+    let (folder, under) = (folder(), "env -u HOME");
+    let mut command = folder.leakscope(["run", "--quiet", "--under", under, "leaky", "--", "5"]);
+    let ran = ran(command.stdin(Stdio::null()));
+    assert!(ran.code == 23 && ran.stdout.ends_with("[5]"), "{ran:?}");
+}

@@ -198,3 +198,17 @@ fn the_program_is_the_users_through_any_path_to_it() {
     std::os::unix::fs::symlink(built.program(), &link).expect("a link");
     assert_eq!(built.place(&link), built.place(&built.program()));
 }
+
+#[test]
+fn executables_among_the_systems_libraries_are_the_users() {
+    let record = Written::new(1, 0, Reason::Exit)
+        .modules(&[
+            ("/usr/lib/gcc/collect2", 0x1000..0x2000, 0..=0),
+            ("/usr/lib/libx.so", 0x4000..0x5000, 0..=0),
+        ])
+        .stacks(&[(1, 0, &[0x4801, 0x1801])])
+        .lost(&[(8, 1)]);
+    let findings = analysed(vec![record], Path::new("/home/x/program")).findings;
+    let modules: Vec<_> = findings[0].allocated.stack.iter().map(|frame| frame.module.as_deref()).collect();
+    assert_eq!(modules, [Some("collect2")]);
+}

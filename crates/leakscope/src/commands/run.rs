@@ -12,13 +12,14 @@ use std::process::{Command, ExitCode, ExitStatus};
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{CaptureError, LinkId, Store, capture_files, outlive, program};
 use leakscope_core::{self as core, Exit, Target};
-use leakscope_trace::read_folder;
+use leakscope_trace::read_records;
 use leakscope_wire::env as wire_env;
 use object::Object;
 use object::elf::{PT_INTERP, ProgramHeader64};
 
 use crate::cli::{Engine, Run};
 use crate::commands::{derive, report};
+use crate::inbox::Inbox;
 use crate::output::{Filters, Output, note};
 use crate::runtime::{self, Runtime};
 use crate::sources::Captured;
@@ -29,8 +30,10 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let output = Output::open(&options.report)?;
     let records = Records::new(options)?;
 
-    let mut command = Command::new(&plan.executable);
-    command.arg0(&plan.shown).args(&options.arguments);
+    let inbox = Inbox::open(records.path()).context("cannot open a socket for records")?;
+
+    let mut command = plan.command(options.under.as_deref());
+    command.args(&options.arguments).env(wire_env::SOCKET, inbox.name());
     command.env(wire_env::DIR, records.path()).env(wire_env::DEPTH, options.depth.to_string());
     if let Some(signal) = options.snapshot_signal {
         command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
@@ -48,9 +51,12 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         command.env("LD_PRELOAD", list);
     }
     // A signal ends the program; we report after it.
-    let status = outlive(&mut command).with_context(|| format!("cannot run {}", plan.shown.display()))?;
+    let status = outlive(&mut command).with_context(|| match &options.under {
+        Some(under) => format!("cannot run {} under `{under}`", plan.shown.display()),
+        None => format!("cannot run {}", plan.shown.display()),
+    })?;
 
-    let processes = read_folder(records.path())?;
+    let processes = read_records(records.path(), &records.keep(inbox.close()))?;
     if processes.is_empty() {
         // Nobody looked, so neither a report nor success may be claimed.
         records.check_room()?;
@@ -79,6 +85,21 @@ struct Plan {
     shown: PathBuf,
     preload: Option<PathBuf>,
     sources: Captured,
+}
+
+impl Plan {
+    /// Starts the program, by another command if one is given.
+    fn command(&self, under: Option<&str>) -> Command {
+        let mut words = under.unwrap_or_default().split_whitespace();
+        let Some(outer) = words.next() else {
+            let mut command = Command::new(&self.executable);
+            command.arg0(&self.shown);
+            return command;
+        };
+        let mut command = Command::new(outer);
+        command.args(words).arg(&self.executable);
+        command
+    }
 }
 
 fn plan(options: &Run) -> Result<Plan> {
@@ -230,6 +251,20 @@ impl Records {
         }
     }
 
+    /// Puts records that came by socket beside the others, and returns those
+    /// for which there is no room.
+    fn keep(&self, received: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut homeless = Vec::new();
+        for (number, record) in received.into_iter().enumerate() {
+            let path = self.path().join(format!("received-{number}.record"));
+            if fs::write(&path, &record).is_err() {
+                let _ = fs::remove_file(path);
+                homeless.push(record);
+            }
+        }
+        homeless
+    }
+
     /// Says where there is no room for what the program should have written.
     fn check_room(&self) -> Result<()> {
         let probe = self.path().join("room");
@@ -251,7 +286,7 @@ fn no_record_text(status: ExitStatus, plan: &Plan) -> String {
     let ended = match status.signal() {
         Some(libc::SIGKILL) => "it was killed by SIGKILL".to_owned(),
         Some(signal) => format!("it was killed by signal {signal}"),
-        None => "it ended without passing through exit, or the disk was full".to_owned(),
+        None => "it ended without passing through exit, or could not read /proc".to_owned(),
     };
     format!("no record of {}: {ended}; --snapshot-every keeps what is known on the way", plan.shown.display())
 }

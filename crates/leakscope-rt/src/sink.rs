@@ -1,0 +1,119 @@
+//! Where the bytes of a record go: a file in the folder for records or, where
+//! none can be written, a socket on which `leakscope run` listens.
+//!
+//! A file may be impossible for many reasons: the program limited the size of
+//! its files, gave up its user, changed its root, or the disk is full. The
+//! socket has a name in no file system, so none of these matter to it.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use leakscope_wire as wire;
+use zerocopy::IntoBytes;
+
+use crate::sys::File;
+
+/// Name of the socket, without the zero byte that makes it one of no file
+/// system. Set once; of length 0 if nobody listens.
+static NAME: Name = Name { bytes: core::cell::UnsafeCell::new([0; NAME_MAX]), length: AtomicUsize::new(0) };
+
+const NAME_MAX: usize = 107;
+
+struct Name {
+    bytes: core::cell::UnsafeCell<[u8; NAME_MAX]>,
+    length: AtomicUsize,
+}
+
+// SAFETY: written once, before the program has a second thread.
+unsafe impl Sync for Name {}
+
+/// Says on which socket somebody listens.
+pub fn set_socket(name: &[u8]) {
+    if name.len() <= NAME_MAX {
+        // SAFETY: at the start, with one thread.
+        unsafe { (&mut *NAME.bytes.get())[..name.len()].copy_from_slice(name) };
+        NAME.length.store(name.len(), Ordering::Release);
+    }
+}
+
+pub enum Sink {
+    File(File),
+    Socket(File),
+}
+
+impl Sink {
+    /// A new file at `path`, or else the socket.
+    pub fn open(path: &CStr) -> Option<Sink> {
+        File::create(path).map(Sink::File).or_else(|| connect().map(Sink::Socket))
+    }
+
+    /// Writes so far from the start. What a file cannot take goes to the
+    /// socket, and what the file has already goes first.
+    pub fn write_at(&mut self, bytes: &[u8], offset: u64) -> bool {
+        match *self {
+            Sink::File(file) => file.write_all_at(bytes, offset) || self.leave_file(file, bytes, offset),
+            Sink::Socket(socket) => send_piece(socket, bytes, offset),
+        }
+    }
+
+    #[cold]
+    fn leave_file(&mut self, file: File, bytes: &[u8], offset: u64) -> bool {
+        let Some(socket) = connect() else { return false };
+        let (mut part, mut moved) = ([0; 4096], 0);
+        loop {
+            match file.read_at(&mut part, moved) {
+                0 => break,
+                count if !send_piece(socket, &part[..count], moved as u64) => return false,
+                count => moved += count,
+            }
+        }
+        file.close();
+        *self = Sink::Socket(socket);
+        send_piece(socket, bytes, offset)
+    }
+
+    /// Ends a record that is whole, of which the socket must be told. False
+    /// if it could not be.
+    pub fn finish(&self) -> bool {
+        match *self {
+            Sink::File(_) => true,
+            Sink::Socket(socket) => send_piece(socket, &[], 0),
+        }
+    }
+
+    pub fn close(self) {
+        let (Sink::File(file) | Sink::Socket(file)) = self;
+        file.close();
+    }
+}
+
+fn send_piece(socket: File, bytes: &[u8], offset: u64) -> bool {
+    let piece = wire::Piece { offset, bytes: bytes.len() as u64 };
+    socket.send_all(piece.as_bytes()) && socket.send_all(bytes)
+}
+
+fn connect() -> Option<File> {
+    let length = NAME.length.load(Ordering::Acquire);
+    if length == 0 {
+        return None;
+    }
+    // SAFETY: not changed after its length was set.
+    let name = unsafe { &(&*NAME.bytes.get())[..length] };
+    let mut address = libc::sockaddr_un { sun_family: libc::AF_UNIX as u16, sun_path: [0; 108] };
+    for (place, &byte) in address.sun_path[1..].iter_mut().zip(name) {
+        *place = byte as core::ffi::c_char;
+    }
+    let bytes = size_of::<libc::sa_family_t>() + 1 + length;
+    // SAFETY: the address is valid for the length given.
+    unsafe {
+        let socket = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return None;
+        }
+        if libc::connect(socket, (&raw const address).cast(), bytes as u32) != 0 {
+            libc::close(socket);
+            return None;
+        }
+        Some(File(socket))
+    }
+}
