@@ -1,0 +1,144 @@
+//! What instrumented code calls when something happens to a pointer.
+
+use crate::arena;
+use crate::heap::{self, Point};
+use crate::ir::{RAX, REGISTERS};
+use crate::stamps::{self, stamp};
+use crate::tool::{self, Thread};
+
+/// Below the stack pointer, a function that calls no other may keep data here.
+pub const RED_ZONE: usize = 128;
+/// Registers that may hold a function's result.
+const RESULTS: u16 = 1 << RAX | 1 << 2;
+/// Registers that a function must leave as they were: rbx, rbp, r12 to r15.
+const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf000;
+/// Registers that are dead after a return; rsp is not a place for pointers.
+const DEAD: u16 = !(RESULTS | KEPT | 1 << 4);
+
+/// A frame larger than this is none: the stack pointer went elsewhere.
+const FRAME_MAX: usize = 16 << 20;
+
+/// A store covers a word that pointed into the heap.
+pub unsafe extern "C" fn on_store(old: usize, site: u32) {
+    stamp(old, site);
+}
+
+/// Memory at `address` is about to be written.
+pub unsafe extern "C" fn on_write(address: usize, bytes: usize, site: u32) {
+    stamps::stamp_words(aligned_words(address, address + bytes), site);
+}
+
+/// A compare-and-swap found `old`.
+pub unsafe extern "C" fn on_exchange(old: usize, expected: usize, site: u32) {
+    if old == expected {
+        stamp(old, site);
+    }
+}
+
+/// A general register that pointed into the heap gets another value.
+pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32, register: usize) {
+    let thread = tool::current();
+    let dead = &mut thread.dead[register & 15];
+    if *dead == old && DEAD >> register & 1 == 1 {
+        if new == old {
+            *dead = 0;
+        }
+        return;
+    }
+    // Going on inside the same block destroys nothing.
+    if let Some(block) = heap::pointed_to(old).filter(|block| !block.contains(new)) {
+        stamps::stamp_block(block, Point { context: thread.calls.context(), site });
+    }
+}
+
+/// A call wrote where it returns to.
+pub unsafe extern "C" fn on_call(slot: usize, address: usize) {
+    tool::current().calls.call(slot, address);
+}
+
+/// A return: the frame from `low` on is gone, and so is what registers hold
+/// that the caller cannot expect to be there.
+pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32) {
+    let thread = tool::current();
+    // SAFETY: VEX gives the thread's registers, sixteen in a row.
+    let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
+    if now.wrapping_sub(low) < FRAME_MAX {
+        die(thread, registers, low - RED_ZONE, now, site);
+    }
+    if any_within(registers) {
+        for (register, &word) in registers.iter().enumerate() {
+            if DEAD >> register & 1 == 1 && arena::is_within(word) && thread.dead[register] != word {
+                stamp(word, site);
+            }
+        }
+    }
+    thread.dead = *registers;
+    thread.calls.leave(now);
+}
+
+/// The stack pointer rose otherwise than by a return.
+pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site: u32) {
+    if now.wrapping_sub(low) < FRAME_MAX {
+        // SAFETY: VEX gives the thread's registers, sixteen in a row.
+        let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
+        die(tool::current(), registers, low, now, site);
+    }
+}
+
+/// The stack pointer got a value from elsewhere: frames are jumped over, or it
+/// is another stack.
+pub unsafe extern "C" fn on_switch(guest: *const u8, low: usize, now: usize, site: u32) {
+    let thread = tool::current();
+    let stack = thread.stack.0..=thread.stack.1;
+    if !stack.contains(&low) || !stack.contains(&now) {
+        return thread.calls.set_adrift();
+    }
+    if now > low {
+        // SAFETY: VEX gives the thread's registers, sixteen in a row.
+        let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
+        die(thread, registers, low - RED_ZONE, now, site);
+        thread.calls.leave(now);
+    }
+}
+
+/// The program uses the block at `address`.
+pub unsafe extern "C" fn on_use(address: usize, site: u32) {
+    if let Some(block) = heap::at(address) {
+        block.used = Point { context: tool::current().calls.context(), site };
+    }
+}
+
+/// The words from `low` to `high` are no longer of any use.
+#[inline]
+fn die(thread: &mut Thread, registers: &[usize; 16], low: usize, high: usize, site: u32) {
+    let words = aligned_words(low, high);
+    if any_within(words) {
+        die_slowly(thread, registers, words, site);
+    }
+}
+
+#[cold]
+fn die_slowly(thread: &mut Thread, registers: &[usize; 16], words: &mut [usize], site: u32) {
+    for word in words.iter_mut().filter(|word| arena::is_within(**word)) {
+        // What a function put aside for its caller is back in its register.
+        let kept = (0..16).any(|register| KEPT >> register & 1 == 1 && registers[register] == *word);
+        if !kept && let Some(block) = heap::pointed_to(*word) {
+            stamps::stamp_block(block, Point { context: thread.calls.context(), site });
+        }
+        *word = 0;
+    }
+}
+
+/// Whether any word may point into the heap; written so that it becomes
+/// vector code.
+#[inline]
+fn any_within(words: &[usize]) -> bool {
+    words.iter().fold(false, |any, &word| any | arena::is_within(word))
+}
+
+/// The words of the program's memory that lie in `low..high` or reach into it.
+pub fn aligned_words(low: usize, high: usize) -> &'static mut [usize] {
+    let start = low & !7;
+    // SAFETY: the caller knows that the program has this memory.
+    unsafe { core::slice::from_raw_parts_mut(start as *mut usize, high.saturating_sub(start).div_ceil(8)) }
+}

@@ -1,0 +1,329 @@
+//! What is added to the program's code, one superblock at a time.
+//!
+//! - A store of four bytes or more, and a write to a general register: if the
+//!   old value may point into the heap, a helper stamps the block. The test is
+//!   inline, one shift and one comparison.
+//! - A call notes its return address; a return, or whatever else raises the
+//!   stack pointer, lets the frame die: its words are stamped and cleared, so
+//!   that nothing stale is left on the stack.
+//! - If last uses are wanted, loads and stores through heap addresses.
+//!
+//! VEX has optimised the block before: of several writes to one register in a
+//! block only the last is there.
+
+use core::ffi::c_void;
+
+use leakscope_wire::Cause;
+
+use crate::ir::{self, Code, Helper, RBP, RSP, constant};
+use crate::list::List;
+use crate::memory::Single;
+use crate::vg::{self, IRExpr, IRSB, IRStmt};
+use crate::{events, modules, stamps, tool};
+
+/// What a temporary is known to hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    /// The stack pointer at the block's start, and so much.
+    Stack(i64),
+    /// Something relative to the frame pointer.
+    Frame,
+}
+
+static KNOWN: Single<List<Known>> = Single::new(List::new());
+
+/// Valgrind calls this for each block of code that it translates.
+pub unsafe extern "C" fn block(
+    _: *mut vg::VgCallbackClosure,
+    input: *mut IRSB,
+    _: *const vg::VexGuestLayout,
+    extents: *const vg::VexGuestExtents,
+    _: *const vg::VexArchInfo,
+    _: vg::IRType,
+    _: vg::IRType,
+) -> *mut IRSB {
+    // SAFETY: the block and its extents are Valgrind's, for us to read; the
+    // copy is ours.
+    unsafe {
+        let input = &*input;
+        let statements = core::slice::from_raw_parts(input.stmts, input.stmts_used as usize);
+        let start = (&(*extents).base)[0] as usize;
+        let known = KNOWN.get();
+        known.clear();
+        known.resize((*input.tyenv).types_used as usize, Known::Nothing);
+        let mut block = Block {
+            code: Code(vg::deepCopyIRSBExceptStmts(input)),
+            known,
+            entry: core::ptr::null_mut(),
+            stack: Known::Stack(0),
+            lowest: 0,
+            instruction: 0,
+            next: start as u64,
+            hidden: modules::is_ours(start),
+            sites: [(0, 0); 2],
+            last_use: tool::OPTIONS.get().last_use,
+        };
+        let body = statements.iter().position(|&it| (*it).tag == vg::Ist_IMark).unwrap_or(statements.len());
+        for &statement in &statements[..body] {
+            block.code.add(statement);
+        }
+        block.entry = block.code.register(RSP);
+        for &statement in &statements[body..] {
+            block.statement(statement);
+        }
+        block.end(input.jumpkind);
+        block.code.0
+    }
+}
+
+struct Block<'a> {
+    code: Code,
+    known: &'a mut List<Known>,
+    /// The stack pointer at the start.
+    entry: *mut IRExpr,
+    /// The stack pointer now, and how low it was.
+    stack: Known,
+    lowest: i64,
+    /// Address of the instruction that we are in, and of the next.
+    instruction: u64,
+    next: u64,
+    /// Code of our own preloaded object, which no report should name.
+    hidden: bool,
+    /// The latest site numbers, by instruction and cause.
+    sites: [(u64, u32); 2],
+    last_use: bool,
+}
+
+impl Block<'_> {
+    fn statement(&mut self, statement: *mut IRStmt) {
+        // SAFETY: VEX's statement; its tag says which arm is there.
+        unsafe {
+            let arm = &(*statement).Ist;
+            match (*statement).tag {
+                vg::Ist_IMark => {
+                    self.instruction = arm.IMark.addr;
+                    self.next = arm.IMark.addr + u64::from(arm.IMark.len);
+                }
+                vg::Ist_WrTmp => self.assign(arm.WrTmp.tmp, arm.WrTmp.data),
+                vg::Ist_Put => self.put(arm.Put.offset, arm.Put.data),
+                vg::Ist_Store => self.store(arm.Store.addr, arm.Store.data),
+                vg::Ist_StoreG => {
+                    let store = &*arm.StoreG.details;
+                    self.guarded_store(store.addr, store.data, store.guard);
+                }
+                vg::Ist_CAS => {
+                    self.code.add(statement);
+                    return self.exchange(&*arm.CAS.details);
+                }
+                vg::Ist_LLSC if !arm.LLSC.storedata.is_null() => self.store(arm.LLSC.addr, arm.LLSC.storedata),
+                vg::Ist_LoadG => {
+                    let load = &*arm.LoadG.details;
+                    self.use_of(load.addr);
+                }
+                vg::Ist_Dirty => {
+                    let call = &*arm.Dirty.details;
+                    if matches!(call.mFx, vg::Ifx_Write | vg::Ifx_Modify) {
+                        let site = self.site(Cause::Overwritten as u32);
+                        let size = constant(call.mSize as u64);
+                        self.code.call(Some(call.guard), &ON_WRITE, &[call.mAddr, size, site]);
+                    }
+                }
+                vg::Ist_Exit => self.raise_before_exit(),
+                _ => {}
+            }
+        }
+        self.code.add(statement);
+    }
+
+    fn assign(&mut self, temporary: vg::IRTemp, data: *mut IRExpr) {
+        // SAFETY: VEX's expression; its tag says which arm is there.
+        let known = unsafe {
+            let arm = &(*data).Iex;
+            match (*data).tag {
+                vg::Iex_Get => match ir::register_at(arm.Get.offset) {
+                    Some(RSP) => self.stack,
+                    Some(RBP) => Known::Frame,
+                    _ => Known::Nothing,
+                },
+                vg::Iex_RdTmp => self.known(data),
+                vg::Iex_Binop => {
+                    let operation = arm.Binop;
+                    let distance = ir::constant_value(operation.arg2).map(|it| it as i64);
+                    match (operation.op, self.known(operation.arg1), distance) {
+                        (_, Known::Nothing, _) => Known::Nothing,
+                        (vg::Iop_Add64, Known::Stack(offset), Some(more)) => {
+                            Known::Stack(offset.wrapping_add(more))
+                        }
+                        (vg::Iop_Sub64, Known::Stack(offset), Some(less)) => {
+                            Known::Stack(offset.wrapping_sub(less))
+                        }
+                        // Frames of variable size, or aligned.
+                        (vg::Iop_Add64 | vg::Iop_Sub64 | vg::Iop_And64, ..) => Known::Frame,
+                        _ => Known::Nothing,
+                    }
+                }
+                vg::Iex_Load => {
+                    self.use_of(arm.Load.addr);
+                    Known::Nothing
+                }
+                _ => Known::Nothing,
+            }
+        };
+        if let Some(place) = self.known.get_mut(temporary as usize) {
+            *place = known;
+        }
+    }
+
+    fn known(&self, expression: *const IRExpr) -> Known {
+        let temporary = ir::temporary(expression);
+        temporary.and_then(|it| self.known.get(it as usize)).copied().unwrap_or(Known::Nothing)
+    }
+
+    fn put(&mut self, offset: i32, data: *mut IRExpr) {
+        let Some(register) = ir::register_at(offset) else { return };
+        if self.code.type_of(data) != vg::Ity_I64 {
+            return;
+        }
+        if register == RSP {
+            self.stack = self.known(data);
+            if let Known::Stack(offset) = self.stack {
+                self.lowest = self.lowest.min(offset);
+            }
+            return;
+        }
+        let old = self.code.register(register);
+        let guard = self.code.is_heap(old);
+        let site = self.site(Cause::Overwritten as u32);
+        self.code.call(Some(guard), &ON_REGISTER, &[old, data, site, constant(register as u64)]);
+    }
+
+    fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
+        if ir::constant_value(data) == Some(self.next) {
+            // Only a call stores the address of the next instruction.
+            return self.code.call(None, &ON_CALL, &[address, data]);
+        }
+        self.use_of(address);
+        let bytes = ir::bytes_of(self.code.type_of(data));
+        if bytes < 4 || self.is_pushed(address) {
+            return;
+        }
+        for word in 0..bytes.div_ceil(8) {
+            let place = self.word_at(address, bytes, word);
+            let old = self.code.load(vg::Ity_I64, place);
+            let guard = self.code.is_heap(old);
+            let site = self.site(Cause::Overwritten as u32);
+            self.code.call(Some(guard), &ON_STORE, &[old, site]);
+        }
+    }
+
+    /// The address of the `number`th word that a store of `bytes` covers.
+    fn word_at(&mut self, address: *mut IRExpr, bytes: usize, number: usize) -> *mut IRExpr {
+        match (bytes, number) {
+            (4, _) => self.code.binary(vg::Iop_And64, address, constant(!7), vg::Ity_I64),
+            (_, 0) => address,
+            _ => self.code.binary(vg::Iop_Add64, address, constant(8 * number as u64), vg::Ity_I64),
+        }
+    }
+
+    /// Whether the place was given to the stack in this block: nothing is
+    /// there that could die.
+    fn is_pushed(&self, address: *const IRExpr) -> bool {
+        match (self.known(address), self.stack) {
+            (Known::Stack(offset), Known::Stack(stack)) => offset >= stack && offset < 0,
+            _ => false,
+        }
+    }
+
+    fn guarded_store(&mut self, address: *mut IRExpr, data: *mut IRExpr, guard: *mut IRExpr) {
+        if ir::bytes_of(self.code.type_of(data)) < 4 {
+            return;
+        }
+        let site = self.site(Cause::Overwritten as u32);
+        let size = constant(ir::bytes_of(self.code.type_of(data)) as u64);
+        self.code.call(Some(guard), &ON_WRITE, &[address, size, site]);
+    }
+
+    /// After a compare-and-swap: the old value died if it was the expected.
+    fn exchange(&mut self, exchange: &vg::IRCAS) {
+        self.use_of(exchange.addr);
+        for (old, expected) in [(exchange.oldLo, exchange.expdLo), (exchange.oldHi, exchange.expdHi)] {
+            if expected.is_null() || self.code.type_of(expected) != vg::Ity_I64 {
+                continue;
+            }
+            // SAFETY: VEX's own construction function; the temporary was
+            // assigned by the statement before.
+            let old = unsafe { vg::IRExpr_RdTmp(old) };
+            let guard = self.code.is_heap(old);
+            let site = self.site(Cause::Overwritten as u32);
+            self.code.call(Some(guard), &ON_EXCHANGE, &[old, expected, site]);
+        }
+    }
+
+    fn use_of(&mut self, address: *mut IRExpr) {
+        if !self.last_use || self.known(address) != Known::Nothing || ir::constant_value(address).is_some() {
+            return;
+        }
+        let guard = self.code.is_heap(address);
+        let site = self.site(stamps::USE);
+        self.code.call(Some(guard), &ON_USE, &[address, site]);
+    }
+
+    /// Before the program may leave the block: frames that died in it.
+    fn raise_before_exit(&mut self) {
+        if !matches!(self.stack, Known::Stack(offset) if offset <= self.lowest) {
+            self.raise(&ON_RAISE, Cause::ScopeEnd);
+            if let Known::Stack(offset) = self.stack {
+                self.lowest = offset;
+            }
+        }
+    }
+
+    fn end(&mut self, kind: vg::IRJumpKind) {
+        if kind == vg::Ijk_Ret {
+            self.raise(&ON_RETURN, Cause::ScopeEnd);
+        } else {
+            self.raise_before_exit();
+        }
+    }
+
+    fn raise(&mut self, helper: &Helper, cause: Cause) {
+        let helper = if self.stack == Known::Nothing { &ON_SWITCH } else { helper };
+        let cause = if self.stack == Known::Nothing { Cause::Unwound } else { cause };
+        let low = self.code.binary(vg::Iop_Add64, self.entry, constant(self.lowest as u64), vg::Ity_I64);
+        let now = self.code.register(RSP);
+        let site = self.site(cause as u32);
+        self.code.call(None, helper, &[ir::guest_state(), low, now, site]);
+    }
+
+    /// A number for the instruction and what happens there.
+    fn site(&mut self, cause: u32) -> *mut IRExpr {
+        let kind = usize::from(cause == stamps::USE);
+        let (instruction, number) = self.sites[kind];
+        let key = self.instruction << 4 | u64::from(cause);
+        if instruction == key && number != 0 {
+            return constant(u64::from(number));
+        }
+        let address = if self.hidden { 0 } else { self.instruction + 1 };
+        let number = stamps::new_site(address, cause);
+        self.sites[kind] = (key, number);
+        constant(u64::from(number))
+    }
+}
+
+macro_rules! helper {
+    ($name:ident, $text:literal, $function:path, $reads:literal) => {
+        static $name: Helper =
+            Helper { name: $text, function: $function as *const c_void, reads_registers: $reads };
+    };
+}
+
+helper!(ON_STORE, c"leakscope_store", events::on_store, false);
+helper!(ON_WRITE, c"leakscope_write", events::on_write, false);
+helper!(ON_EXCHANGE, c"leakscope_exchange", events::on_exchange, false);
+helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);
+helper!(ON_CALL, c"leakscope_call", events::on_call, false);
+helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
+helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
+helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
+helper!(ON_USE, c"leakscope_use", events::on_use, false);
