@@ -26,7 +26,9 @@ fn main() {
         .derive_debug(false)
         .prepend_enum_name(false)
         .allowlist_function("vgPlain_.*|.*IR.*|VG_.*")
-        .allowlist_type("vki_timeval|IR.*|Vex.*|vgPlain_.*|Vg.*|NSegment|SegKind|VexGuestAMD64State|vki_rlimit")
+        .allowlist_type(
+            "vki_timeval|IR.*|Vex.*|vgPlain_.*|Vg.*|NSegment|SegKind|VexGuestAMD64State|vki_rlimit",
+        )
         .allowlist_var("vgPlain_.*|VKI_.*|I[a-z]{2,3}_.*|Sk.*")
         .generate();
     match bindings {

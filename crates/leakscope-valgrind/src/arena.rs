@@ -38,8 +38,7 @@ struct Arena {
     free: List<Run>,
 }
 
-static ARENA: Single<Arena> = 
-    Single::new(Arena { used: FIRST, mapped: FIRST * CHUNK, free: List::new() });
+static ARENA: Single<Arena> = Single::new(Arena { used: FIRST, mapped: FIRST * CHUNK, free: List::new() });
 
 /// Address of `count` chunks in a row, aligned to `align` if that is more
 /// than a chunk. They read as zero. `None` if there is no memory.
@@ -87,7 +86,9 @@ fn put(mut first: usize, mut count: usize) {
         return;
     }
     let free = &mut ARENA.get().free;
-    while let Some(index) = free.iter().position(|run| run.first + run.count == first || first + count == run.first) {
+    while let Some(index) =
+        free.iter().position(|run| run.first + run.count == first || first + count == run.first)
+    {
         let run = free[index];
         first = first.min(run.first);
         count += run.count;

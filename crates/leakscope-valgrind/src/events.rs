@@ -1,19 +1,24 @@
 //! What instrumented code calls when something happens to a pointer.
 
+use leakscope_wire::Cause;
+
 use crate::arena;
+use crate::calls;
 use crate::heap::{self, Point};
-use crate::ir::{RAX, REGISTERS};
+use crate::ir::{RAX, REGISTERS, RSP};
 use crate::stamps::{self, stamp};
 use crate::tool::{self, Thread};
 
 /// Below the stack pointer, a function that calls no other may keep data here.
 pub const RED_ZONE: usize = 128;
-/// Registers that may hold a function's result.
-const RESULTS: u16 = 1 << RAX | 1 << 2;
 /// Registers that a function must leave as they were: rbx, rbp, r12 to r15.
 const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf000;
-/// Registers that are dead after a return; rsp is not a place for pointers.
-const DEAD: u16 = !(RESULTS | KEPT | 1 << 4);
+/// Registers that are dead after a return: not the result, not the stack
+/// pointer. (The second half of a result in two registers is taken for dead.)
+const DEAD: u16 = !(KEPT | 1 << RAX | 1 << RSP);
+/// Instead of a site: code whose own pointers are not the program's.
+pub const PRELOADED: u32 = 0;
+pub const LINKER: u32 = u32::MAX;
 
 /// A frame larger than this is none: the stack pointer went elsewhere.
 const FRAME_MAX: usize = 16 << 20;
@@ -51,6 +56,26 @@ pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32, register
     }
 }
 
+/// The same for the register of results. `unread_since` is the start of a block
+/// of code that did not look at it, or 0: if that is where the last return led
+/// to, nobody wanted the result.
+pub unsafe extern "C" fn on_result(old: usize, new: usize, site: u32, unread_since: usize) {
+    let thread = tool::current();
+    let known = core::mem::replace(&mut thread.dead_result, old) == old;
+    let Some(block) = heap::pointed_to(old).filter(|block| !known && !block.contains(new)) else { return };
+    let is_result = thread.dead[RAX] == old && thread.returned_to == unread_since;
+    if !is_result {
+        return stamps::stamp_block(block, Point { context: thread.calls.context(), site });
+    }
+    // If a variable of the function's died with the same value, this is only
+    // what was left in the register.
+    if block.stamps[0].time <= thread.returned_at {
+        let context = calls::child(thread.calls.context(), thread.returned_to);
+        let site = stamps::site_of_cause(Cause::Discarded);
+        stamps::stamp_block(block, Point { context, site });
+    }
+}
+
 /// A call wrote where it returns to.
 pub unsafe extern "C" fn on_call(slot: usize, address: usize) {
     tool::current().calls.call(slot, address);
@@ -62,17 +87,25 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     let thread = tool::current();
     // SAFETY: VEX gives the thread's registers, sixteen in a row.
     let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
+    let time = stamps::time();
     if now.wrapping_sub(low) < FRAME_MAX {
-        die(thread, registers, low - RED_ZONE, now, site);
+        let low = thread.below(low);
+        die(thread, registers, low, now, site);
     }
-    if any_within(registers) {
-        for (register, &word) in registers.iter().enumerate() {
-            if DEAD >> register & 1 == 1 && arena::is_within(word) && thread.dead[register] != word {
-                stamp(word, site);
+    if site != LINKER {
+        if site != PRELOADED && any_within(registers) {
+            for (register, &word) in registers.iter().enumerate() {
+                if DEAD >> register & 1 == 1 && arena::is_within(word) && thread.dead[register] != word {
+                    stamp(word, site);
+                }
             }
         }
+        thread.returned_at = time;
+        thread.dead = *registers;
+        thread.dead_result = 0;
+        // SAFETY: the return address was read from there just now.
+        thread.returned_to = unsafe { *((now - 8) as *const usize) };
     }
-    thread.dead = *registers;
     thread.calls.leave(now);
 }
 
@@ -96,7 +129,8 @@ pub unsafe extern "C" fn on_switch(guest: *const u8, low: usize, now: usize, sit
     if now > low {
         // SAFETY: VEX gives the thread's registers, sixteen in a row.
         let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        die(thread, registers, low - RED_ZONE, now, site);
+        let low = thread.below(low);
+        die(thread, registers, low, now, site);
         thread.calls.leave(now);
     }
 }
@@ -122,7 +156,10 @@ fn die_slowly(thread: &mut Thread, registers: &[usize; 16], words: &mut [usize],
     for word in words.iter_mut().filter(|word| arena::is_within(**word)) {
         // What a function put aside for its caller is back in its register.
         let kept = (0..16).any(|register| KEPT >> register & 1 == 1 && registers[register] == *word);
-        if !kept && let Some(block) = heap::pointed_to(*word) {
+        if !kept
+            && site != PRELOADED
+            && site != LINKER
+            && let Some(block) = heap::pointed_to(*word) {
             stamps::stamp_block(block, Point { context: thread.calls.context(), site });
         }
         *word = 0;

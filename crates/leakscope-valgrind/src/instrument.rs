@@ -15,11 +15,12 @@ use core::ffi::c_void;
 
 use leakscope_wire::Cause;
 
-use crate::ir::{self, Code, Helper, RBP, RSP, constant};
+use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
 use crate::memory::Single;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
-use crate::{events, modules, stamps, tool};
+use crate::modules::{self, Owner};
+use crate::{events, stamps, tool};
 
 /// What a temporary is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,9 +61,11 @@ pub unsafe extern "C" fn block(
             lowest: 0,
             instruction: 0,
             next: start as u64,
-            hidden: modules::is_ours(start),
+            owner: modules::owner(start),
             sites: [(0, 0); 2],
             last_use: tool::OPTIONS.get().last_use,
+            start,
+            result_is_read: false,
         };
         let body = statements.iter().position(|&it| (*it).tag == vg::Ist_IMark).unwrap_or(statements.len());
         for &statement in &statements[..body] {
@@ -88,11 +91,13 @@ struct Block<'a> {
     /// Address of the instruction that we are in, and of the next.
     instruction: u64,
     next: u64,
-    /// Code of our own preloaded object, which no report should name.
-    hidden: bool,
+    owner: Owner,
     /// The latest site numbers, by instruction and cause.
     sites: [(u64, u32); 2],
     last_use: bool,
+    start: usize,
+    /// The register of a function's result was read or written.
+    result_is_read: bool,
 }
 
 impl Block<'_> {
@@ -116,7 +121,9 @@ impl Block<'_> {
                     self.code.add(statement);
                     return self.exchange(&*arm.CAS.details);
                 }
-                vg::Ist_LLSC if !arm.LLSC.storedata.is_null() => self.store(arm.LLSC.addr, arm.LLSC.storedata),
+                vg::Ist_LLSC if !arm.LLSC.storedata.is_null() => {
+                    self.store(arm.LLSC.addr, arm.LLSC.storedata)
+                }
                 vg::Ist_LoadG => {
                     let load = &*arm.LoadG.details;
                     self.use_of(load.addr);
@@ -142,6 +149,10 @@ impl Block<'_> {
             let arm = &(*data).Iex;
             match (*data).tag {
                 vg::Iex_Get => match ir::register_at(arm.Get.offset) {
+                    Some(RAX) => {
+                        self.result_is_read = true;
+                        Known::Nothing
+                    }
                     Some(RSP) => self.stack,
                     Some(RBP) => Known::Frame,
                     _ => Known::Nothing,
@@ -192,16 +203,39 @@ impl Block<'_> {
             }
             return;
         }
+        if self.owner != Owner::Program {
+            return;
+        }
+        if register == RAX {
+            return self.result_dies(data);
+        }
         let old = self.code.register(register);
         let guard = self.code.is_heap(old);
         let site = self.site(Cause::Overwritten as u32);
         self.code.call(Some(guard), &ON_REGISTER, &[old, data, site, constant(register as u64)]);
     }
 
+    /// The register of results is written, or loses its meaning by a call.
+    /// The helper is told the block's start if nobody read it since then.
+    fn result_dies(&mut self, new: *mut IRExpr) {
+        let unread_since = if self.result_is_read { 0 } else { self.start as u64 };
+        self.result_is_read = true;
+        let old = self.code.register(RAX);
+        let guard = self.code.is_heap(old);
+        let site = self.site(Cause::Overwritten as u32);
+        self.code.call(Some(guard), &ON_RESULT, &[old, new, site, constant(unread_since)]);
+    }
+
     fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
         if ir::constant_value(data) == Some(self.next) {
             // Only a call stores the address of the next instruction.
+            if self.owner == Owner::Program {
+                self.result_dies(constant(0));
+            }
             return self.code.call(None, &ON_CALL, &[address, data]);
+        }
+        if self.owner != Owner::Program {
+            return;
         }
         self.use_of(address);
         let bytes = ir::bytes_of(self.code.type_of(data));
@@ -261,7 +295,7 @@ impl Block<'_> {
     }
 
     fn use_of(&mut self, address: *mut IRExpr) {
-        if !self.last_use || self.known(address) != Known::Nothing || ir::constant_value(address).is_some() {
+        if !self.last_use || self.owner != Owner::Program || self.known(address) != Known::Nothing || ir::constant_value(address).is_some() {
             return;
         }
         let guard = self.code.is_heap(address);
@@ -298,14 +332,18 @@ impl Block<'_> {
 
     /// A number for the instruction and what happens there.
     fn site(&mut self, cause: u32) -> *mut IRExpr {
+        match self.owner {
+            Owner::Program => {}
+            Owner::Preloaded => return constant(u64::from(events::PRELOADED)),
+            Owner::Linker => return constant(u64::from(events::LINKER)),
+        }
         let kind = usize::from(cause == stamps::USE);
         let (instruction, number) = self.sites[kind];
         let key = self.instruction << 4 | u64::from(cause);
         if instruction == key && number != 0 {
             return constant(u64::from(number));
         }
-        let address = if self.hidden { 0 } else { self.instruction + 1 };
-        let number = stamps::new_site(address, cause);
+        let number = stamps::new_site(self.instruction + 1, cause);
         self.sites[kind] = (key, number);
         constant(u64::from(number))
     }
@@ -322,6 +360,7 @@ helper!(ON_STORE, c"leakscope_store", events::on_store, false);
 helper!(ON_WRITE, c"leakscope_write", events::on_write, false);
 helper!(ON_EXCHANGE, c"leakscope_exchange", events::on_exchange, false);
 helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);
+helper!(ON_RESULT, c"leakscope_result", events::on_result, false);
 helper!(ON_CALL, c"leakscope_call", events::on_call, false);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);

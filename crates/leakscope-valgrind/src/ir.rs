@@ -50,7 +50,13 @@ impl Code {
         }
     }
 
-    pub fn binary(&mut self, operation: vg::IROp, a: *mut IRExpr, b: *mut IRExpr, kind: IRType) -> *mut IRExpr {
+    pub fn binary(
+        &mut self,
+        operation: vg::IROp,
+        a: *mut IRExpr,
+        b: *mut IRExpr,
+        kind: IRType,
+    ) -> *mut IRExpr {
         // SAFETY: VEX's own construction function.
         let expression = unsafe { vg::IRExpr_Binop(operation, a, b) };
         self.value(kind, expression)

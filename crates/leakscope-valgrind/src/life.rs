@@ -130,6 +130,7 @@ pub unsafe extern "C" fn thread_begins(_: vg::ThreadId, child: vg::ThreadId) {
     let thread = tool::thread(child as usize);
     thread.calls.clear();
     thread.dead = [0; 16];
+    thread.floor = usize::MAX;
 }
 
 /// A thread has run its last instruction. If it left by itself, its stack and
@@ -144,9 +145,8 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
     }
     LIFE.get().leaving = 0;
     // SAFETY: plain queries about a thread that is there still.
-    let (stack, highest) = unsafe {
-        (vg::vgPlain_get_SP(number) as usize, vg::vgPlain_thread_get_stack_max(number) as usize)
-    };
+    let (stack, highest) =
+        unsafe { (vg::vgPlain_get_SP(number) as usize, vg::vgPlain_thread_get_stack_max(number) as usize) };
     let local = thread_pointer(number);
     let end = if (stack..highest).contains(&local) { local } else { highest };
     let site = stamps::site_of_cause(Cause::ThreadEnd);
@@ -286,10 +286,11 @@ fn dies(start: usize, end: usize) {
     }
 }
 
-fn is_readable(start: usize, end: usize) -> bool {
+pub fn is_readable(start: usize, end: usize) -> bool {
     const READ: u32 = 1;
     // SAFETY: a plain query.
-    start < end && unsafe { vg::vgPlain_am_is_valid_for_client(start as u64, (end - start) as u64, READ) } != 0
+    start < end
+        && unsafe { vg::vgPlain_am_is_valid_for_client(start as u64, (end - start) as u64, READ) } != 0
 }
 
 /// Requests of `leakscope.h`: `LS` and a number.

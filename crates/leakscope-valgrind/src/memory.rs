@@ -106,8 +106,10 @@ mod backend {
 
     pub fn disown(start: usize, bytes: usize) {
         // SAFETY: memory that `own` gave.
-        unsafe { core::arch::asm!("syscall", inlateout("rax") 11 => _, in("rdi") start, in("rsi") bytes,
-            lateout("rcx") _, lateout("r11") _) };
+        unsafe {
+            core::arch::asm!("syscall", inlateout("rax") 11 => _, in("rdi") start, in("rsi") bytes,
+            lateout("rcx") _, lateout("r11") _)
+        };
     }
 
     pub fn map_for_program(start: usize, bytes: usize) -> bool {

@@ -83,12 +83,28 @@ pub fn before_unmapping(start: usize, end: usize) {
     }
 }
 
-/// Whether code at `address` is of an object that Valgrind or we preload.
-pub fn is_ours(address: usize) -> bool {
-    segment(address).and_then(path_of).is_some_and(|path| {
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        name.starts_with(b"vgpreload_")
-    })
+/// Whose code it is, where that matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// Reports name it.
+    Program,
+    /// What Valgrind and we preload: `malloc` and its kin.
+    Preloaded,
+    /// The dynamic linker goes between a call and its function, and saves and
+    /// restores what the registers hold.
+    Linker,
+}
+
+pub fn owner(address: usize) -> Owner {
+    let path = segment(address).and_then(path_of).unwrap_or_default();
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    if name.starts_with(b"vgpreload_") {
+        Owner::Preloaded
+    } else if name.starts_with(b"ld-linux-") {
+        Owner::Linker
+    } else {
+        Owner::Program
+    }
 }
 
 fn update() {

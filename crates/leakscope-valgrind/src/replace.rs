@@ -17,7 +17,8 @@ pub struct Frees {
     pub blocks: crate::list::List<u64>,
 }
 
-pub static FREES: Single<Frees> = Single::new(Frees { pairs: Numbers::new(), blocks: crate::list::List::new() });
+pub static FREES: Single<Frees> =
+    Single::new(Frees { pairs: Numbers::new(), blocks: crate::list::List::new() });
 
 pub unsafe extern "C" fn malloc(thread: ThreadId, bytes: SizeT) -> *mut c_void {
     address_of(allocate(thread, bytes as usize, 16))

@@ -37,6 +37,11 @@ pub fn site(number: u32) -> Option<Site> {
 
 static TIME: Single<u64> = Single::new(0);
 
+/// How many stamps there were.
+pub fn time() -> u64 {
+    *TIME.get()
+}
+
 /// A pointer with this value died.
 #[inline]
 pub fn stamp(word: usize, site: u32) {
@@ -50,15 +55,15 @@ pub fn stamp_block(block: &mut Block, point: Point) {
     let time = TIME.get();
     *time += 1;
     let new = Stamp { time: *time, point };
-    // The same place again is the same event to a reader.
-    let [first, second, _] = &block.stamps;
-    block.stamps = if first.point == point {
+    // Of the deaths in one call of a function the last is enough.
+    let [first, second, third] = block.stamps;
+    block.stamps = if first.point.context == point.context {
         block.stamps[0] = new;
         return;
-    } else if second.point == point {
-        [new, *first, block.stamps[2]]
+    } else if second.point.context == point.context {
+        [new, first, third]
     } else {
-        [new, *first, *second]
+        [new, first, second]
     };
 }
 

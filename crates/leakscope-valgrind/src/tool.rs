@@ -3,7 +3,8 @@
 use core::ffi::{CStr, c_char, c_int};
 
 use crate::calls::Calls;
-use crate::memory::Single;
+use crate::events::RED_ZONE;
+use crate::memory::{PAGE, Single};
 use crate::{heap, instrument, life, modules, replace, vg};
 
 /// A thread of the program.
@@ -12,8 +13,34 @@ pub struct Thread {
     /// What the general registers held at the last return: those that a
     /// function need not keep are dead from then on.
     pub dead: [usize; 16],
+    /// What the register of results held when it lost its meaning; 0 after the
+    /// next return.
+    pub dead_result: usize,
+    /// Where the last return led to, and the time before it.
+    pub returned_to: usize,
+    pub returned_at: u64,
     /// Its stack, lowest and highest address; empty if unknown.
     pub stack: (usize, usize),
+    /// A page of the stack that is mapped; lower ones may not be yet.
+    pub floor: usize,
+}
+
+impl Thread {
+    /// As far below the stack pointer `stack` as there may be data of a
+    /// function that calls no other, and memory.
+    #[inline]
+    pub fn below(&mut self, stack: usize) -> usize {
+        let low = stack - RED_ZONE;
+        let page = low & !(PAGE - 1);
+        if page == stack & !(PAGE - 1) || page >= self.floor && stack <= self.stack.1 {
+            return low;
+        }
+        if life::is_readable(page, page + PAGE) {
+            self.floor = page;
+            return low;
+        }
+        page + PAGE
+    }
 }
 
 /// Valgrind's own limit unless it is raised by an option.
@@ -22,7 +49,7 @@ static THREADS_KNOWN: Single<[Thread; THREADS]> = Single::new([const { new_threa
 static CURRENT: Single<usize> = Single::new(1);
 
 const fn new_thread(number: u32) -> Thread {
-    Thread { calls: Calls::new(number), dead: [0; 16], stack: (1, 0) }
+    Thread { calls: Calls::new(number), dead: [0; 16], dead_result: 0, returned_to: 0, returned_at: 0, stack: (1, 0), floor: usize::MAX }
 }
 
 /// The thread that runs.
@@ -130,7 +157,8 @@ unsafe extern "C" fn option(text: *const c_char) -> vg::Bool {
     let value = |name: &[u8]| bytes.strip_prefix(name);
     if let Some(folder) = value(b"--records=") {
         let start = bytes.len() - folder.len();
-        options.folder = text.to_bytes_with_nul().get(start..).and_then(|it| CStr::from_bytes_with_nul(it).ok());
+        options.folder =
+            text.to_bytes_with_nul().get(start..).and_then(|it| CStr::from_bytes_with_nul(it).ok());
     } else if let Some(depth) = value(b"--depth=") {
         options.depth = number(depth).clamp(1, 64);
     } else if let Some(choice) = value(b"--last-use=") {
