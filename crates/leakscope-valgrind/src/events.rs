@@ -89,8 +89,7 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
     let time = stamps::time();
     if now.wrapping_sub(low) < FRAME_MAX {
-        let low = thread.below(low);
-        die(thread, registers, low, now, site);
+        die(thread, registers, low - RED_ZONE, now, site);
     }
     if site != LINKER {
         if site != PRELOADED && any_within(registers) {
@@ -129,8 +128,7 @@ pub unsafe extern "C" fn on_switch(guest: *const u8, low: usize, now: usize, sit
     if now > low {
         // SAFETY: VEX gives the thread's registers, sixteen in a row.
         let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        let low = thread.below(low);
-        die(thread, registers, low, now, site);
+        die(thread, registers, low - RED_ZONE, now, site);
         thread.calls.leave(now);
     }
 }
@@ -145,7 +143,7 @@ pub unsafe extern "C" fn on_use(address: usize, site: u32) {
 /// The words from `low` to `high` are no longer of any use.
 #[inline]
 fn die(thread: &mut Thread, registers: &[usize; 16], low: usize, high: usize, site: u32) {
-    let words = aligned_words(low, high);
+    let words = aligned_words(thread.mapped_from(low, high), high);
     if any_within(words) {
         die_slowly(thread, registers, words, site);
     }

@@ -350,9 +350,9 @@ impl Block<'_> {
 }
 
 macro_rules! helper {
-    ($name:ident, $text:literal, $function:path, $reads:literal) => {
+    ($name:ident, $text:literal, $function:path, $clears:literal) => {
         static $name: Helper =
-            Helper { name: $text, function: $function as *const c_void, reads_registers: $reads };
+            Helper { name: $text, function: $function as *const c_void, clears_stack: $clears };
     };
 }
 

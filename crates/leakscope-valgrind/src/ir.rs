@@ -96,7 +96,12 @@ impl Code {
             if let Some(guard) = guard {
                 (*call).guard = guard;
             }
-            if helper.reads_registers {
+            if helper.clears_stack {
+                // Loads must not move past this.
+                (*call).mFx = vg::Ifx_Modify;
+                (*call).mAddr = arguments[2];
+                (*call).mSize = 8;
+
                 (*call).nFxState = 1;
                 let effect = &mut (*call).fxState[0];
                 effect.set_fx(vg::Ifx_Read);
@@ -114,8 +119,9 @@ impl Code {
 pub struct Helper {
     pub name: &'static CStr,
     pub function: *const c_void,
-    /// It is given [`guest_state`] and reads general registers there.
-    pub reads_registers: bool,
+    /// It is given [`guest_state`] and reads general registers there, and
+    /// writes to memory below its third argument.
+    pub clears_stack: bool,
 }
 
 // SAFETY: names and functions do not change.

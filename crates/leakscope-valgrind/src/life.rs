@@ -130,7 +130,6 @@ pub unsafe extern "C" fn thread_begins(_: vg::ThreadId, child: vg::ThreadId) {
     let thread = tool::thread(child as usize);
     thread.calls.clear();
     thread.dead = [0; 16];
-    thread.floor = usize::MAX;
 }
 
 /// A thread has run its last instruction. If it left by itself, its stack and
@@ -210,6 +209,7 @@ pub unsafe extern "C" fn signal_frame_dies(start: vg::Addr, bytes: vg::SizeT) {
 
 mod calls {
     pub const MMAP: u32 = 9;
+    pub const MPROTECT: u32 = 10;
     pub const MUNMAP: u32 = 11;
     pub const BRK: u32 = 12;
     pub const MREMAP: u32 = 25;
@@ -230,6 +230,9 @@ pub unsafe extern "C" fn before_system_call(
     let argument = |index: usize| unsafe { *arguments.add(index) as usize };
     let life = LIFE.get();
     let (start, bytes) = (argument(0), argument(1));
+    if matches!(number, calls::MMAP | calls::MUNMAP | calls::MREMAP | calls::MPROTECT) {
+        tool::for_each_thread(|thread| thread.mapped = (usize::MAX, 0));
+    }
     match number {
         calls::MUNMAP => {
             dies(start, start.saturating_add(bytes));
@@ -286,7 +289,7 @@ fn dies(start: usize, end: usize) {
     }
 }
 
-pub fn is_readable(start: usize, end: usize) -> bool {
+fn is_readable(start: usize, end: usize) -> bool {
     const READ: u32 = 1;
     // SAFETY: a plain query.
     start < end

@@ -3,8 +3,7 @@
 use core::ffi::{CStr, c_char, c_int};
 
 use crate::calls::Calls;
-use crate::events::RED_ZONE;
-use crate::memory::{PAGE, Single};
+use crate::memory::Single;
 use crate::{heap, instrument, life, modules, replace, vg};
 
 /// A thread of the program.
@@ -21,25 +20,21 @@ pub struct Thread {
     pub returned_at: u64,
     /// Its stack, lowest and highest address; empty if unknown.
     pub stack: (usize, usize),
-    /// A page of the stack that is mapped; lower ones may not be yet.
-    pub floor: usize,
+    /// Memory around the stack pointer that is mapped.
+    pub mapped: (usize, usize),
 }
 
 impl Thread {
-    /// As far below the stack pointer `stack` as there may be data of a
-    /// function that calls no other, and memory.
+    /// `low`, or as far down from `high` as there is memory: a large frame may
+    /// never have been touched.
     #[inline]
-    pub fn below(&mut self, stack: usize) -> usize {
-        let low = stack - RED_ZONE;
-        let page = low & !(PAGE - 1);
-        if page == stack & !(PAGE - 1) || page >= self.floor && stack <= self.stack.1 {
-            return low;
+    pub fn mapped_from(&mut self, low: usize, high: usize) -> usize {
+        if low < self.mapped.0 || high > self.mapped.1 {
+            self.mapped = modules::segment(high - 8)
+                .filter(|segment| segment.hasR != 0 && segment.hasW != 0)
+                .map_or((usize::MAX, 0), |segment| (segment.start as usize, segment.end as usize + 1));
         }
-        if life::is_readable(page, page + PAGE) {
-            self.floor = page;
-            return low;
-        }
-        page + PAGE
+        low.max(self.mapped.0).min(high)
     }
 }
 
@@ -49,7 +44,7 @@ static THREADS_KNOWN: Single<[Thread; THREADS]> = Single::new([const { new_threa
 static CURRENT: Single<usize> = Single::new(1);
 
 const fn new_thread(number: u32) -> Thread {
-    Thread { calls: Calls::new(number), dead: [0; 16], dead_result: 0, returned_to: 0, returned_at: 0, stack: (1, 0), floor: usize::MAX }
+    Thread { calls: Calls::new(number), dead: [0; 16], dead_result: 0, returned_to: 0, returned_at: 0, stack: (1, 0), mapped: (usize::MAX, 0) }
 }
 
 /// The thread that runs.
