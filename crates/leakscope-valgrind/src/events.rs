@@ -108,12 +108,14 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     thread.calls.leave(now);
 }
 
-/// The stack pointer rose otherwise than by a return.
+/// The stack pointer rose otherwise than by a return. What lies just below may
+/// still be read: compilers give a frame back before they have done with it.
 pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site: u32) {
-    if now.wrapping_sub(low) < FRAME_MAX {
+    let high = now - RED_ZONE;
+    if high.wrapping_sub(low) < FRAME_MAX {
         // SAFETY: VEX gives the thread's registers, sixteen in a row.
         let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        die(tool::current(), registers, low, now, site);
+        die(tool::current(), registers, low, high, site);
     }
 }
 

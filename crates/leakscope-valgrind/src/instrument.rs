@@ -15,6 +15,7 @@ use core::ffi::c_void;
 
 use leakscope_wire::Cause;
 
+use crate::events::RED_ZONE;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
 use crate::memory::Single;
@@ -305,7 +306,7 @@ impl Block<'_> {
 
     /// Before the program may leave the block: frames that died in it.
     fn raise_before_exit(&mut self) {
-        if !matches!(self.stack, Known::Stack(offset) if offset <= self.lowest) {
+        if !matches!(self.stack, Known::Stack(offset) if offset <= self.lowest + RED_ZONE as i64) {
             self.raise(&ON_RAISE, Cause::ScopeEnd);
             if let Known::Stack(offset) = self.stack {
                 self.lowest = offset;
