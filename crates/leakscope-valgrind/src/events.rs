@@ -159,7 +159,8 @@ fn die_slowly(thread: &mut Thread, registers: &[usize; 16], words: &mut [usize],
         if !kept
             && site != PRELOADED
             && site != LINKER
-            && let Some(block) = heap::pointed_to(*word) {
+            && let Some(block) = heap::pointed_to(*word)
+        {
             stamps::stamp_block(block, Point { context: thread.calls.context(), site });
         }
         *word = 0;

@@ -19,8 +19,8 @@ use crate::events::RED_ZONE;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
 use crate::memory::Single;
-use crate::vg::{self, IRExpr, IRSB, IRStmt};
 use crate::modules::{self, Owner};
+use crate::vg::{self, IRExpr, IRSB, IRStmt};
 use crate::{events, stamps, tool};
 
 /// What a temporary is known to hold.
@@ -296,7 +296,11 @@ impl Block<'_> {
     }
 
     fn use_of(&mut self, address: *mut IRExpr) {
-        if !self.last_use || self.owner != Owner::Program || self.known(address) != Known::Nothing || ir::constant_value(address).is_some() {
+        if !self.last_use
+            || self.owner != Owner::Program
+            || self.known(address) != Known::Nothing
+            || ir::constant_value(address).is_some()
+        {
             return;
         }
         let guard = self.code.is_heap(address);

@@ -44,7 +44,15 @@ static THREADS_KNOWN: Single<[Thread; THREADS]> = Single::new([const { new_threa
 static CURRENT: Single<usize> = Single::new(1);
 
 const fn new_thread(number: u32) -> Thread {
-    Thread { calls: Calls::new(number), dead: [0; 16], dead_result: 0, returned_to: 0, returned_at: 0, stack: (1, 0), mapped: (usize::MAX, 0) }
+    Thread {
+        calls: Calls::new(number),
+        dead: [0; 16],
+        dead_result: 0,
+        returned_to: 0,
+        returned_at: 0,
+        stack: (1, 0),
+        mapped: (usize::MAX, 0),
+    }
 }
 
 /// The thread that runs.

@@ -6,6 +6,7 @@ mod commands;
 mod output;
 mod runtime;
 mod sources;
+mod valgrind;
 
 use std::env;
 use std::ffi::OsStr;

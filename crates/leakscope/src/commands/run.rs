@@ -22,6 +22,7 @@ use crate::commands::{derive, report};
 use crate::output::{Filters, Output, note};
 use crate::runtime::{self, Runtime};
 use crate::sources::Captured;
+use crate::valgrind::{self, ToolOptions, Valgrind};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let filters = Filters::read(&options.report)?;
@@ -29,24 +30,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let output = Output::open(&options.report)?;
     let records = Records::new(options)?;
 
-    let mut command = Command::new(&plan.executable);
-    command.arg0(&plan.shown).args(&options.arguments);
-    command.env(wire_env::DIR, records.path()).env(wire_env::DEPTH, options.depth.to_string());
-    if let Some(signal) = options.snapshot_signal {
-        command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
-    }
-    if let Some(every) = options.snapshot_every {
-        command.env(wire_env::SNAPSHOT_EVERY, every.as_millis().to_string());
-    }
-    if let Some(preload) = &plan.preload {
-        let before = env::var_os("LD_PRELOAD").unwrap_or_default();
-        let mut list = preload.clone().into_os_string();
-        if !before.is_empty() {
-            list.push(":");
-            list.push(before);
-        }
-        command.env("LD_PRELOAD", list);
-    }
+    let mut command = plan.command(&records, options);
+    command.args(&options.arguments);
     // A signal ends the program; we report after it.
     let status = outlive(&mut command).with_context(|| format!("cannot run {}", plan.shown.display()))?;
 
@@ -54,7 +39,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     if processes.is_empty() {
         // Nobody looked, so neither a report nor success may be claimed.
         records.check_room()?;
-        eprintln!("leakscope: {}", no_record_text(status, &plan));
+        eprintln!("leakscope: {}", no_record_text(status, &plan, &records));
         return Ok(exit_code(status, status.success().then_some(2)));
     }
     let target = Target {
@@ -65,7 +50,10 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             None => Exit::Code(status.code().unwrap_or(0)),
         }),
     };
-    let engine = if plan.preload.is_some() { core::Engine::Preload } else { core::Engine::Track };
+    if let (How::Valgrind { .. }, Some(complaint)) = (&plan.how, valgrind::complaint(records.path())) {
+        note(&options.report, &format!("Valgrind could not run all of it: {complaint}"));
+    }
+    let engine = plan.how.engine();
     let report = report::of_records(&processes, &plan.executable, target, engine, &filters, &options.report);
     output.write(&report, &plan.sources, &options.report)?;
     let failed = options.report.fail_on.fails(&report);
@@ -77,14 +65,70 @@ struct Plan {
     executable: PathBuf,
     /// As the user named it; the program sees this as its own name.
     shown: PathBuf,
-    preload: Option<PathBuf>,
+    how: How,
     sources: Captured,
+}
+
+/// How records come out of it.
+enum How {
+    /// The runtime is inside.
+    Track,
+    Preload(PathBuf),
+    Valgrind {
+        valgrind: Valgrind,
+        is_static: bool,
+    },
+}
+
+impl How {
+    fn engine(&self) -> core::Engine {
+        match self {
+            How::Track => core::Engine::Track,
+            How::Preload(_) => core::Engine::Preload,
+            How::Valgrind { .. } => core::Engine::Valgrind,
+        }
+    }
+}
+
+impl Plan {
+    /// The command without the program's own arguments.
+    fn command(&self, records: &Records, options: &Run) -> Command {
+        if let How::Valgrind { valgrind, is_static } = &self.how {
+            let options = ToolOptions {
+                depth: options.depth,
+                last_use: true,
+                snapshot_every: options.snapshot_every,
+                is_static: *is_static,
+            };
+            return valgrind.command(&self.shown, records.path(), &options);
+        }
+        let mut command = Command::new(&self.executable);
+        command.arg0(&self.shown);
+        command.env(wire_env::DIR, records.path()).env(wire_env::DEPTH, options.depth.to_string());
+        if let Some(signal) = options.snapshot_signal {
+            command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
+        }
+        if let Some(every) = options.snapshot_every {
+            command.env(wire_env::SNAPSHOT_EVERY, every.as_millis().to_string());
+        }
+        if let How::Preload(preload) = &self.how {
+            let before = env::var_os("LD_PRELOAD").unwrap_or_default();
+            let mut list = preload.clone().into_os_string();
+            if !before.is_empty() {
+                list.push(":");
+                list.push(before);
+            }
+            command.env("LD_PRELOAD", list);
+        }
+        command
+    }
 }
 
 fn plan(options: &Run) -> Result<Plan> {
     if options.targets.iter().all(|target| is_source(target)) {
-        if options.engine == Some(Engine::Preload) {
-            bail!("--engine preload takes a program, not source files");
+        if let Some(engine @ (Engine::Preload | Engine::Valgrind)) = options.engine {
+            let name = if engine == Engine::Preload { "preload" } else { "valgrind" };
+            bail!("--engine {name} takes a program, not source files");
         }
         let store = Store::create(&bare_store(&options.targets)?)?;
         let link = capture_files(&store, &options.targets, &options.cflag)?;
@@ -94,8 +138,10 @@ fn plan(options: &Run) -> Result<Plan> {
     let [target] = &options.targets[..] else {
         bail!("expected one program, or only source files; the program's own arguments come after `--`");
     };
-    if options.engine == Some(Engine::Preload) {
-        return preload_plan(target);
+    match options.engine {
+        Some(Engine::Preload) => return preload_plan(target),
+        Some(Engine::Valgrind) => return valgrind_plan(target, Valgrind::find()?, options),
+        _ => {}
     }
     match program(target) {
         Ok((store, link)) => track_plan(&store, &link, target, options),
@@ -110,9 +156,7 @@ fn plan(options: &Run) -> Result<Plan> {
                 CaptureError::ForeignProgram { .. } => error.to_string(),
                 _ => return Err(error.into()),
             };
-            let plan = preload_plan(target)?;
-            note(&options.report, &format!("{reason}; it runs as it is, with the heap preloaded"));
-            Ok(plan)
+            as_it_is(target, &reason, options)
         }
         Err(error) => Err(error.into()),
     }
@@ -128,10 +172,43 @@ fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Resu
         units.push(store.unit(&id)?);
     }
     let sources = Captured::of(store, &units);
-    Ok(Plan { executable: derived.program, shown: shown.to_owned(), preload: None, sources })
+    Ok(Plan { executable: derived.program, shown: shown.to_owned(), how: How::Track, sources })
 }
 
-fn preload_plan(target: &Path) -> Result<Plan> {
+/// A program that was not captured: under Valgrind, or where that cannot be,
+/// with the heap preloaded.
+fn as_it_is(target: &Path, reason: &str, options: &Run) -> Result<Plan> {
+    let (plan, how) = match Valgrind::find() {
+        _ if options.snapshot_signal.is_some() => (
+            preload_plan(target)?,
+            "with the heap preloaded, for --snapshot-signal; leak points are not found".into(),
+        ),
+        Ok(valgrind) => (valgrind_plan(target, valgrind, options)?, "under Valgrind".to_owned()),
+        Err(missing) => (
+            preload_plan(target)?,
+            format!("with the heap preloaded; leak points are not found, for {missing}"),
+        ),
+    };
+    note(&options.report, &format!("{reason}; it runs as it is, {how}"));
+    Ok(plan)
+}
+
+fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Plan> {
+    if options.snapshot_signal.is_some() {
+        bail!(
+            "--snapshot-signal needs another engine than valgrind: use --snapshot-every, or --engine preload"
+        );
+    }
+    let path = existing(target)?;
+    let is_static = kind_of(&path)? == Kind::Static;
+    // Valgrind gives the program the name that it is told.
+    let shown =
+        if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
+    let how = How::Valgrind { valgrind, is_static };
+    Ok(Plan { executable: path, shown, how, sources: Captured::default() })
+}
+
+fn existing(target: &Path) -> Result<PathBuf> {
     let Some(path) = executable(target) else {
         let shown = target.display();
         match fs::metadata(target) {
@@ -140,14 +217,20 @@ fn preload_plan(target: &Path) -> Result<Plan> {
             Ok(_) => bail!("{shown} is not executable: give a program, or `chmod +x` it"),
         }
     };
-    can_be_preloaded(&path)?;
-    let preload = Runtime::unpack()?.preload;
-    Ok(Plan {
-        executable: path,
-        shown: target.to_owned(),
-        preload: Some(preload),
-        sources: Captured::default(),
-    })
+    Ok(path)
+}
+
+fn preload_plan(target: &Path) -> Result<Plan> {
+    let path = existing(target)?;
+    if kind_of(&path)? == Kind::Static {
+        bail!(
+            "{} is statically linked, so nothing can be preloaded: capture it with `leakscope build`, or use \
+             --engine valgrind",
+            path.display()
+        );
+    }
+    let how = How::Preload(Runtime::unpack()?.preload);
+    Ok(Plan { executable: path, shown: target.to_owned(), how, sources: Captured::default() })
 }
 
 /// The program at `target`, or of that name in `PATH`.
@@ -160,11 +243,19 @@ fn executable(target: &Path) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(target)).find(|path| runs(path))
 }
 
-/// Says why a program would run without noticing the preloaded runtime.
-fn can_be_preloaded(path: &Path) -> Result<()> {
+/// What a program is to the loader.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Script,
+    Dynamic,
+    Static,
+}
+
+/// Says why a program cannot be run as it is.
+fn kind_of(path: &Path) -> Result<Kind> {
     let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     if content.starts_with(b"#!") {
-        return Ok(());
+        return Ok(Kind::Script);
     }
     let shown = path.display();
     let file = match object::File::parse(&*content) {
@@ -173,19 +264,15 @@ fn can_be_preloaded(path: &Path) -> Result<()> {
         Err(_) => bail!("{shown} is neither an ELF program nor a script"),
     };
     let interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
-    if !file.elf_program_headers().iter().any(interpreter) {
-        bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
-    }
     let found = fs::metadata(path)?;
     // SAFETY: no arguments, cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     let changes_user = found.mode() & libc::S_ISUID != 0 && found.uid() != user;
     if changes_user || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
-        bail!(
-            "{shown} is setuid or setgid, so the system preloads nothing into it: copy it and run the copy"
-        );
+        bail!("{shown} is setuid or setgid, so the system lets nothing into it: copy it and run the copy");
     }
-    Ok(())
+    let dynamic = file.elf_program_headers().iter().any(interpreter);
+    Ok(if dynamic { Kind::Dynamic } else { Kind::Static })
 }
 
 fn is_source(path: &Path) -> bool {
@@ -247,7 +334,11 @@ impl Records {
     }
 }
 
-fn no_record_text(status: ExitStatus, plan: &Plan) -> String {
+fn no_record_text(status: ExitStatus, plan: &Plan, records: &Records) -> String {
+    if let (How::Valgrind { .. }, Some(complaint)) = (&plan.how, valgrind::complaint(records.path())) {
+        let shown = plan.shown.display();
+        return format!("no record of {shown}: Valgrind cannot run it ({complaint}); --engine preload may");
+    }
     let ended = match status.signal() {
         Some(libc::SIGKILL) => "it was killed by SIGKILL".to_owned(),
         Some(signal) => format!("it was killed by signal {signal}"),
