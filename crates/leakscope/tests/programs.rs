@@ -27,6 +27,11 @@ fn preload() {
 }
 
 #[test]
+fn valgrind() {
+    check_all("valgrind");
+}
+
+#[test]
 fn groups_compare_with_findings() {
     let program = [
         "p = malloc(16); // lost @a: 1 block, 16 bytes; lost @b: 2 blocks, 32 bytes; frees @b: 3 blocks",
@@ -168,7 +173,7 @@ impl Program {
             name: name.clone(),
             has_report: true,
             has_places: true,
-            engines: vec!["track".to_owned(), "preload".to_owned()],
+            engines: ["track", "preload", "valgrind"].map(str::to_owned).to_vec(),
             ..Program::default()
         };
         let text = fs::read_to_string(path).expect("readable");
