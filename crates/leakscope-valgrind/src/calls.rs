@@ -4,8 +4,9 @@
 //! A context is a stack by its number. Contexts form a tree: each has a parent
 //! and one more return address. They are made when somebody asks, so a call
 //! costs a few stores. Jumps out of many frames are noticed at the next call
-//! or return, by the stack pointer; where the stack pointer leaves the stack
-//! (other stacks, signal handlers), Valgrind unwinds anew when somebody asks.
+//! or return, by the stack pointer. The calls on other stacks (coroutines) are
+//! put aside while the thread is elsewhere; in a signal handler, Valgrind
+//! unwinds anew when somebody asks.
 
 use crate::list::{Key, List, Numbers, mix};
 use crate::memory::Single;
@@ -43,6 +44,22 @@ struct Call {
 }
 
 const UNKNOWN: u32 = u32::MAX;
+
+/// The calls on a stack that was left.
+struct Other {
+    calls: List<Call>,
+    /// Where the stack pointer was.
+    stack: usize,
+}
+
+/// The latest such stacks, of all threads.
+struct Others {
+    list: [Other; 64],
+    next: usize,
+}
+
+static OTHERS: Single<Others> =
+    Single::new(Others { list: [const { Other { calls: List::new(), stack: 0 } }; 64], next: 0 });
 
 /// A context reaches at least this far out, and at most twice: deep recursion
 /// has few contexts.
@@ -83,9 +100,27 @@ impl Calls {
         }
     }
 
-    /// The stack pointer went to another stack, or over frames.
+    /// A signal handler begins or ends: nobody called it.
     pub fn set_adrift(&mut self) {
         self.adrift = true;
+    }
+
+    /// The stack pointer goes from `low` to `now` on another stack.
+    pub fn switch(&mut self, low: usize, now: usize) {
+        /// So far from where the stack was left it is entered again.
+        const NEAR: usize = 1024;
+        self.adrift = false;
+        let others = &mut OTHERS.get();
+        let found = others.list.iter().position(|other| other.stack.abs_diff(now) <= NEAR);
+        let place = found.unwrap_or_else(|| {
+            others.next = (others.next + 1) % others.list.len();
+            others.list[others.next].calls.clear();
+            others.next
+        });
+        let other = &mut others.list[place];
+        core::mem::swap(&mut self.list, &mut other.calls);
+        other.stack = low;
+        self.leave(now);
     }
 
     /// What was known of contexts is out of date.
@@ -144,6 +179,9 @@ impl Calls {
                 0,
             )
         };
+        if count < 2 {
+            return;
+        }
         self.list.clear();
         // The first is where the thread is; the others are in calls, one byte
         // before the return address.

@@ -125,7 +125,7 @@ pub unsafe extern "C" fn on_switch(guest: *const u8, low: usize, now: usize, sit
     let thread = tool::current();
     let stack = thread.stack.0..=thread.stack.1;
     if !stack.contains(&low) || !stack.contains(&now) {
-        return thread.calls.set_adrift();
+        return thread.calls.switch(low, now);
     }
     if now > low {
         // SAFETY: VEX gives the thread's registers, sixteen in a row.

@@ -132,6 +132,10 @@ pub unsafe extern "C" fn thread_begins(_: vg::ThreadId, child: vg::ThreadId) {
     thread.dead = [0; 16];
 }
 
+/// A thread's control block is at most this far from its stack pointer, if it
+/// is on its stack.
+const STACK_MAX: usize = 256 << 20;
+
 /// A thread has run its last instruction. If it left by itself, its stack and
 /// its thread-local variables die; what libc keeps for the next thread behind
 /// them does not. If the process ends, the thread was still at work.
@@ -147,7 +151,7 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
     let (stack, highest) =
         unsafe { (vg::vgPlain_get_SP(number) as usize, vg::vgPlain_thread_get_stack_max(number) as usize) };
     let local = thread_pointer(number);
-    let end = if (stack..highest).contains(&local) { local } else { highest };
+    let end = if (stack..stack + STACK_MAX).contains(&local) { local } else { highest };
     let site = stamps::site_of_cause(Cause::ThreadEnd);
     if stack < end && is_readable(stack, end) {
         stamps::stamp_and_clear(aligned_words(stack, end), site);

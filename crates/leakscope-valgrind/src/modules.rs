@@ -4,7 +4,7 @@
 use core::ffi::CStr;
 
 use crate::list::List;
-use crate::memory::Single;
+use crate::memory::{PAGE, Single};
 use crate::{tool, vg};
 
 const PATH_MAX: usize = 1024;
@@ -23,11 +23,18 @@ pub struct Module {
 struct Modules {
     list: List<Module>,
     generation: u32,
+    /// Where preloaded code was seen, lowest and highest address.
+    preloaded: (usize, usize),
     /// Code was mapped since the list was made.
     stale: bool,
 }
 
-static MODULES: Single<Modules> = Single::new(Modules { list: List::new(), generation: 0, stale: true });
+static MODULES: Single<Modules> = Single::new(Modules {
+    list: List::new(),
+    generation: 0,
+    preloaded: (usize::MAX, 0),
+    stale: true,
+});
 
 /// As the last generation: the module is there still.
 const PRESENT: u32 = u32::MAX;
@@ -99,12 +106,21 @@ pub fn owner(address: usize) -> Owner {
     let path = segment(address).and_then(path_of).unwrap_or_default();
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     if name.starts_with(b"vgpreload_") {
+        let modules = MODULES.get();
+        modules.preloaded = (modules.preloaded.0.min(address), modules.preloaded.1.max(address + PAGE));
         Owner::Preloaded
     } else if name.starts_with(b"ld-linux-") {
         Owner::Linker
     } else {
         Owner::Program
     }
+}
+
+/// Whether an address is in preloaded code that has run.
+#[inline]
+pub fn is_preloaded(address: u64) -> bool {
+    let (low, high) = MODULES.get().preloaded;
+    (low..high).contains(&(address as usize))
 }
 
 fn update() {
@@ -202,7 +218,6 @@ fn for_each_own(code: &vg::NSegment, mut f: impl FnMut(&vg::NSegment)) {
 /// From the ELF header at `head`: the lowest page and the end, as linked.
 fn extent(head: usize) -> Option<(usize, usize)> {
     const LOAD: u32 = 1;
-    const PAGE: usize = 4096;
     // SAFETY: the first page of a file is mapped there, readable; the checks
     // below keep to it.
     let page = unsafe { core::slice::from_raw_parts(head as *const u8, PAGE) };

@@ -6,10 +6,10 @@ use core::ffi::c_void;
 use leakscope_wire::{Cause, FaultKind};
 
 use crate::heap::{self, Block, State};
-use crate::list::Numbers;
+use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::vg::{SizeT, ThreadId};
-use crate::{life, stamps, tool};
+use crate::{calls, life, modules, stamps, tool};
 
 /// How many blocks of one allocation context were freed in one context.
 pub struct Frees {
@@ -88,14 +88,14 @@ pub unsafe extern "C" fn usable_size(_: ThreadId, place: *mut c_void) -> SizeT {
 
 fn allocate(thread: ThreadId, bytes: usize, align: usize) -> Option<&'static mut Block> {
     let block = heap::allocate(bytes, align)?;
-    block.allocated = tool::thread(thread as usize).calls.context();
+    block.allocated = caller(thread);
     block.epoch = life::epoch();
     Some(block)
 }
 
 /// Frees a block, and with it the pointers that it holds.
 fn release(thread: ThreadId, block: &'static mut Block) {
-    let context = tool::thread(thread as usize).calls.context();
+    let context = caller(thread);
     stamps::stamp_and_clear(block.words(), stamps::site_of_cause(Cause::HolderFreed));
     let frees = FREES.get();
     let pair = frees.pairs.number((block.allocated, context)) as usize;
@@ -105,6 +105,15 @@ fn release(thread: ThreadId, block: &'static mut Block) {
     frees.blocks[pair - 1] += 1;
     block.link = context;
     heap::free(block);
+}
+
+/// Who called `malloc` or its kin: not another of them.
+fn caller(thread: ThreadId) -> u32 {
+    let mut context = tool::thread(thread as usize).calls.context();
+    while let Some(node) = calls::node(context).filter(|node| modules::is_preloaded(node.address)) {
+        context = node.parent;
+    }
+    context
 }
 
 fn block_at(place: *mut c_void) -> Result<&'static mut Block, FaultKind> {
