@@ -33,6 +33,10 @@ impl Key for Node {
 
 static NODES: Single<Numbers<Node>> = Single::new(Numbers::new());
 
+/// For each context the child that was asked for last, by number and address:
+/// most functions are called again from where they were called before.
+static CHILDREN: Single<List<(u32, u64)>> = Single::new(List::new());
+
 /// A call that has not returned.
 #[derive(Clone, Copy)]
 struct Call {
@@ -194,7 +198,23 @@ impl Calls {
 
 /// The context inside `parent` that returns to `address`.
 pub fn child(parent: u32, address: usize) -> u32 {
-    child_in(parent, address as u64, modules::generation())
+    let (children, address) = (CHILDREN.get(), address as u64);
+    if let Some(&(known, at)) = children.get(parent as usize)
+        && at == address
+    {
+        return known;
+    }
+    let found = child_in(parent, address, modules::generation());
+    if children.len() <= parent as usize {
+        children.resize(parent as usize + 1, (0, 0));
+    }
+    children[parent as usize] = (found, address);
+    found
+}
+
+/// Addresses mean something else from now on.
+pub fn forget_children() {
+    CHILDREN.get().clear();
 }
 
 /// The same, for an address as it is to be read in `generation`.

@@ -15,7 +15,7 @@ pub const RED_ZONE: usize = 128;
 const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf000;
 /// Registers that are dead after a return: not the result, not the stack
 /// pointer. (The second half of a result in two registers is taken for dead.)
-const DEAD: u16 = !(KEPT | 1 << RAX | 1 << RSP);
+pub const DEAD: u16 = !(KEPT | 1 << RAX | 1 << RSP);
 /// Instead of a site: code whose own pointers are not the program's.
 pub const PRELOADED: u32 = 0;
 pub const LINKER: u32 = u32::MAX;
@@ -40,19 +40,13 @@ pub unsafe extern "C" fn on_exchange(old: usize, expected: usize, site: u32) {
     }
 }
 
-/// A general register that pointed into the heap gets another value.
-pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32, register: usize) {
+/// A register that functions keep, and that pointed into the heap, gets another
+/// value.
+pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32) {
     let thread = tool::current();
-    let dead = &mut thread.dead[register & 15];
-    if *dead == old && DEAD >> register & 1 == 1 {
-        if new == old {
-            *dead = 0;
-        }
-        return;
-    }
     // Going on inside the same block destroys nothing.
     if let Some(block) = heap::pointed_to(old).filter(|block| !block.contains(new)) {
-        stamps::stamp_block(block, Point { context: thread.calls.context(), site });
+        stamps::stamp_register(block, Point { context: thread.calls.context(), site });
     }
 }
 
@@ -65,11 +59,11 @@ pub unsafe extern "C" fn on_result(old: usize, new: usize, site: u32, unread_sin
     let Some(block) = heap::pointed_to(old).filter(|block| !known && !block.contains(new)) else { return };
     let is_result = thread.dead[RAX] == old && thread.returned_to == unread_since;
     if !is_result {
-        return stamps::stamp_block(block, Point { context: thread.calls.context(), site });
+        return stamps::stamp_register(block, Point { context: thread.calls.context(), site });
     }
     // If a variable of the function's died with the same value, this is only
     // what was left in the register.
-    if block.stamps[0].time <= thread.returned_at {
+    if block.stamped() <= thread.returned_at {
         let context = calls::child(thread.calls.context(), thread.returned_to);
         let site = stamps::site_of_cause(Cause::Discarded);
         stamps::stamp_block(block, Point { context, site });
@@ -78,7 +72,9 @@ pub unsafe extern "C" fn on_result(old: usize, new: usize, site: u32, unread_sin
 
 /// A call wrote where it returns to.
 pub unsafe extern "C" fn on_call(slot: usize, address: usize) {
-    tool::current().calls.call(slot, address);
+    let thread = tool::current();
+    thread.has_red_zone = true;
+    thread.calls.call(slot, address);
 }
 
 /// A return: the frame from `low` on is gone, and so is what registers hold
@@ -89,13 +85,20 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
     let time = stamps::time();
     if now.wrapping_sub(low) < FRAME_MAX {
-        die(thread, registers, low - RED_ZONE, now, site);
+        let low = if thread.has_red_zone { low - RED_ZONE } else { low };
+        die(thread, registers, low, now, site);
     }
+    thread.has_red_zone = false;
     if site != LINKER {
         if site != PRELOADED && any_within(registers) {
             for (register, &word) in registers.iter().enumerate() {
-                if DEAD >> register & 1 == 1 && arena::is_within(word) && thread.dead[register] != word {
-                    stamp(word, site);
+                if DEAD >> register & 1 == 1
+                    && arena::is_within(word)
+                    && thread.dead[register] != word
+                    && !is_kept(registers, word)
+                    && let Some(block) = heap::pointed_to(word)
+                {
+                    stamps::stamp_register(block, Point { context: thread.calls.context(), site });
                 }
             }
         }
@@ -111,11 +114,13 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
 /// The stack pointer rose otherwise than by a return. What lies just below may
 /// still be read: compilers give a frame back before they have done with it.
 pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site: u32) {
+    let thread = tool::current();
+    thread.has_red_zone = true;
     let high = now - RED_ZONE;
     if high.wrapping_sub(low) < FRAME_MAX {
         // SAFETY: VEX gives the thread's registers, sixteen in a row.
         let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        die(tool::current(), registers, low, high, site);
+        die(thread, registers, low, high, site);
     }
 }
 
@@ -155,8 +160,7 @@ fn die(thread: &mut Thread, registers: &[usize; 16], low: usize, high: usize, si
 fn die_slowly(thread: &mut Thread, registers: &[usize; 16], words: &mut [usize], site: u32) {
     for word in words.iter_mut().filter(|word| arena::is_within(**word)) {
         // What a function put aside for its caller is back in its register.
-        let kept = (0..16).any(|register| KEPT >> register & 1 == 1 && registers[register] == *word);
-        if !kept
+        if !is_kept(registers, *word)
             && site != PRELOADED
             && site != LINKER
             && let Some(block) = heap::pointed_to(*word)
@@ -165,6 +169,12 @@ fn die_slowly(thread: &mut Thread, registers: &[usize; 16], words: &mut [usize],
         }
         *word = 0;
     }
+}
+
+/// Whether the caller has the word in a register of its own.
+#[inline]
+fn is_kept(registers: &[usize; 16], word: usize) -> bool {
+    (0..16).any(|register| KEPT >> register & 1 == 1 && registers[register] == word)
 }
 
 /// Whether any word may point into the heap; written so that it becomes

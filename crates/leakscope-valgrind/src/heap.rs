@@ -52,6 +52,10 @@ pub struct Block {
     class: u8,
     /// The process that allocated it, by the number of forks.
     pub epoch: u16,
+    /// The latest death in a register. Those are many, and seldom the last:
+    /// they must not push out the others.
+    pub register: Stamp,
+    /// The latest deaths in memory, of different calls.
     pub stamps: [Stamp; 3],
     pub used: Point,
     /// Context of the free, or the number of a lost block.
@@ -69,6 +73,31 @@ impl Block {
     #[inline]
     pub fn contains(&self, word: usize) -> bool {
         word.wrapping_sub(self.start) < self.bytes.max(1)
+    }
+
+    /// When the latest stamp was.
+    #[inline]
+    pub fn stamped(&self) -> u64 {
+        self.stamps[0].time.max(self.register.time)
+    }
+
+    /// The latest stamps of different calls.
+    pub fn latest(&self) -> [Stamp; 3] {
+        let [first, second, third] = self.stamps;
+        let register = self.register;
+        if register.time > first.time {
+            match register.point.context {
+                context if context == first.point.context => [register, second, third],
+                context if context == second.point.context => [register, first, third],
+                _ => [register, first, second],
+            }
+        } else if [first, second].iter().any(|stamp| stamp.point.context == register.point.context) {
+            self.stamps
+        } else if register.time > second.time {
+            [first, register, second]
+        } else {
+            [first, second, if register.time > third.time { register } else { third }]
+        }
     }
 
     /// The words of the block that can hold pointers.
@@ -215,6 +244,7 @@ fn reset(block: &mut Block, start: usize, bytes: usize) {
         state: State::Live,
         class,
         epoch: 0,
+        register: Stamp::default(),
         stamps: [Stamp::default(); 3],
         used: Point::default(),
         link: 0,

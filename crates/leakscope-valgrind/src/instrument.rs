@@ -31,6 +31,16 @@ enum Known {
     Stack(i64),
     /// Something relative to the frame pointer.
     Frame,
+    /// What a general register held at the block's start, and a distance from
+    /// there.
+    Register(u8),
+}
+
+impl Known {
+    /// Whether it leads to the stack.
+    fn is_stack(self) -> bool {
+        matches!(self, Known::Stack(_) | Known::Frame)
+    }
 }
 
 static KNOWN: Single<List<Known>> = Single::new(List::new());
@@ -152,11 +162,12 @@ impl Block<'_> {
                 vg::Iex_Get => match ir::register_at(arm.Get.offset) {
                     Some(RAX) => {
                         self.result_is_read = true;
-                        Known::Nothing
+                        Known::Register(RAX as u8)
                     }
                     Some(RSP) => self.stack,
                     Some(RBP) => Known::Frame,
-                    _ => Known::Nothing,
+                    Some(register) => Known::Register(register as u8),
+                    None => Known::Nothing,
                 },
                 vg::Iex_RdTmp => self.known(data),
                 vg::Iex_Binop => {
@@ -164,6 +175,8 @@ impl Block<'_> {
                     let distance = ir::constant_value(operation.arg2).map(|it| it as i64);
                     match (operation.op, self.known(operation.arg1), distance) {
                         (_, Known::Nothing, _) => Known::Nothing,
+                        (vg::Iop_Add64 | vg::Iop_Sub64, known @ Known::Register(_), _) => known,
+                        (_, Known::Register(_), _) => Known::Nothing,
                         (vg::Iop_Add64, Known::Stack(offset), Some(more)) => {
                             Known::Stack(offset.wrapping_add(more))
                         }
@@ -204,7 +217,14 @@ impl Block<'_> {
             }
             return;
         }
-        if self.owner != Owner::Program {
+        // A register that a call need not keep got its value since the last
+        // one: from the result, or from memory. What happens there is seen, and
+        // at the return what is left in the register.
+        if events::DEAD >> register & 1 == 1 {
+            return;
+        }
+        // Most often an array or a string is walked through: same block.
+        if self.owner != Owner::Program || self.known(data) == Known::Register(register as u8) {
             return;
         }
         if register == RAX {
@@ -213,7 +233,7 @@ impl Block<'_> {
         let old = self.code.register(register);
         let guard = self.code.is_heap(old);
         let site = self.site(Cause::Overwritten as u32);
-        self.code.call(Some(guard), &ON_REGISTER, &[old, data, site, constant(register as u64)]);
+        self.code.call(Some(guard), &ON_REGISTER, &[old, data, site]);
     }
 
     /// The register of results is written, or loses its meaning by a call.
@@ -327,8 +347,8 @@ impl Block<'_> {
     }
 
     fn raise(&mut self, helper: &Helper, cause: Cause) {
-        let helper = if self.stack == Known::Nothing { &ON_SWITCH } else { helper };
-        let cause = if self.stack == Known::Nothing { Cause::Unwound } else { cause };
+        let (helper, cause) =
+            if self.stack.is_stack() { (helper, cause) } else { (&ON_SWITCH, Cause::Unwound) };
         let low = self.code.binary(vg::Iop_Add64, self.entry, constant(self.lowest as u64), vg::Ity_I64);
         let now = self.code.register(RSP);
         let site = self.site(cause as u32);

@@ -53,7 +53,7 @@ impl<T: Copy> List<T> {
     /// Makes the list `count` long; what is new has `value`.
     pub fn resize(&mut self, count: usize, value: T) {
         if count > self.room {
-            self.grow(count);
+            self.grow(count.max(self.room * 2));
         }
         let start = self.start;
         for index in self.count..count {

@@ -5,7 +5,7 @@ use core::ffi::CStr;
 
 use crate::list::List;
 use crate::memory::{PAGE, Single};
-use crate::{tool, vg};
+use crate::{calls, tool, vg};
 
 const PATH_MAX: usize = 1024;
 
@@ -29,12 +29,8 @@ struct Modules {
     stale: bool,
 }
 
-static MODULES: Single<Modules> = Single::new(Modules {
-    list: List::new(),
-    generation: 0,
-    preloaded: (usize::MAX, 0),
-    stale: true,
-});
+static MODULES: Single<Modules> =
+    Single::new(Modules { list: List::new(), generation: 0, preloaded: (usize::MAX, 0), stale: true });
 
 /// As the last generation: the module is there still.
 const PRESENT: u32 = u32::MAX;
@@ -86,6 +82,7 @@ pub fn before_unmapping(start: usize, end: usize) {
     }
     if any {
         modules.generation += 1;
+        calls::forget_children();
         tool::for_each_thread(|thread| thread.calls.forget_contexts());
     }
 }

@@ -177,8 +177,8 @@ impl Writer {
         self.section(SectionKind::STAMPS, |writer| {
             scan::for_each_lost(|block| {
                 writer.put(&wire::Stamps {
-                    time: block.stamps[0].time,
-                    stacks: block.stamps.map(|stamp| stack_of_point(stamp.point)),
+                    time: block.stamped(),
+                    stacks: block.latest().map(|stamp| stack_of_point(stamp.point)),
                     last_used: stack_of_point(block.used),
                 });
             });

@@ -36,7 +36,9 @@ pub fn run() -> Live {
     let stacks = stacks();
     modules::for_each_segment(vg::SkFileC | vg::SkAnonC | vg::SkShmC, |segment| {
         let (start, end) = (segment.start as usize, segment.end as usize + 1);
-        if segment.hasR == 0 || segment.hasW == 0 || arena::is_within(start) || is_device(segment) {
+        // Of files also what was made read-only after it was written.
+        let is_data = segment.hasW != 0 || segment.kind == vg::SkFileC && segment.hasX == 0;
+        if segment.hasR == 0 || !is_data || arena::is_within(start) || is_device(segment) {
             return;
         }
         let low = stacks.iter().copied().filter(|stack| (start..end).contains(stack)).min();

@@ -50,6 +50,14 @@ pub fn stamp(word: usize, site: u32) {
     }
 }
 
+/// A pointer in a register died.
+#[inline]
+pub fn stamp_register(block: &mut Block, point: Point) {
+    let time = TIME.get();
+    *time += 1;
+    block.register = Stamp { time: *time, point };
+}
+
 #[inline]
 pub fn stamp_block(block: &mut Block, point: Point) {
     let time = TIME.get();

@@ -20,6 +20,9 @@ pub struct Thread {
     pub returned_at: u64,
     /// Its stack, lowest and highest address; empty if unknown.
     pub stack: (usize, usize),
+    /// There may be data below the stack pointer: the function called no other,
+    /// or has given back its frame.
+    pub has_red_zone: bool,
     /// Memory around the stack pointer that is mapped.
     pub mapped: (usize, usize),
 }
@@ -41,7 +44,7 @@ impl Thread {
 /// Valgrind's own limit unless it is raised by an option.
 const THREADS: usize = 500;
 static THREADS_KNOWN: Single<[Thread; THREADS]> = Single::new([const { new_thread(0) }; THREADS]);
-static CURRENT: Single<usize> = Single::new(1);
+static CURRENT: Single<*mut Thread> = Single::new(core::ptr::null_mut());
 
 const fn new_thread(number: u32) -> Thread {
     Thread {
@@ -51,6 +54,7 @@ const fn new_thread(number: u32) -> Thread {
         returned_to: 0,
         returned_at: 0,
         stack: (1, 0),
+        has_red_zone: false,
         mapped: (usize::MAX, 0),
     }
 }
@@ -58,7 +62,8 @@ const fn new_thread(number: u32) -> Thread {
 /// The thread that runs.
 #[inline(always)]
 pub fn current() -> &'static mut Thread {
-    thread(*CURRENT.get())
+    // SAFETY: set before any thread runs, to one of those above.
+    unsafe { &mut **CURRENT.get() }
 }
 
 #[inline(always)]
@@ -136,6 +141,7 @@ unsafe extern "C" fn start() {
     for number in 0..THREADS {
         *thread(number) = new_thread(number as u32);
     }
+    *CURRENT.get() = thread(1);
     heap::start();
 }
 
@@ -143,8 +149,8 @@ unsafe extern "C" fn after_options() {}
 
 /// A thread gets its turn.
 unsafe extern "C" fn run_thread(number: vg::ThreadId, _: vg::ULong) {
-    *CURRENT.get() = number as usize;
-    let thread = current();
+    let thread = thread(number as usize);
+    *CURRENT.get() = thread;
     // SAFETY: the thread runs.
     let (highest, size) =
         unsafe { (vg::vgPlain_thread_get_stack_max(number), vg::vgPlain_thread_get_stack_size(number)) };
