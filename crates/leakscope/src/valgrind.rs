@@ -80,8 +80,10 @@ impl Valgrind {
         if let Some(every) = options.snapshot_every {
             command.arg(format!("--snapshot-every={}", every.as_millis()));
         }
-        if options.is_static {
-            command.arg("--soname-synonyms=somalloc=NONE");
+        match options.allocator {
+            Allocator::Libc => {}
+            Allocator::Inside => _ = command.arg("--soname-synonyms=somalloc=NONE"),
+            Allocator::Wrapped => _ = command.arg("--soname-synonyms=somalloc=nouserintercepts"),
         }
         command.arg(program);
         command
@@ -93,8 +95,18 @@ pub struct ToolOptions {
     pub depth: u32,
     pub last_use: bool,
     pub snapshot_every: Option<std::time::Duration>,
-    /// The program has its allocator inside.
-    pub is_static: bool,
+    pub allocator: Allocator,
+}
+
+/// Where the functions are that the tool stands in for.
+#[derive(Clone, Copy)]
+pub enum Allocator {
+    /// In libc, or in a library in its place.
+    Libc,
+    /// In the program, which is linked statically.
+    Inside,
+    /// In libc, and around it the program's own operators, which must run.
+    Wrapped,
 }
 
 /// Why Valgrind could not go on, if it said so in its log.

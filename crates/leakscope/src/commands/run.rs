@@ -14,7 +14,7 @@ use leakscope_capture::{CaptureError, LinkId, Store, capture_files, outlive, pro
 use leakscope_core::{self as core, Exit, Target};
 use leakscope_trace::read_folder;
 use leakscope_wire::env as wire_env;
-use object::Object;
+use object::{Object, ObjectSymbol};
 use object::elf::{PT_INTERP, ProgramHeader64};
 
 use crate::cli::{Engine, Run};
@@ -22,7 +22,7 @@ use crate::commands::{derive, report};
 use crate::output::{Filters, Output, note};
 use crate::runtime::{self, Runtime};
 use crate::sources::Captured;
-use crate::valgrind::{self, ToolOptions, Valgrind};
+use crate::valgrind::{self, Allocator, ToolOptions, Valgrind};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let filters = Filters::read(&options.report)?;
@@ -76,7 +76,7 @@ enum How {
     Preload(PathBuf),
     Valgrind {
         valgrind: Valgrind,
-        is_static: bool,
+        allocator: Allocator,
     },
 }
 
@@ -93,12 +93,12 @@ impl How {
 impl Plan {
     /// The command without the program's own arguments.
     fn command(&self, records: &Records, options: &Run) -> Command {
-        if let How::Valgrind { valgrind, is_static } = &self.how {
+        if let How::Valgrind { valgrind, allocator } = &self.how {
             let options = ToolOptions {
                 depth: options.depth,
                 last_use: true,
                 snapshot_every: options.snapshot_every,
-                is_static: *is_static,
+                allocator: *allocator,
             };
             return valgrind.command(&self.shown, records.path(), &options);
         }
@@ -200,11 +200,15 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
         );
     }
     let path = existing(target)?;
-    let is_static = kind_of(&path)? == Kind::Static;
+    let allocator = match kind_of(&path)? {
+        Kind::Static => Allocator::Inside,
+        Kind::Dynamic if has_own_operators(&path) => Allocator::Wrapped,
+        _ => Allocator::Libc,
+    };
     // Valgrind gives the program the name that it is told.
     let shown =
         if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
-    let how = How::Valgrind { valgrind, is_static };
+    let how = How::Valgrind { valgrind, allocator };
     Ok(Plan { executable: path, shown, how, sources: Captured::default() })
 }
 
@@ -273,6 +277,15 @@ fn kind_of(path: &Path) -> Result<Kind> {
     }
     let dynamic = file.elf_program_headers().iter().any(interpreter);
     Ok(if dynamic { Kind::Dynamic } else { Kind::Static })
+}
+
+/// Whether a program has its own `operator new`.
+fn has_own_operators(path: &Path) -> bool {
+    let Ok(content) = fs::read(path) else { return false };
+    let Ok(file) = object::File::parse(&*content) else { return false };
+    file.symbols()
+        .chain(file.dynamic_symbols())
+        .any(|symbol| symbol.is_definition() && symbol.name() == Ok("_Znwm"))
 }
 
 fn is_source(path: &Path) -> bool {
