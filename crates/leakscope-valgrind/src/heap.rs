@@ -314,3 +314,74 @@ fn descriptors(count: usize) -> *mut Block {
 fn slots(magic: u64) -> usize {
     (((CHUNK as u64) * magic) >> MAGIC_SHIFT) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::vec::Vec;
+
+    /// Deterministic numbers, as many as wanted.
+    struct Dice(u64);
+
+    impl Dice {
+        fn throw(&mut self, sides: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % sides
+        }
+    }
+
+    /// All in one test: there is one heap.
+    #[test]
+    fn blocks_agree_with_a_map() {
+        start();
+        let mut dice = Dice(7);
+        let mut model = BTreeMap::<usize, usize>::new();
+        for round in 0..60_000 {
+            if round % 5 < 3 {
+                let bytes = match dice.throw(20) {
+                    0 => dice.throw(400_000),
+                    1 => dice.throw(40_000),
+                    _ => dice.throw(700),
+                };
+                let most = if dice.throw(50) == 0 { 18 } else { 5 };
+                let align = 1 << dice.throw(most);
+                let block = allocate(bytes, align).expect("there is memory");
+                assert_eq!(block.start % align.max(16), 0, "{bytes} {align}");
+                let end = block.start + bytes.max(1);
+                let before = model.range(..end).next_back();
+                assert!(before.is_none_or(|(&start, &size)| start + size.max(1) <= block.start), "overlap");
+                model.insert(block.start, bytes);
+            } else if let Some((&start, _)) = model.range(BASE + dice.throw(1 << 30)..).next() {
+                model.remove(&start);
+                free(pointed_to(start).expect("it is live"));
+                assert!(pointed_to(start).is_none());
+            }
+            let Some((&start, &bytes)) = model.iter().nth(dice.throw(8)) else { continue };
+            let inside = start + dice.throw(bytes.max(1));
+            assert_eq!(pointed_to(inside).map(|block| (block.start, block.bytes)), Some((start, bytes)));
+        }
+        let mut live = Vec::new();
+        for_each_live(|block| live.push((block.start, block.bytes)));
+        assert_eq!(live, model.into_iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_latest_stamps_of_different_calls() {
+        let stamp = |time, context| Stamp { time, point: Point { context, site: 1 } };
+        let check = |register: (u64, u32), memory: [(u64, u32); 3], expected: [u64; 3]| {
+            // SAFETY: zero is a valid block.
+            let mut block: Block = unsafe { core::mem::zeroed() };
+            block.register = stamp(register.0, register.1);
+            block.stamps = memory.map(|(time, context)| stamp(time, context));
+            assert_eq!(block.latest().map(|stamp| stamp.time), expected);
+        };
+        check((9, 4), [(5, 1), (4, 2), (3, 3)], [9, 5, 4]);
+        check((9, 1), [(5, 1), (4, 2), (3, 3)], [9, 4, 3]);
+        check((9, 2), [(5, 1), (4, 2), (3, 3)], [9, 5, 3]);
+        check((2, 1), [(5, 1), (4, 2), (3, 3)], [5, 4, 3]);
+        check((4, 7), [(5, 1), (3, 2), (2, 3)], [5, 4, 3]);
+        check((2, 7), [(5, 1), (3, 2), (1, 3)], [5, 3, 2]);
+        check((0, 0), [(5, 1), (3, 2), (0, 0)], [5, 3, 0]);
+    }
+}

@@ -14,11 +14,10 @@ use crate::{calls, life, modules, stamps, tool};
 /// How many blocks of one allocation context were freed in one context.
 pub struct Frees {
     pub pairs: Numbers<(u32, u32)>,
-    pub blocks: crate::list::List<u64>,
+    pub blocks: List<u64>,
 }
 
-pub static FREES: Single<Frees> =
-    Single::new(Frees { pairs: Numbers::new(), blocks: crate::list::List::new() });
+pub static FREES: Single<Frees> = Single::new(Frees { pairs: Numbers::new(), blocks: List::new() });
 
 pub unsafe extern "C" fn malloc(thread: ThreadId, bytes: SizeT) -> *mut c_void {
     address_of(allocate(thread, bytes as usize, 16))

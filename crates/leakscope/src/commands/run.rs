@@ -14,8 +14,8 @@ use leakscope_capture::{CaptureError, LinkId, Store, capture_files, outlive, pro
 use leakscope_core::{self as core, Exit, Target};
 use leakscope_trace::read_folder;
 use leakscope_wire::env as wire_env;
-use object::{Object, ObjectSymbol};
 use object::elf::{PT_INTERP, ProgramHeader64};
+use object::{Object, ObjectSymbol};
 
 use crate::cli::{Engine, Run};
 use crate::commands::{derive, report};
