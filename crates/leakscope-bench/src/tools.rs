@@ -25,6 +25,12 @@ pub enum Tool {
     Leakscope,
     /// LeakSanitizer, compiled in.
     Lsan,
+    /// leakscope's engine for programs as they are: leak points.
+    Valgrind,
+    /// The same with last uses.
+    ValgrindUses,
+    /// Valgrind without any tool's work.
+    ValgrindNone,
     /// Valgrind's memcheck.
     Memcheck,
     /// Heaptrack, recording only.
@@ -32,8 +38,17 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub const ALL: [Tool; 6] =
-        [Tool::Native, Tool::Gcc, Tool::Leakscope, Tool::Lsan, Tool::Memcheck, Tool::Heaptrack];
+    pub const ALL: [Tool; 9] = [
+        Tool::Native,
+        Tool::Gcc,
+        Tool::Leakscope,
+        Tool::Lsan,
+        Tool::Valgrind,
+        Tool::ValgrindUses,
+        Tool::ValgrindNone,
+        Tool::Memcheck,
+        Tool::Heaptrack,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -41,6 +56,9 @@ impl Tool {
             Tool::Gcc => "gcc",
             Tool::Leakscope => "leakscope",
             Tool::Lsan => "LeakSanitizer",
+            Tool::Valgrind => "leakscope valgrind",
+            Tool::ValgrindUses => "with last uses",
+            Tool::ValgrindNone => "valgrind none",
             Tool::Memcheck => "memcheck",
             Tool::Heaptrack => "heaptrack",
         }
@@ -48,7 +66,8 @@ impl Tool {
 
     pub fn variant(self) -> Variant {
         match self {
-            Tool::Native | Tool::Memcheck | Tool::Heaptrack => Variant::Clang,
+            Tool::Native | Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone => Variant::Clang,
+            Tool::Memcheck | Tool::Heaptrack => Variant::Clang,
             Tool::Gcc => Variant::Gcc,
             Tool::Leakscope => Variant::Leakscope,
             Tool::Lsan => Variant::Lsan,
@@ -61,7 +80,7 @@ pub fn require(tools: &[Tool], leakscope: &Path) -> Result<()> {
     let needed = |tool: &Tool| match tool {
         Tool::Native | Tool::Lsan => Some(("clang-19", "clang-19")),
         Tool::Gcc => Some(("gcc", "gcc")),
-        Tool::Memcheck => Some(("valgrind", "valgrind")),
+        Tool::Memcheck | Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone => Some(("valgrind", "valgrind")),
         Tool::Heaptrack => Some(("heaptrack", "heaptrack")),
         Tool::Leakscope => None,
     };
