@@ -104,6 +104,12 @@ impl Calls {
         }
     }
 
+    /// How many calls have not returned.
+    #[inline]
+    pub fn depth(&self) -> usize {
+        self.list.len()
+    }
+
     /// A signal handler begins or ends: nobody called it.
     pub fn set_adrift(&mut self) {
         self.adrift = true;

@@ -20,6 +20,10 @@ pub const DEAD: u16 = !(KEPT | 1 << RAX | 1 << RSP);
 pub const PRELOADED: u32 = 0;
 pub const LINKER: u32 = u32::MAX;
 
+/// So deep are the calls in the function that a thread was started with:
+/// libc's own function has called it.
+const OUTERMOST: usize = 2;
+
 /// A frame larger than this is none: the stack pointer went elsewhere.
 const FRAME_MAX: usize = 16 << 20;
 
@@ -30,7 +34,7 @@ pub unsafe extern "C" fn on_store(old: usize, site: u32) {
 
 /// Memory at `address` is about to be written.
 pub unsafe extern "C" fn on_write(address: usize, bytes: usize, site: u32) {
-    stamps::stamp_words(aligned_words(address, address + bytes), site);
+    stamps::stamp_words(aligned_words(address, address + bytes), stamps::here(site));
 }
 
 /// A compare-and-swap found `old`.
@@ -80,13 +84,24 @@ pub unsafe extern "C" fn on_call(slot: usize, address: usize) {
 /// A return: the frame from `low` on is gone, and so is what registers hold
 /// that the caller cannot expect to be there.
 pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32) {
-    let thread = tool::current();
     // SAFETY: VEX gives the thread's registers, sixteen in a row.
-    let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
+    leave(unsafe { &*guest.add(REGISTERS).cast() }, 0, low, now, site);
+}
+
+/// A return right after the result was set: what it points to goes on.
+pub unsafe extern "C" fn on_return_result(guest: *const u8, low: usize, now: usize, site: u32) {
+    // SAFETY: VEX gives the thread's registers, sixteen in a row.
+    let registers: &[usize; 16] = unsafe { &*guest.add(REGISTERS).cast() };
+    leave(registers, registers[RAX], low, now, site);
+}
+
+#[inline(always)]
+fn leave(registers: &[usize; 16], result: usize, low: usize, now: usize, site: u32) {
+    let thread = tool::current();
     let time = stamps::time();
     if now.wrapping_sub(low) < FRAME_MAX {
         let low = if thread.has_red_zone { low - RED_ZONE } else { low };
-        die(thread, registers, low, now, site);
+        die(thread, registers, result, low, now, site);
     }
     thread.has_red_zone = false;
     if site != LINKER {
@@ -95,6 +110,7 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
                 if DEAD >> register & 1 == 1
                     && arena::is_within(word)
                     && thread.dead[register] != word
+                    && word != result
                     && !is_kept(registers, word)
                     && let Some(block) = heap::pointed_to(word)
                 {
@@ -108,6 +124,9 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
         // SAFETY: the return address was read from there just now.
         thread.returned_to = unsafe { *((now - 8) as *const usize) };
     }
+    if thread.calls.depth() == OUTERMOST && site != LINKER && site != PRELOADED {
+        thread.left = Point { context: thread.calls.context(), site };
+    }
     thread.calls.leave(now);
 }
 
@@ -120,7 +139,7 @@ pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site
     if high.wrapping_sub(low) < FRAME_MAX {
         // SAFETY: VEX gives the thread's registers, sixteen in a row.
         let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        die(thread, registers, low, high, site);
+        die(thread, registers, 0, low, high, site);
     }
 }
 
@@ -135,7 +154,7 @@ pub unsafe extern "C" fn on_switch(guest: *const u8, low: usize, now: usize, sit
     if now > low {
         // SAFETY: VEX gives the thread's registers, sixteen in a row.
         let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        die(thread, registers, low - RED_ZONE, now, site);
+        die(thread, registers, 0, low - RED_ZONE, now, site);
         thread.calls.leave(now);
     }
 }
@@ -147,20 +166,22 @@ pub unsafe extern "C" fn on_use(address: usize, site: u32) {
     }
 }
 
-/// The words from `low` to `high` are no longer of any use.
+/// The words from `low` to `high` are no longer of any use; but pointers that
+/// are the result go on.
 #[inline]
-fn die(thread: &mut Thread, registers: &[usize; 16], low: usize, high: usize, site: u32) {
+fn die(thread: &mut Thread, registers: &[usize; 16], result: usize, low: usize, high: usize, site: u32) {
     let words = aligned_words(thread.mapped_from(low, high), high);
     if any_within(words) {
-        die_slowly(thread, registers, words, site);
+        die_slowly(thread, registers, result, words, site);
     }
 }
 
 #[cold]
-fn die_slowly(thread: &mut Thread, registers: &[usize; 16], words: &mut [usize], site: u32) {
+fn die_slowly(thread: &mut Thread, registers: &[usize; 16], result: usize, words: &mut [usize], site: u32) {
     for word in words.iter_mut().filter(|word| arena::is_within(**word)) {
         // What a function put aside for its caller is back in its register.
-        if !is_kept(registers, *word)
+        if *word != result
+            && !is_kept(registers, *word)
             && site != PRELOADED
             && site != LINKER
             && let Some(block) = heap::pointed_to(*word)

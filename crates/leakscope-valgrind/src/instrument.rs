@@ -77,6 +77,8 @@ pub unsafe extern "C" fn block(
             last_use: tool::OPTIONS.get().last_use,
             start,
             result_is_read: false,
+            statement: 0,
+            sets_result: false,
         };
         let body = statements.iter().position(|&it| (*it).tag == vg::Ist_IMark).unwrap_or(statements.len());
         for &statement in &statements[..body] {
@@ -109,6 +111,11 @@ struct Block<'a> {
     start: usize,
     /// The register of a function's result was read or written.
     result_is_read: bool,
+    /// The last instruction that does more than take down a frame; 0 if there
+    /// is none.
+    statement: u64,
+    /// The register of results was written there or later.
+    sets_result: bool,
 }
 
 impl Block<'_> {
@@ -120,6 +127,10 @@ impl Block<'_> {
                 vg::Ist_IMark => {
                     self.instruction = arm.IMark.addr;
                     self.next = arm.IMark.addr + u64::from(arm.IMark.len);
+                    if !is_epilogue(arm.IMark.addr as usize, arm.IMark.len as usize) {
+                        self.statement = arm.IMark.addr;
+                        self.sets_result = false;
+                    }
                 }
                 vg::Ist_WrTmp => self.assign(arm.WrTmp.tmp, arm.WrTmp.data),
                 vg::Ist_Put => self.put(arm.Put.offset, arm.Put.data),
@@ -207,6 +218,7 @@ impl Block<'_> {
 
     fn put(&mut self, offset: i32, data: *mut IRExpr) {
         let Some(register) = ir::register_at(offset) else { return };
+        self.sets_result |= register == RAX;
         if self.code.type_of(data) != vg::Ity_I64 {
             return;
         }
@@ -340,7 +352,12 @@ impl Block<'_> {
 
     fn end(&mut self, kind: vg::IRJumpKind) {
         if kind == vg::Ijk_Ret {
-            self.raise(&ON_RETURN, Cause::ScopeEnd);
+            // The statement that ran, not the brace behind it.
+            if self.statement != 0 {
+                self.instruction = self.statement;
+            }
+            let helper = if self.sets_result { &ON_RETURN_RESULT } else { &ON_RETURN };
+            self.raise(helper, Cause::ScopeEnd);
         } else {
             self.raise_before_exit();
         }
@@ -374,6 +391,24 @@ impl Block<'_> {
     }
 }
 
+/// Whether an instruction only takes down a frame, or leads there: pop, leave,
+/// ret, a jump, the stack pointer raised, or a kept register restored.
+fn is_epilogue(address: usize, bytes: usize) -> bool {
+    // SAFETY: Valgrind has just translated the instruction.
+    let code = unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
+    matches!(
+        code,
+        [0x58..=0x5f, ..]
+            | [0x41, 0x58..=0x5f, ..]
+            | [0xc2 | 0xc3 | 0xc9 | 0xeb | 0xe9, ..]
+            | [0xf2 | 0xf3, 0xc3, ..]
+            | [0x48, 0x81 | 0x83, 0xc4, ..]
+            | [0x48, 0x8d, 0x65, ..]
+            | [0x48, 0x8b, 0x5d, ..]
+            | [0x4c, 0x8b, 0x65 | 0x6d | 0x75 | 0x7d, ..]
+    )
+}
+
 macro_rules! helper {
     ($name:ident, $text:literal, $function:path, $clears:literal) => {
         static $name: Helper =
@@ -388,6 +423,7 @@ helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);
 helper!(ON_RESULT, c"leakscope_result", events::on_result, false);
 helper!(ON_CALL, c"leakscope_call", events::on_call, false);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
+helper!(ON_RETURN_RESULT, c"leakscope_return_result", events::on_return_result, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
 helper!(ON_USE, c"leakscope_use", events::on_use, false);

@@ -6,6 +6,7 @@ use core::ffi::c_char;
 use leakscope_wire::{self as wire, Cause, FaultKind, Reason};
 
 use crate::events::{RED_ZONE, aligned_words};
+use crate::heap::Point;
 use crate::ir::REGISTERS;
 use crate::list::List;
 use crate::memory::Single;
@@ -152,11 +153,15 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
         unsafe { (vg::vgPlain_get_SP(number) as usize, vg::vgPlain_thread_get_stack_max(number) as usize) };
     let local = thread_pointer(number);
     let end = if (stack..stack + STACK_MAX).contains(&local) { local } else { highest };
-    let site = stamps::site_of_cause(Cause::ThreadEnd);
+    let point = match stamps::site(thread.left.site) {
+        Some(left) => Point { site: stamps::new_site(left.address, Cause::ThreadEnd as u32), ..thread.left },
+        None => stamps::here(stamps::site_of_cause(Cause::ThreadEnd)),
+    };
     if stack < end && is_readable(stack, end) {
-        stamps::stamp_and_clear(aligned_words(stack, end), site);
+        stamps::stamp_and_clear(aligned_words(stack, end), point);
     }
-    stamps::stamp_words(&registers, site);
+    stamps::stamp_words(&registers, point);
+    thread.left = Point::default();
     thread.calls.clear();
 }
 
@@ -280,14 +285,14 @@ pub unsafe extern "C" fn system_writes(
 
 /// Memory that is about to lose its content.
 fn dies(start: usize, end: usize) {
-    let site = stamps::site_of_cause(Cause::Overwritten);
+    let point = stamps::here(stamps::site_of_cause(Cause::Overwritten));
     let mut at = start.next_multiple_of(8);
     while at < end {
         let Some(segment) = modules::segment(at) else { return };
         let until = end.min(segment.end as usize + 1);
         let program = segment.kind & (vg::SkAnonC | vg::SkShmC) != 0 && segment.hasW != 0;
         if program && segment.hasR != 0 && until > at {
-            crate::scan::for_each_present(at, until, |words| stamps::stamp_words(words, site));
+            crate::scan::for_each_present(at, until, |words| stamps::stamp_words(words, point));
         }
         at = until.max(at + 8);
     }

@@ -57,7 +57,9 @@ fn stack_of_point(point: Point) -> u32 {
     } else {
         calls::child_in(point.context, site.address, site.generation)
     };
-    mention(context, site.cause)
+    // What dies inside of a library function is overwritten by the call of it.
+    let inside = site.cause == wire::Cause::ScopeEnd as u32 && modules::is_systems(site.address);
+    mention(context, if inside { wire::Cause::Overwritten as u32 } else { site.cause })
 }
 
 /// Scans the heap, and writes a record.

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 
 use leakscope_wire::{Cause, FaultKind};
 
-use crate::heap::{self, Block, State};
+use crate::heap::{self, Block, Point, State};
 use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::vg::{SizeT, ThreadId};
@@ -95,7 +95,10 @@ fn allocate(thread: ThreadId, bytes: usize, align: usize) -> Option<&'static mut
 /// Frees a block, and with it the pointers that it holds.
 fn release(thread: ThreadId, block: &'static mut Block) {
     let context = caller(thread);
-    stamps::stamp_and_clear(block.words(), stamps::site_of_cause(Cause::HolderFreed));
+    stamps::stamp_and_clear(
+        block.words(),
+        Point { context, site: stamps::site_of_cause(Cause::HolderFreed) },
+    );
     let frees = FREES.get();
     let pair = frees.pairs.number((block.allocated, context)) as usize;
     if pair > frees.blocks.len() {

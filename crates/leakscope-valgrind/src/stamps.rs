@@ -76,23 +76,28 @@ pub fn stamp_block(block: &mut Block, point: Point) {
 }
 
 /// The words of memory that goes: stamps what they point to.
-pub fn stamp_words(words: &[usize], site: u32) {
+pub fn stamp_words(words: &[usize], point: Point) {
     for &word in words {
-        if arena::is_within(word) {
-            stamp(word, site);
+        if let Some(block) = heap::pointed_to(word) {
+            stamp_block(block, point);
         }
     }
 }
 
 /// The same, and forgets the pointers: nobody may take what is left there for
 /// one later.
-pub fn stamp_and_clear(words: &mut [usize], site: u32) {
+pub fn stamp_and_clear(words: &mut [usize], point: Point) {
     for word in words {
         if arena::is_within(*word) {
-            stamp(*word, site);
+            stamp_words(&[*word], point);
             *word = 0;
         }
     }
+}
+
+/// The place that the thread which runs is at, and what happens there.
+pub fn here(site: u32) -> Point {
+    Point { context: tool::current().calls.context(), site }
 }
 
 /// For deaths that no single instruction causes: `address` 0, by cause.

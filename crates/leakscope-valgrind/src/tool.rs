@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_char, c_int};
 
 use crate::calls::Calls;
+use crate::heap::Point;
 use crate::memory::Single;
 use crate::{heap, instrument, life, modules, replace, vg};
 
@@ -20,6 +21,8 @@ pub struct Thread {
     pub returned_at: u64,
     /// Its stack, lowest and highest address; empty if unknown.
     pub stack: (usize, usize),
+    /// The last return from the function that the thread was started with.
+    pub left: Point,
     /// There may be data below the stack pointer: the function called no other,
     /// or has given back its frame.
     pub has_red_zone: bool,
@@ -54,6 +57,7 @@ const fn new_thread(number: u32) -> Thread {
         returned_to: 0,
         returned_at: 0,
         stack: (1, 0),
+        left: Point { context: 0, site: 0 },
         has_red_zone: false,
         mapped: (usize::MAX, 0),
     }

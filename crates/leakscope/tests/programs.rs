@@ -272,7 +272,8 @@ impl Program {
     fn variants(&self, engine: &str) -> Vec<String> {
         if !self.engines.iter().any(|known| known == engine) {
             Vec::new()
-        } else if engine == "preload" {
+        } else if engine == "preload" || engine == "valgrind" {
+            // Optimised by gcc, a program keeps other places than its source.
             vec![String::new()]
         } else if !self.variants.is_empty() {
             self.variants.clone()

@@ -96,7 +96,8 @@ impl Plan {
         if let How::Valgrind { valgrind, allocator } = &self.how {
             let options = ToolOptions {
                 depth: options.depth,
-                last_use: true,
+                last_use: env::var_os(wire_env::LAST_USE)
+                    .is_none_or(|choice| choice != wire_env::LAST_USE_OFF),
                 snapshot_every: options.snapshot_every,
                 allocator: *allocator,
             };
