@@ -6,6 +6,7 @@ use crate::arena;
 use crate::calls;
 use crate::heap::{self, Point};
 use crate::ir::{RAX, REGISTERS, RSP};
+use crate::modules;
 use crate::stamps::{self, stamp};
 use crate::tool::{self, Thread};
 
@@ -124,7 +125,8 @@ fn leave(registers: &[usize; 16], result: usize, low: usize, now: usize, site: u
         // SAFETY: the return address was read from there just now.
         thread.returned_to = unsafe { *((now - 8) as *const usize) };
     }
-    if thread.calls.depth() == OUTERMOST && site != LINKER && site != PRELOADED {
+    if thread.calls.depth() == OUTERMOST && stamps::site(site).is_some_and(|it| modules::is_users(it.address))
+    {
         thread.left = Point { context: thread.calls.context(), site };
     }
     thread.calls.leave(now);

@@ -113,13 +113,14 @@ pub fn owner(address: usize) -> Owner {
     }
 }
 
-/// Whether an address is in a library of the system's.
-pub fn is_systems(address: u64) -> bool {
+/// Whether an address is in the program, or in a library of its own.
+pub fn is_users(address: u64) -> bool {
+    update();
     let module = MODULES.get().list.iter().rfind(|it| (it.start..it.end).contains(&(address as usize)));
     module.is_some_and(|module| {
         let path = &module.path[..module.path_bytes];
         let is_library = path.windows(3).any(|part| part == b".so");
-        is_library && (path.starts_with(b"/usr/") || path.starts_with(b"/lib"))
+        !is_library || !path.starts_with(b"/usr/") && !path.starts_with(b"/lib")
     })
 }
 

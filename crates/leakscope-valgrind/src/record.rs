@@ -58,7 +58,7 @@ fn stack_of_point(point: Point) -> u32 {
         calls::child_in(point.context, site.address, site.generation)
     };
     // What dies inside of a library function is overwritten by the call of it.
-    let inside = site.cause == wire::Cause::ScopeEnd as u32 && modules::is_systems(site.address);
+    let inside = site.cause == wire::Cause::ScopeEnd as u32 && !modules::is_users(site.address);
     mention(context, if inside { wire::Cause::Overwritten as u32 } else { site.cause })
 }
 
