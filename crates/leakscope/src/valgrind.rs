@@ -81,8 +81,7 @@ impl Valgrind {
             command.arg(format!("--snapshot-every={}", every.as_millis()));
         }
         match options.allocator {
-            Allocator::Libc => {}
-            Allocator::Inside => _ = command.arg("--soname-synonyms=somalloc=NONE"),
+            Allocator::Library => {}
             Allocator::Wrapped => _ = command.arg("--soname-synonyms=somalloc=nouserintercepts"),
         }
         command.arg(program);
@@ -101,10 +100,9 @@ pub struct ToolOptions {
 /// Where the functions are that the tool stands in for.
 #[derive(Clone, Copy)]
 pub enum Allocator {
-    /// In libc, or in a library in its place.
-    Libc,
-    /// In the program, which is linked statically.
-    Inside,
+    /// In libc, in a library in its place, or linked into the program:
+    /// Valgrind finds them by itself.
+    Library,
     /// In libc, and around it the program's own operators, which must run.
     Wrapped,
 }

@@ -202,9 +202,8 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
     }
     let path = existing(target)?;
     let allocator = match kind_of(&path)? {
-        Kind::Static => Allocator::Inside,
         Kind::Dynamic if has_own_operators(&path) => Allocator::Wrapped,
-        _ => Allocator::Libc,
+        _ => Allocator::Library,
     };
     // Valgrind gives the program the name that it is told.
     let shown =
@@ -227,13 +226,7 @@ fn existing(target: &Path) -> Result<PathBuf> {
 
 fn preload_plan(target: &Path) -> Result<Plan> {
     let path = existing(target)?;
-    if kind_of(&path)? == Kind::Static {
-        bail!(
-            "{} is statically linked, so nothing can be preloaded: capture it with `leakscope build`, or use \
-             --engine valgrind",
-            path.display()
-        );
-    }
+    kind_of(&path)?;
     let how = How::Preload(Runtime::unpack()?.preload);
     Ok(Plan { executable: path, shown: target.to_owned(), how, sources: Captured::default() })
 }
@@ -253,7 +246,6 @@ fn executable(target: &Path) -> Option<PathBuf> {
 enum Kind {
     Script,
     Dynamic,
-    Static,
 }
 
 /// Says why a program cannot be run as it is.
@@ -276,8 +268,10 @@ fn kind_of(path: &Path) -> Result<Kind> {
     if changes_user || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
         bail!("{shown} is setuid or setgid, so the system lets nothing into it: copy it and run the copy");
     }
-    let dynamic = file.elf_program_headers().iter().any(interpreter);
-    Ok(if dynamic { Kind::Dynamic } else { Kind::Static })
+    if !file.elf_program_headers().iter().any(interpreter) {
+        bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
+    }
+    Ok(Kind::Dynamic)
 }
 
 /// Whether a program has its own `operator new`.
