@@ -1,5 +1,4 @@
 // C++ thread_local objects: destructors free at thread exit, and allocate while the thread is almost gone.
-// valgrind: differs: libc's cache of stacks keeps the value of a thread that ended
 // flags: -pthread
 #include <string>
 #include <thread>
