@@ -330,7 +330,7 @@ impl Block<'_> {
     fn use_of(&mut self, address: *mut IRExpr) {
         if !self.last_use
             || self.owner != Owner::Program
-            || self.known(address) != Known::Nothing
+            || self.known(address).is_stack()
             || ir::constant_value(address).is_some()
         {
             return;
