@@ -19,6 +19,8 @@ clang++-19                  clang-19
 llvm-ar-19                  llvm-19
 $llvm/bin/llvm-config       llvm-19
 $llvm/lib/libLLVM-19.so     llvm-19-dev
+$llvm/lib/libclang-19.so.1  libclang1-19
+valgrind                    valgrind
 "
 leak_sanitizer="$llvm/lib/clang/19/lib/linux/libclang_rt.lsan-x86_64.a libclang-rt-19-dev"
 test="$build
@@ -32,14 +34,12 @@ meson                       meson
 ninja                       ninja-build
 pkg-config                  pkg-config
 prlimit                     util-linux
-valgrind                    valgrind
 "
 bench="$build
 $leak_sanitizer
 dpkg-source                 dpkg-dev
 heaptrack                   heaptrack
 tclsh                       tcl
-valgrind                    valgrind
 "
 
 # The packages of a list that are missing, each once.

@@ -2,6 +2,9 @@
 //! linking, and as a shared object for preloading. Both become part of the
 //! `leakscope` executable, so that they are always found and always fit.
 
+#[path = "build_valgrind.rs"]
+mod valgrind;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +32,8 @@ fn main() {
         ".section .note.GNU-stack,\"\",@progbits\n.data\n.globl leakscope_whole\nleakscope_whole: .byte 1\n";
     fs::write(&source, text).expect("OUT_DIR is writable");
     run(Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&whole));
+
+    valgrind::build(&workspace, &out);
 
     let mut hasher = blake3::Hasher::new();
     for (variable, path) in

@@ -1,4 +1,5 @@
 // A program that starts itself again by exec: what the first image lost is gone with it, the second reports.
+// valgrind: differs: /proc/self/exe is Valgrind there
 // args: first
 // memcheck: differs: /proc/self/exe is memcheck there
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // Started with room for four descriptors, of which it wants the fourth itself.
+// valgrind: differs: cannot start under the limit
 // rlimit: nofile 4
 // memcheck: differs: cannot start under the limit
 // lsan: differs: does not end, as it gets no descriptor for its own maps

@@ -1,4 +1,5 @@
 // Files may not grow at all: writing the report must not end the program with SIGXFSZ.
+// valgrind: differs: cannot start under the limit
 // rlimit: fsize 0
 // exit: 9
 // memcheck: differs: cannot write its report to a file under the limit

@@ -1,4 +1,5 @@
 // A new_handler gives up its reserve and operator new tries again; when it is out of ideas, bad_alloc is thrown.
+// valgrind: differs: ends a program whose operator new fails, as it cannot throw
 // stdout: reserve released, 2 attempts
 // memcheck: differs: ends a program whose operator new fails, as it cannot throw
 // lsan: differs: ends a program whose operator new fails

@@ -1,4 +1,5 @@
 // main leaves through pthread_exit; the program ends when its last thread does, and is reported then.
+// valgrind: differs: a block that only the dynamic linker knows counts as lost
 // flags: -pthread
 // lsan: differs: stops when the main thread is joined
 #include <pthread.h>

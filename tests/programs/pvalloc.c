@@ -1,4 +1,5 @@
 // pvalloc rounds up to whole pages: a lost block, and a freed one.
+// valgrind: differs: ends a program that calls pvalloc
 // memcheck: differs: 3.19 ends a program that calls pvalloc
 #include <malloc.h>
 #include <stdint.h>

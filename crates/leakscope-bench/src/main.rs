@@ -17,7 +17,7 @@ mod variants;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -97,7 +97,7 @@ fn bench(options: &Options) -> Result<()> {
     for program in &programs {
         eprintln!("{}: building", program.name);
         let builds = built(&builder, program, &tools)?;
-        rows.push(measured(program, size, options.rounds, &tools, &builds, &data, &cache)?);
+        rows.push(measured(program, size, options.rounds, &tools, &builds, &builder)?);
     }
 
     let results = Results {
@@ -163,8 +163,7 @@ fn measured(
     rounds: u32,
     tools: &[Tool],
     builds: &BTreeMap<Variant, Result<PathBuf, String>>,
-    data: &Path,
-    cache: &Path,
+    &Builder { data, cache, ref leakscope, .. }: &Builder,
 ) -> Result<Row> {
     let native_tree = variants::tree(cache, Variant::Clang, program);
     let workload = program.workload(size, data, &inputs::made(program, size, cache, &native_tree)?);
@@ -178,7 +177,7 @@ fn measured(
             }
             let usage = builds[&tool.variant()].clone().and_then(|binary| {
                 let scratch = cache.join("run").join(&program.name).join(tool.name());
-                let usage = tools::run(*tool, &binary, &workload, &native_tree, &scratch)
+                let usage = tools::run(*tool, leakscope, &binary, &workload, &native_tree, &scratch)
                     .map_err(|error| format!("{error:#}"))
                     .and_then(|outcome| outcome.agreeing_with(*expected.get_or_insert(outcome.digest)))
                     .map_err(|error| format!("{error} (see {})", scratch.display()))?;
@@ -212,7 +211,7 @@ fn measured(
 fn is_settled(cells: &BTreeMap<Tool, Cell>, tool: Tool) -> bool {
     match cells.get(&tool) {
         None => false,
-        Some(cell) => cell.is_err() || tool == Tool::Memcheck,
+        Some(cell) => cell.is_err() || tool.is_emulated(),
     }
 }
 

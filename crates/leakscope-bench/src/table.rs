@@ -152,6 +152,8 @@ fn method(text: &mut String, results: &Results) {
          - All builds are `-O2 -g`: native by clang-19 (with `-gdwarf-4`, for Debian's valgrind) and by gcc; LeakSanitizer by clang-19 with \
          `-fsanitize=leak -fno-omit-frame-pointer`; leakscope's by `leakscope build` around the gcc build and \
          `leakscope derive --engine track`.\n\
+         - `leakscope valgrind` is `leakscope run --engine valgrind` on the native program, report included, once \
+         without last uses and once with them; beside it Valgrind without a tool's work.\n\
          - Memcheck (`--leak-check=full`) and heaptrack run the native program by clang-19. Heaptrack is preloaded \
          and writes its raw record; its compression and interpretation are not counted.\n\
          - LeakSanitizer and leakscope look for leaks at exit and write what they found; neither's symbolising is counted.\n\

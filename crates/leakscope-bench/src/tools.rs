@@ -25,6 +25,12 @@ pub enum Tool {
     Leakscope,
     /// LeakSanitizer, compiled in.
     Lsan,
+    /// leakscope's engine for programs as they are: leak points.
+    Valgrind,
+    /// The same with last uses.
+    ValgrindUses,
+    /// Valgrind without any tool's work.
+    ValgrindNone,
     /// Valgrind's memcheck.
     Memcheck,
     /// Heaptrack, recording only.
@@ -32,8 +38,17 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub const ALL: [Tool; 6] =
-        [Tool::Native, Tool::Gcc, Tool::Leakscope, Tool::Lsan, Tool::Memcheck, Tool::Heaptrack];
+    pub const ALL: [Tool; 9] = [
+        Tool::Native,
+        Tool::Gcc,
+        Tool::Leakscope,
+        Tool::Lsan,
+        Tool::Valgrind,
+        Tool::ValgrindUses,
+        Tool::ValgrindNone,
+        Tool::Memcheck,
+        Tool::Heaptrack,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -41,14 +56,23 @@ impl Tool {
             Tool::Gcc => "gcc",
             Tool::Leakscope => "leakscope",
             Tool::Lsan => "LeakSanitizer",
+            Tool::Valgrind => "leakscope valgrind",
+            Tool::ValgrindUses => "with last uses",
+            Tool::ValgrindNone => "valgrind none",
             Tool::Memcheck => "memcheck",
             Tool::Heaptrack => "heaptrack",
         }
     }
 
+    /// It takes minutes, and the noise is small beside that.
+    pub fn is_emulated(self) -> bool {
+        matches!(self, Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone | Tool::Memcheck)
+    }
+
     pub fn variant(self) -> Variant {
         match self {
-            Tool::Native | Tool::Memcheck | Tool::Heaptrack => Variant::Clang,
+            Tool::Native | Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone => Variant::Clang,
+            Tool::Memcheck | Tool::Heaptrack => Variant::Clang,
             Tool::Gcc => Variant::Gcc,
             Tool::Leakscope => Variant::Leakscope,
             Tool::Lsan => Variant::Lsan,
@@ -61,7 +85,9 @@ pub fn require(tools: &[Tool], leakscope: &Path) -> Result<()> {
     let needed = |tool: &Tool| match tool {
         Tool::Native | Tool::Lsan => Some(("clang-19", "clang-19")),
         Tool::Gcc => Some(("gcc", "gcc")),
-        Tool::Memcheck => Some(("valgrind", "valgrind")),
+        Tool::Memcheck | Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone => {
+            Some(("valgrind", "valgrind"))
+        }
         Tool::Heaptrack => Some(("heaptrack", "heaptrack")),
         Tool::Leakscope => None,
     };
@@ -77,7 +103,9 @@ pub fn require(tools: &[Tool], leakscope: &Path) -> Result<()> {
     if !missing.is_empty() {
         bail!("missing: apt-get install {}, or leave tools out with --tools", missing.join(" "));
     }
-    if tools.contains(&Tool::Leakscope) && !leakscope.is_file() {
+    let needs_us =
+        [Tool::Leakscope, Tool::Valgrind, Tool::ValgrindUses].iter().any(|tool| tools.contains(tool));
+    if needs_us && !leakscope.is_file() {
         bail!("no leakscope at {}: build it (make build) or pass --leakscope", leakscope.display());
     }
     Ok(())
@@ -85,7 +113,14 @@ pub fn require(tools: &[Tool], leakscope: &Path) -> Result<()> {
 
 /// One run of the workload under the tool, in the given working folder. All
 /// that the tool writes goes to the scratch folder.
-pub fn run(tool: Tool, binary: &Path, workload: &Workload, folder: &Path, scratch: &Path) -> Result<Outcome> {
+pub fn run(
+    tool: Tool,
+    leakscope: &Path,
+    binary: &Path,
+    workload: &Workload,
+    folder: &Path,
+    scratch: &Path,
+) -> Result<Outcome> {
     fs::create_dir_all(scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
     let stdout = scratch.join("stdout");
     let stdin = match &workload.stdin {
@@ -95,7 +130,7 @@ pub fn run(tool: Tool, binary: &Path, workload: &Workload, folder: &Path, scratc
     for file in &workload.writes {
         let _ = fs::remove_file(folder.join(file));
     }
-    let mut command = under(tool, binary, scratch)?;
+    let mut command = under(tool, leakscope, binary, scratch)?;
     command
         .args(&workload.arguments)
         .current_dir(folder)
@@ -122,8 +157,12 @@ pub fn run(tool: Tool, binary: &Path, workload: &Workload, folder: &Path, scratc
 
 /// The command up to the program's own arguments, in a small environment that
 /// is the same for all.
-fn under(tool: Tool, binary: &Path, scratch: &Path) -> Result<Command> {
-    let mut command = Command::new(if tool == Tool::Memcheck { Path::new("valgrind") } else { binary });
+fn under(tool: Tool, leakscope: &Path, binary: &Path, scratch: &Path) -> Result<Command> {
+    let mut command = Command::new(match tool {
+        Tool::Memcheck | Tool::ValgrindNone => Path::new("valgrind"),
+        Tool::Valgrind | Tool::ValgrindUses => leakscope,
+        _ => binary,
+    });
     command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("LC_ALL", "C");
     match tool {
         Tool::Native | Tool::Gcc => {}
@@ -134,6 +173,16 @@ fn under(tool: Tool, binary: &Path, scratch: &Path) -> Result<Command> {
         }
         Tool::Lsan => {
             command.env("LSAN_OPTIONS", "exitcode=0:symbolize=0");
+        }
+        Tool::Valgrind | Tool::ValgrindUses => {
+            // With the report: `leakscope run` is what people run.
+            let uses = if tool == Tool::ValgrindUses { "exact" } else { "off" };
+            command.env("LEAKSCOPE_LAST_USE", uses).env("XDG_CACHE_HOME", scratch.join("cache"));
+            command.args(["run", "--quiet", "--engine", "valgrind", "--fail-on", "none", "--format", "json"]);
+            command.arg("-o").arg(scratch.join("report")).arg(binary).arg("--");
+        }
+        Tool::ValgrindNone => {
+            command.args(["--tool=none", "-q"]).arg(binary);
         }
         Tool::Memcheck => {
             let log = scratch.join("memcheck").to_string_lossy().into_owned();
@@ -154,8 +203,9 @@ fn under(tool: Tool, binary: &Path, scratch: &Path) -> Result<Command> {
 /// program ran natively, and its time says nothing about the tool.
 fn record(tool: Tool) -> Option<&'static str> {
     match tool {
-        Tool::Native | Tool::Gcc | Tool::Lsan => None,
+        Tool::Native | Tool::Gcc | Tool::Lsan | Tool::ValgrindNone => None,
         Tool::Leakscope => Some("records"),
+        Tool::Valgrind | Tool::ValgrindUses => Some("report"),
         Tool::Memcheck => Some("memcheck"),
         Tool::Heaptrack => Some("heaptrack"),
     }
@@ -190,7 +240,14 @@ mod tests {
         let arguments = ["-c", script].map(str::to_owned).to_vec();
         let workload = Workload { arguments, stdin: None, writes: vec!["out".into()] };
         let shell = Path::new("/bin/sh");
-        let outcome = run(tool, shell, &workload, folder.path(), &folder.path().join("scratch"));
+        let outcome = run(
+            tool,
+            Path::new("leakscope"),
+            shell,
+            &workload,
+            folder.path(),
+            &folder.path().join("scratch"),
+        );
         let native = folder.path().join("native");
         fs::write(&native, expected.unwrap_or_default()).unwrap();
         let digest = measure::digest([native.as_path(), Path::new("/dev/null")]).unwrap();

@@ -20,8 +20,8 @@ Examples:
   leakscope build -- make -j8         capture a program while its own build runs
   leakscope run ./prog -- in.txt      run it, and report what it leaked
   leakscope run a.c b.c -- x y        the same for bare source files
-  leakscope run --engine preload /usr/bin/xmllint -- --noout a.xml
-                                      a program that cannot be rebuilt";
+  leakscope run /usr/bin/xmllint -- --noout a.xml
+                                      any program, as it is";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -76,6 +76,7 @@ Examples:
   leakscope run --format sarif -o leaks.sarif ./prog
   leakscope run --baseline known.json --fail-on lost ./tests
   leakscope run --snapshot-every 60 ./server
+  leakscope run /usr/bin/xmllint -- --noout a.xml
   leakscope run --engine preload /usr/bin/prog
 
 The program's exit code is passed on; it is 23 when something was lost (--exit-code).
@@ -87,7 +88,8 @@ pub struct Run {
     /// A captured program, any executable, or source files
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<PathBuf>,
-    /// How to run it: `track` needs a captured program, `preload` takes any
+    /// How to run it: `track` needs a captured program; `valgrind` (leak points, slower)
+    /// and `preload` (no leak points, faster) take any
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<Engine>,
     #[command(flatten)]
@@ -193,6 +195,7 @@ pub struct Inspect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
     Track,
+    Valgrind,
     Preload,
 }
 

@@ -7,6 +7,7 @@ mod inbox;
 mod output;
 mod runtime;
 mod sources;
+mod valgrind;
 
 use std::env;
 use std::ffi::OsStr;

@@ -29,22 +29,25 @@ impl Runtime {
     pub fn unpack() -> Result<Runtime> {
         let folder = cache_folder()?.join(format!("runtime-{KEY}"));
         fs::create_dir_all(&folder).with_context(|| cannot_write(&folder))?;
-        let place = |name: &str, content: &[u8]| -> Result<PathBuf> {
-            let path = folder.join(name);
-            if fs::metadata(&path).is_ok_and(|found| found.len() == content.len() as u64) {
-                return Ok(path);
-            }
-            let mut file = tempfile::NamedTempFile::new_in(&folder).with_context(|| cannot_write(&folder))?;
-            file.write_all(content).with_context(|| cannot_write(&path))?;
-            file.persist(&path).with_context(|| cannot_write(&path))?;
-            Ok(path)
-        };
+        let place = |name: &str, content: &[u8]| place(&folder, name, content);
         Ok(Runtime {
             object: place("leakscope_rt.o", OBJECT)?,
             whole: place("whole.o", WHOLE)?,
             preload: place("libleakscope_preload.so", PRELOAD)?,
         })
     }
+}
+
+/// A file with this content in a folder of ours; made if it is not there yet.
+pub fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf> {
+    let path = folder.join(name);
+    if fs::metadata(&path).is_ok_and(|found| found.len() == content.len() as u64) {
+        return Ok(path);
+    }
+    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(|| cannot_write(folder))?;
+    file.write_all(content).with_context(|| cannot_write(&path))?;
+    file.persist(&path).with_context(|| cannot_write(&path))?;
+    Ok(path)
 }
 
 /// Where things are kept that can be made again.
@@ -62,6 +65,6 @@ pub fn cache_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-fn cannot_write(path: &Path) -> String {
+pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}: set XDG_CACHE_HOME to a folder with room that you may write to", path.display())
 }

@@ -359,7 +359,7 @@ fn programs_that_nothing_can_be_preloaded_into() {
         "/usr/bin/su".into()
     };
     let ran = folder.run(&format!("run {}", program.display()));
-    let said = "is setuid or setgid, so the system preloads nothing into it: copy it and run the copy";
+    let said = "is setuid or setgid, so the system lets nothing into it: copy it and run the copy";
     assert!(ran.code == 2 && ran.only_line().ends_with(said), "{ran:?}");
     assert!(!folder.path("ran").exists());
 }

@@ -14,8 +14,8 @@ use leakscope_capture::{CaptureError, LinkId, Store, capture_files, outlive, pro
 use leakscope_core::{self as core, Exit, Target};
 use leakscope_trace::read_records;
 use leakscope_wire::env as wire_env;
-use object::Object;
 use object::elf::{PT_INTERP, ProgramHeader64};
+use object::{Object, ObjectSymbol};
 
 use crate::cli::{Engine, Run};
 use crate::commands::{derive, report};
@@ -23,6 +23,7 @@ use crate::inbox::Inbox;
 use crate::output::{Filters, Output, note};
 use crate::runtime::{self, Runtime};
 use crate::sources::Captured;
+use crate::valgrind::{self, Allocator, ToolOptions, Valgrind};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let filters = Filters::read(&options.report)?;
@@ -32,24 +33,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 
     let inbox = Inbox::open(records.path()).context("cannot open a socket for records")?;
 
-    let mut command = plan.command(options.under.as_deref());
+    let mut command = plan.command(&records, options);
     command.args(&options.arguments).env(wire_env::SOCKET, inbox.name());
-    command.env(wire_env::DIR, records.path()).env(wire_env::DEPTH, options.depth.to_string());
-    if let Some(signal) = options.snapshot_signal {
-        command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
-    }
-    if let Some(every) = options.snapshot_every {
-        command.env(wire_env::SNAPSHOT_EVERY, every.as_millis().to_string());
-    }
-    if let Some(preload) = &plan.preload {
-        let before = env::var_os("LD_PRELOAD").unwrap_or_default();
-        let mut list = preload.clone().into_os_string();
-        if !before.is_empty() {
-            list.push(":");
-            list.push(before);
-        }
-        command.env("LD_PRELOAD", list);
-    }
     // A signal ends the program; we report after it.
     let status = outlive(&mut command).with_context(|| match &options.under {
         Some(under) => format!("cannot run {} under `{under}`", plan.shown.display()),
@@ -60,7 +45,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     if processes.is_empty() {
         // Nobody looked, so neither a report nor success may be claimed.
         records.check_room()?;
-        eprintln!("leakscope: {}", no_record_text(status, &plan));
+        eprintln!("leakscope: {}", no_record_text(status, &plan, &records));
         return Ok(exit_code(status, status.success().then_some(2)));
     }
     let target = Target {
@@ -71,7 +56,10 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             None => Exit::Code(status.code().unwrap_or(0)),
         }),
     };
-    let engine = if plan.preload.is_some() { core::Engine::Preload } else { core::Engine::Track };
+    if let (How::Valgrind { .. }, Some(complaint)) = (&plan.how, valgrind::complaint(records.path())) {
+        note(&options.report, &format!("Valgrind could not run all of it: {complaint}"));
+    }
+    let engine = plan.how.engine();
     let report = report::of_records(&processes, &plan.executable, target, engine, &filters, &options.report);
     output.write(&report, &plan.sources, &options.report)?;
     let failed = options.report.fail_on.fails(&report);
@@ -83,29 +71,82 @@ struct Plan {
     executable: PathBuf,
     /// As the user named it; the program sees this as its own name.
     shown: PathBuf,
-    preload: Option<PathBuf>,
+    how: How,
     sources: Captured,
 }
 
+/// How records come out of it.
+enum How {
+    /// The runtime is inside.
+    Track,
+    Preload(PathBuf),
+    Valgrind {
+        valgrind: Valgrind,
+        allocator: Allocator,
+    },
+}
+
+impl How {
+    fn engine(&self) -> core::Engine {
+        match self {
+            How::Track => core::Engine::Track,
+            How::Preload(_) => core::Engine::Preload,
+            How::Valgrind { .. } => core::Engine::Valgrind,
+        }
+    }
+}
+
 impl Plan {
-    /// Starts the program, by another command if one is given.
-    fn command(&self, under: Option<&str>) -> Command {
-        let mut words = under.unwrap_or_default().split_whitespace();
-        let Some(outer) = words.next() else {
-            let mut command = Command::new(&self.executable);
-            command.arg0(&self.shown);
-            return command;
-        };
+    /// The command without the program's own arguments, started by another
+    /// command if one is given.
+    fn command(&self, records: &Records, options: &Run) -> Command {
+        let inner = self.inner_command(records, options);
+        let mut words = options.under.as_deref().unwrap_or_default().split_whitespace();
+        let Some(outer) = words.next() else { return inner };
         let mut command = Command::new(outer);
-        command.args(words).arg(&self.executable);
+        command.args(words).arg(inner.get_program()).args(inner.get_args());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    }
+
+    fn inner_command(&self, records: &Records, options: &Run) -> Command {
+        if let How::Valgrind { valgrind, allocator } = &self.how {
+            let options = ToolOptions {
+                depth: options.depth,
+                last_use: env::var_os(wire_env::LAST_USE)
+                    .is_none_or(|choice| choice != wire_env::LAST_USE_OFF),
+                snapshot_every: options.snapshot_every,
+                allocator: *allocator,
+            };
+            return valgrind.command(&self.shown, records.path(), &options);
+        }
+        let mut command = Command::new(&self.executable);
+        command.arg0(&self.shown);
+        command.env(wire_env::DIR, records.path()).env(wire_env::DEPTH, options.depth.to_string());
+        if let Some(signal) = options.snapshot_signal {
+            command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
+        }
+        if let Some(every) = options.snapshot_every {
+            command.env(wire_env::SNAPSHOT_EVERY, every.as_millis().to_string());
+        }
+        if let How::Preload(preload) = &self.how {
+            let before = env::var_os("LD_PRELOAD").unwrap_or_default();
+            let mut list = preload.clone().into_os_string();
+            if !before.is_empty() {
+                list.push(":");
+                list.push(before);
+            }
+            command.env("LD_PRELOAD", list);
+        }
         command
     }
 }
 
 fn plan(options: &Run) -> Result<Plan> {
     if options.targets.iter().all(|target| is_source(target)) {
-        if options.engine == Some(Engine::Preload) {
-            bail!("--engine preload takes a program, not source files");
+        if let Some(engine @ (Engine::Preload | Engine::Valgrind)) = options.engine {
+            let name = if engine == Engine::Preload { "preload" } else { "valgrind" };
+            bail!("--engine {name} takes a program, not source files");
         }
         let store = Store::create(&bare_store(&options.targets)?)?;
         let link = capture_files(&store, &options.targets, &options.cflag)?;
@@ -115,8 +156,10 @@ fn plan(options: &Run) -> Result<Plan> {
     let [target] = &options.targets[..] else {
         bail!("expected one program, or only source files; the program's own arguments come after `--`");
     };
-    if options.engine == Some(Engine::Preload) {
-        return preload_plan(target);
+    match options.engine {
+        Some(Engine::Preload) => return preload_plan(target),
+        Some(Engine::Valgrind) => return valgrind_plan(target, Valgrind::find()?, options),
+        _ => {}
     }
     match program(target) {
         Ok((store, link)) => track_plan(&store, &link, target, options),
@@ -131,9 +174,7 @@ fn plan(options: &Run) -> Result<Plan> {
                 CaptureError::ForeignProgram { .. } => error.to_string(),
                 _ => return Err(error.into()),
             };
-            let plan = preload_plan(target)?;
-            note(&options.report, &format!("{reason}; it runs as it is, with the heap preloaded"));
-            Ok(plan)
+            as_it_is(target, &reason, options)
         }
         Err(error) => Err(error.into()),
     }
@@ -149,10 +190,46 @@ fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Resu
         units.push(store.unit(&id)?);
     }
     let sources = Captured::of(store, &units);
-    Ok(Plan { executable: derived.program, shown: shown.to_owned(), preload: None, sources })
+    Ok(Plan { executable: derived.program, shown: shown.to_owned(), how: How::Track, sources })
 }
 
-fn preload_plan(target: &Path) -> Result<Plan> {
+/// A program that was not captured: under Valgrind, or where that cannot be,
+/// with the heap preloaded.
+fn as_it_is(target: &Path, reason: &str, options: &Run) -> Result<Plan> {
+    let (plan, how) = match Valgrind::find() {
+        _ if options.snapshot_signal.is_some() => (
+            preload_plan(target)?,
+            "with the heap preloaded, for --snapshot-signal; leak points are not found".into(),
+        ),
+        Ok(valgrind) => (valgrind_plan(target, valgrind, options)?, "under Valgrind".to_owned()),
+        Err(missing) => (
+            preload_plan(target)?,
+            format!("with the heap preloaded; leak points are not found, for {missing}"),
+        ),
+    };
+    note(&options.report, &format!("{reason}; it runs as it is, {how}"));
+    Ok(plan)
+}
+
+fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Plan> {
+    if options.snapshot_signal.is_some() {
+        bail!(
+            "--snapshot-signal needs another engine than valgrind: use --snapshot-every, or --engine preload"
+        );
+    }
+    let path = existing(target)?;
+    let allocator = match kind_of(&path)? {
+        Kind::Dynamic if has_own_operators(&path) => Allocator::Wrapped,
+        _ => Allocator::Library,
+    };
+    // Valgrind gives the program the name that it is told.
+    let shown =
+        if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
+    let how = How::Valgrind { valgrind, allocator };
+    Ok(Plan { executable: path, shown, how, sources: Captured::default() })
+}
+
+fn existing(target: &Path) -> Result<PathBuf> {
     let Some(path) = executable(target) else {
         let shown = target.display();
         match fs::metadata(target) {
@@ -161,14 +238,14 @@ fn preload_plan(target: &Path) -> Result<Plan> {
             Ok(_) => bail!("{shown} is not executable: give a program, or `chmod +x` it"),
         }
     };
-    can_be_preloaded(&path)?;
-    let preload = Runtime::unpack()?.preload;
-    Ok(Plan {
-        executable: path,
-        shown: target.to_owned(),
-        preload: Some(preload),
-        sources: Captured::default(),
-    })
+    Ok(path)
+}
+
+fn preload_plan(target: &Path) -> Result<Plan> {
+    let path = existing(target)?;
+    kind_of(&path)?;
+    let how = How::Preload(Runtime::unpack()?.preload);
+    Ok(Plan { executable: path, shown: target.to_owned(), how, sources: Captured::default() })
 }
 
 /// The program at `target`, or of that name in `PATH`.
@@ -181,11 +258,18 @@ fn executable(target: &Path) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(target)).find(|path| runs(path))
 }
 
-/// Says why a program would run without noticing the preloaded runtime.
-fn can_be_preloaded(path: &Path) -> Result<()> {
+/// What a program is to the loader.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Script,
+    Dynamic,
+}
+
+/// Says why a program cannot be run as it is.
+fn kind_of(path: &Path) -> Result<Kind> {
     let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     if content.starts_with(b"#!") {
-        return Ok(());
+        return Ok(Kind::Script);
     }
     let shown = path.display();
     let file = match object::File::parse(&*content) {
@@ -194,19 +278,26 @@ fn can_be_preloaded(path: &Path) -> Result<()> {
         Err(_) => bail!("{shown} is neither an ELF program nor a script"),
     };
     let interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
-    if !file.elf_program_headers().iter().any(interpreter) {
-        bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
-    }
     let found = fs::metadata(path)?;
     // SAFETY: no arguments, cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     let changes_user = found.mode() & libc::S_ISUID != 0 && found.uid() != user;
     if changes_user || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
-        bail!(
-            "{shown} is setuid or setgid, so the system preloads nothing into it: copy it and run the copy"
-        );
+        bail!("{shown} is setuid or setgid, so the system lets nothing into it: copy it and run the copy");
     }
-    Ok(())
+    if !file.elf_program_headers().iter().any(interpreter) {
+        bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
+    }
+    Ok(Kind::Dynamic)
+}
+
+/// Whether a program has its own `operator new`.
+fn has_own_operators(path: &Path) -> bool {
+    let Ok(content) = fs::read(path) else { return false };
+    let Ok(file) = object::File::parse(&*content) else { return false };
+    file.symbols()
+        .chain(file.dynamic_symbols())
+        .any(|symbol| symbol.is_definition() && symbol.name() == Ok("_Znwm"))
 }
 
 fn is_source(path: &Path) -> bool {
@@ -282,7 +373,11 @@ impl Records {
     }
 }
 
-fn no_record_text(status: ExitStatus, plan: &Plan) -> String {
+fn no_record_text(status: ExitStatus, plan: &Plan, records: &Records) -> String {
+    if let (How::Valgrind { .. }, Some(complaint)) = (&plan.how, valgrind::complaint(records.path())) {
+        let shown = plan.shown.display();
+        return format!("no record of {shown}: Valgrind cannot run it ({complaint}); --engine preload may");
+    }
     let ended = match status.signal() {
         Some(libc::SIGKILL) => "it was killed by SIGKILL".to_owned(),
         Some(signal) => format!("it was killed by signal {signal}"),

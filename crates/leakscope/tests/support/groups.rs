@@ -14,7 +14,7 @@ pub struct Groups {
     labels: BTreeMap<String, Group>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     /// By allocation line: a label may stand on several.
     blocks: BTreeMap<String, Blocks>,
@@ -23,13 +23,13 @@ struct Group {
     frees: BTreeMap<String, u64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Blocks {
     kinds: BTreeSet<String>,
     sum: Tally,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Leak {
     place: String,
     cause: String,
@@ -61,6 +61,17 @@ impl Groups {
 
     pub fn add_free(&mut self, label: &str, place: &str, blocks: u64) {
         *self.label(label).frees.entry(place.to_owned()).or_default() += blocks;
+    }
+
+    /// What an engine can say that sees no source: the place and cause of a
+    /// leak, not the variable, and of uses only loads and stores.
+    pub fn only_leaks(&self) -> Groups {
+        let only = |group: &Group| Group {
+            leak: group.leak.as_ref().map(|leak| Leak { variable: ANY.to_owned(), ..leak.clone() }),
+            last_used: None,
+            ..group.clone()
+        };
+        Groups { labels: self.labels.iter().map(|(label, group)| (label.clone(), only(group))).collect() }
     }
 
     pub fn say_where_leaked(&self) -> bool {

@@ -1,0 +1,234 @@
+//! Who called whom: for each thread the return addresses on its stack, kept by
+//! what calls and returns do, and numbers for the stacks that were asked for.
+//!
+//! A context is a stack by its number. Contexts form a tree: each has a parent
+//! and one more return address. They are made when somebody asks, so a call
+//! costs a few stores. Jumps out of many frames are noticed at the next call
+//! or return, by the stack pointer. The calls on other stacks (coroutines) are
+//! put aside while the thread is elsewhere; in a signal handler, Valgrind
+//! unwinds anew when somebody asks.
+
+use crate::list::{Key, List, Numbers, mix};
+use crate::memory::Single;
+use crate::modules;
+use crate::vg;
+
+/// No calls are known.
+pub const ROOT: u32 = 0;
+
+/// One step of the tree: returns to `address` in its caller, `parent`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    pub address: u64,
+    pub parent: u32,
+    /// Of the module list in which the address is to be read.
+    pub generation: u32,
+}
+
+impl Key for Node {
+    fn hash(&self) -> u64 {
+        mix(self.address ^ u64::from(self.parent).rotate_left(40) ^ u64::from(self.generation) << 20)
+    }
+}
+
+static NODES: Single<Numbers<Node>> = Single::new(Numbers::new());
+
+/// For each context the child that was asked for last, by number and address:
+/// most functions are called again from where they were called before.
+static CHILDREN: Single<List<(u32, u64)>> = Single::new(List::new());
+
+/// A call that has not returned.
+#[derive(Clone, Copy)]
+struct Call {
+    /// Where the return address lies.
+    slot: usize,
+    address: usize,
+    /// [`UNKNOWN`] until somebody asks.
+    context: u32,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// The calls on a stack that was left.
+struct Other {
+    calls: List<Call>,
+    /// Where the stack pointer was.
+    stack: usize,
+}
+
+/// The latest such stacks, of all threads.
+struct Others {
+    list: [Other; 64],
+    next: usize,
+}
+
+static OTHERS: Single<Others> =
+    Single::new(Others { list: [const { Other { calls: List::new(), stack: 0 } }; 64], next: 0 });
+
+/// A context reaches at least this far out, and at most twice: deep recursion
+/// has few contexts.
+const REACH: usize = 64;
+
+/// The calls of one thread.
+pub struct Calls {
+    list: List<Call>,
+    /// The stack pointer went where calls do not lead.
+    adrift: bool,
+    thread: u32,
+}
+
+impl Calls {
+    pub const fn new(thread: u32) -> Calls {
+        Calls { list: List::new(), adrift: false, thread }
+    }
+
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.adrift = false;
+    }
+
+    /// A call wrote its return address to `slot`.
+    #[inline]
+    pub fn call(&mut self, slot: usize, address: usize) {
+        while self.list.last().is_some_and(|top| top.slot <= slot) {
+            self.list.pop();
+        }
+        self.list.push(Call { slot, address, context: UNKNOWN });
+    }
+
+    /// The stack pointer is at `stack` after a return.
+    #[inline]
+    pub fn leave(&mut self, stack: usize) {
+        while self.list.last().is_some_and(|top| top.slot < stack) {
+            self.list.pop();
+        }
+    }
+
+    /// How many calls have not returned.
+    #[inline]
+    pub fn depth(&self) -> usize {
+        self.list.len()
+    }
+
+    /// A signal handler begins or ends: nobody called it.
+    pub fn set_adrift(&mut self) {
+        self.adrift = true;
+    }
+
+    /// The stack pointer goes from `low` to `now` on another stack.
+    pub fn switch(&mut self, low: usize, now: usize) {
+        /// So far from where the stack was left it is entered again.
+        const NEAR: usize = 1024;
+        self.adrift = false;
+        let others = &mut OTHERS.get();
+        let found = others.list.iter().position(|other| other.stack.abs_diff(now) <= NEAR);
+        let place = found.unwrap_or_else(|| {
+            others.next = (others.next + 1) % others.list.len();
+            others.list[others.next].calls.clear();
+            others.next
+        });
+        let other = &mut others.list[place];
+        core::mem::swap(&mut self.list, &mut other.calls);
+        other.stack = low;
+        self.leave(now);
+    }
+
+    /// What was known of contexts is out of date.
+    pub fn forget_contexts(&mut self) {
+        for call in self.list.iter_mut() {
+            call.context = UNKNOWN;
+        }
+    }
+
+    /// The context of the function that runs: the addresses to which it and
+    /// its callers return.
+    #[inline]
+    pub fn context(&mut self) -> u32 {
+        match self.list.last() {
+            Some(top) if top.context != UNKNOWN && !self.adrift => top.context,
+            None if !self.adrift => ROOT,
+            _ => self.find_context(),
+        }
+    }
+
+    #[cold]
+    fn find_context(&mut self) -> u32 {
+        if self.adrift {
+            self.unwind();
+        }
+        let known = self.list.iter().rposition(|call| call.context != UNKNOWN);
+        let first = known.map_or(0, |index| index + 1);
+        for index in first..self.list.len() {
+            let parent = match index {
+                0 => ROOT,
+                _ if index % REACH == 0 && index >= 2 * REACH => {
+                    let inner = &self.list[index - REACH..index];
+                    inner.iter().fold(ROOT, |parent, call| child(parent, call.address))
+                }
+                _ => self.list[index - 1].context,
+            };
+            self.list[index].context = child(parent, self.list[index].address);
+        }
+        self.list.last().map_or(ROOT, |top| top.context)
+    }
+
+    /// Takes the calls from Valgrind's own unwinding.
+    fn unwind(&mut self) {
+        const FRAMES: usize = 256;
+        self.adrift = false;
+        let (mut addresses, mut stacks) = ([0_u64; FRAMES], [0_u64; FRAMES]);
+        // SAFETY: the arrays are as long as said; the thread is there, for it
+        // runs or has just stopped.
+        let count = unsafe {
+            vg::vgPlain_get_StackTrace(
+                self.thread,
+                addresses.as_mut_ptr(),
+                FRAMES as u32,
+                stacks.as_mut_ptr(),
+                core::ptr::null_mut(),
+                0,
+            )
+        };
+        if count < 2 {
+            return;
+        }
+        self.list.clear();
+        // The first is where the thread is; the others are in calls, one byte
+        // before the return address.
+        for index in (1..count as usize).rev() {
+            let slot = (stacks[index] as usize).wrapping_sub(8);
+            self.list.push(Call { slot, address: addresses[index] as usize + 1, context: UNKNOWN });
+        }
+    }
+}
+
+/// The context inside `parent` that returns to `address`.
+pub fn child(parent: u32, address: usize) -> u32 {
+    let (children, address) = (CHILDREN.get(), address as u64);
+    if let Some(&(known, at)) = children.get(parent as usize)
+        && at == address
+    {
+        return known;
+    }
+    let found = child_in(parent, address, modules::generation());
+    if children.len() <= parent as usize {
+        children.resize(parent as usize + 1, (0, 0));
+    }
+    children[parent as usize] = (found, address);
+    found
+}
+
+/// Addresses mean something else from now on.
+pub fn forget_children() {
+    CHILDREN.get().clear();
+}
+
+/// The same, for an address as it is to be read in `generation`.
+pub fn child_in(parent: u32, address: u64, generation: u32) -> u32 {
+    NODES.get().number(Node { address, parent, generation })
+}
+
+/// The step that a context adds to its parent.
+pub fn node(context: u32) -> Option<Node> {
+    NODES.get().keys().get((context as usize).checked_sub(1)?).copied()
+}

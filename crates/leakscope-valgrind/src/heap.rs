@@ -1,0 +1,387 @@
+//! The program's heap: small blocks of one size class in a chunk, large ones
+//! in chunks of their own. What is known of a block lies outside of it, and is
+//! found from any address inside in a few instructions: the chunk's
+//! descriptor, one multiplication.
+//!
+//! Freed memory is used again at once; whether that is right is not judged
+//! here.
+
+use crate::arena::{self, BASE, CHUNK, CHUNKS};
+use crate::list::List;
+use crate::memory::{self, Single};
+use crate::size_class::{self, CLASSES, SMALL_MAX};
+
+/// A place where a pointer died, or a block was used: the calls that led
+/// there (`calls`), and the instruction (`stamps`).
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Point {
+    pub context: u32,
+    pub site: u32,
+}
+
+/// The death of a pointer to a block.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Stamp {
+    /// In the order of all stamps; 0 if there is none.
+    pub time: u64,
+    pub point: Point,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    Free = 0,
+    Live,
+    /// Found by the scan.
+    Reached,
+    /// Not found by the scan; `link` is its number among those.
+    Lost,
+}
+
+/// What is known of a block. Zero is a valid one, and free.
+#[repr(C)]
+pub struct Block {
+    pub start: usize,
+    /// What the program asked for; the next free block while this one is.
+    pub bytes: usize,
+    /// Context of the allocation; of a block that was freed too.
+    pub allocated: u32,
+    pub state: State,
+    class: u8,
+    /// The process that allocated it, by the number of forks.
+    pub epoch: u16,
+    /// The latest death in a register. Those are many, and seldom the last:
+    /// they must not push out the others.
+    pub register: Stamp,
+    /// The latest deaths in memory, of different calls.
+    pub stamps: [Stamp; 3],
+    pub used: Point,
+    /// Context of the free, or the number of a lost block.
+    pub link: u32,
+}
+
+impl Block {
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        self.state != State::Free
+    }
+
+    /// Whether `word` points into the block. Just past its end is not inside:
+    /// it may as well be the start of the next one.
+    #[inline]
+    pub fn contains(&self, word: usize) -> bool {
+        word.wrapping_sub(self.start) < self.bytes.max(1)
+    }
+
+    /// When the latest stamp was.
+    #[inline]
+    pub fn stamped(&self) -> u64 {
+        self.stamps[0].time.max(self.register.time)
+    }
+
+    /// The latest stamps of different calls.
+    pub fn latest(&self) -> [Stamp; 3] {
+        let [first, second, third] = self.stamps;
+        let register = self.register;
+        if register.time > first.time {
+            match register.point.context {
+                context if context == first.point.context => [register, second, third],
+                context if context == second.point.context => [register, first, third],
+                _ => [register, first, second],
+            }
+        } else if [first, second].iter().any(|stamp| stamp.point.context == register.point.context) {
+            self.stamps
+        } else if register.time > second.time {
+            [first, register, second]
+        } else {
+            [first, second, if register.time > third.time { register } else { third }]
+        }
+    }
+
+    /// The words of the block that can hold pointers.
+    pub fn words(&mut self) -> &mut [usize] {
+        // SAFETY: the block is the program's memory, mapped and aligned; any
+        // word is a valid integer.
+        unsafe { core::slice::from_raw_parts_mut(self.start as *mut usize, self.bytes / 8) }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Chunk {
+    /// The first block; null if there is none.
+    blocks: *mut Block,
+    /// Division by the size of the blocks; 0 for a large block.
+    magic: u64,
+}
+
+const MAGIC_SHIFT: u32 = 48;
+/// Instead of a class: a block with chunks of its own.
+const LARGE: u8 = u8::MAX;
+
+struct Heap {
+    /// For each chunk of the arena.
+    chunks: *mut Chunk,
+    /// First free block of each class.
+    free: [*mut Block; CLASSES],
+    /// Descriptors of large blocks that are not in use.
+    spare: List<*mut Block>,
+    /// Memory for descriptors.
+    fresh: *mut Block,
+    fresh_end: *mut Block,
+}
+
+static HEAP: Single<Heap> = Single::new(Heap {
+    chunks: core::ptr::null_mut(),
+    free: [core::ptr::null_mut(); CLASSES],
+    spare: List::new(),
+    fresh: core::ptr::null_mut(),
+    fresh_end: core::ptr::null_mut(),
+});
+
+/// Must be called first.
+pub fn start() {
+    HEAP.get().chunks = memory::own(CHUNKS * size_of::<Chunk>()).cast();
+}
+
+/// A block of `bytes`, or `None` if there is no memory. `align` is a power of
+/// two. The content is what was there before.
+pub fn allocate(bytes: usize, align: usize) -> Option<&'static mut Block> {
+    let room = bytes.max(1);
+    let room = if align > 16 { room.max(align).checked_next_power_of_two()? } else { room };
+    if room > SMALL_MAX { allocate_large(bytes, align) } else { allocate_small(bytes, size_class::of(room)) }
+}
+
+/// Frees a block.
+pub fn free(block: &'static mut Block) {
+    let heap = HEAP.get();
+    block.state = State::Free;
+    if block.class == LARGE {
+        arena::give(block.start, block.bytes.div_ceil(CHUNK).max(1));
+        heap.spare.push(block);
+    } else {
+        let first = &mut heap.free[usize::from(block.class)];
+        block.bytes = *first as usize;
+        *first = block;
+    }
+}
+
+/// The block at `word`, live or not: a block that was freed keeps what was
+/// known of it until the memory is used again.
+#[inline(always)]
+pub fn at(word: usize) -> Option<&'static mut Block> {
+    if !arena::is_within(word) {
+        return None;
+    }
+    let offset = word - BASE;
+    // SAFETY: there is a descriptor for each chunk of the arena's place, and
+    // it leads to a block for each slot.
+    unsafe {
+        let chunk = &*HEAP.get().chunks.add(offset / CHUNK);
+        if chunk.blocks.is_null() {
+            return None;
+        }
+        let slot = ((offset % CHUNK) as u64 * chunk.magic) >> MAGIC_SHIFT;
+        Some(&mut *chunk.blocks.add(slot as usize))
+    }
+}
+
+/// The live block that `word` points into.
+#[inline(always)]
+pub fn pointed_to(word: usize) -> Option<&'static mut Block> {
+    at(word).filter(|block| block.is_live() && block.contains(word))
+}
+
+/// Calls `f` for each live block, in the order of addresses.
+pub fn for_each_live(mut f: impl FnMut(&'static mut Block)) {
+    let core::ops::Range { start: mut number, end } = arena::chunks();
+    while number < end {
+        // SAFETY: there is a descriptor for each chunk.
+        let chunk = unsafe { *HEAP.get().chunks.add(number) };
+        number += 1;
+        if chunk.blocks.is_null() {
+            continue;
+        }
+        if chunk.magic == 0 {
+            // SAFETY: the descriptor of a large block, perhaps of a former one.
+            let block = unsafe { &mut *chunk.blocks };
+            if block.is_live() && block.start == BASE + (number - 1) * CHUNK {
+                number += block.bytes.div_ceil(CHUNK).max(1) - 1;
+                f(block);
+            }
+            continue;
+        }
+        let slots = slots(chunk.magic);
+        for slot in 0..slots {
+            // SAFETY: there is a block for each slot.
+            let block = unsafe { &mut *chunk.blocks.add(slot) };
+            if block.is_live() {
+                f(block);
+            }
+        }
+    }
+}
+
+fn allocate_small(bytes: usize, class: usize) -> Option<&'static mut Block> {
+    let heap = HEAP.get();
+    if heap.free[class].is_null() {
+        fill(class)?;
+    }
+    // SAFETY: a free block of this class, whose `bytes` is the next.
+    let block = unsafe { &mut *heap.free[class] };
+    heap.free[class] = block.bytes as *mut Block;
+    reset(block, block.start, bytes);
+    Some(block)
+}
+
+fn reset(block: &mut Block, start: usize, bytes: usize) {
+    let class = block.class;
+    *block = Block {
+        start,
+        bytes,
+        allocated: 0,
+        state: State::Live,
+        class,
+        epoch: 0,
+        register: Stamp::default(),
+        stamps: [Stamp::default(); 3],
+        used: Point::default(),
+        link: 0,
+    };
+}
+
+/// A new chunk of a class.
+#[cold]
+fn fill(class: usize) -> Option<()> {
+    let start = arena::take(1, 0)?;
+    let heap = HEAP.get();
+    let size = size_class::bytes(class);
+    let count = CHUNK / size;
+    let blocks = descriptors(count);
+    let mut next = core::ptr::null_mut::<Block>();
+    for slot in (0..count).rev() {
+        // SAFETY: there are so many descriptors.
+        let block = unsafe { &mut *blocks.add(slot) };
+        block.start = start + slot * size;
+        block.bytes = next as usize;
+        block.class = class as u8;
+        next = block;
+    }
+    heap.free[class] = next;
+    let magic = (1_u64 << MAGIC_SHIFT).div_ceil(size as u64);
+    // SAFETY: a chunk of the arena. The last slot may be cut off by the end
+    // of the chunk: addresses there have no block.
+    unsafe { *heap.chunks.add((start - BASE) / CHUNK) = Chunk { blocks, magic } };
+    Some(())
+}
+
+fn allocate_large(bytes: usize, align: usize) -> Option<&'static mut Block> {
+    let count = bytes.div_ceil(CHUNK).max(1);
+    let start = arena::take(count, align)?;
+    let heap = HEAP.get();
+    let block = heap.spare.pop().unwrap_or_else(|| descriptors(1));
+    let first = (start - BASE) / CHUNK;
+    for chunk in first..first + count {
+        // SAFETY: chunks of this block.
+        unsafe { *heap.chunks.add(chunk) = Chunk { blocks: block, magic: 0 } };
+    }
+    // SAFETY: a descriptor that nobody uses.
+    let block = unsafe { &mut *block };
+    block.class = LARGE;
+    reset(block, start, bytes);
+    Some(block)
+}
+
+/// Zeroed descriptors in a row, and one more: the rest of a chunk behind its
+/// last whole slot leads there.
+fn descriptors(count: usize) -> *mut Block {
+    const BATCH: usize = 1 << 20;
+    let heap = HEAP.get();
+    let count = count + 1;
+    let left = (heap.fresh_end as usize - heap.fresh as usize) / size_of::<Block>();
+    if left < count {
+        let bytes = BATCH.max(count * size_of::<Block>());
+        heap.fresh = memory::own(bytes).cast();
+        heap.fresh_end = (heap.fresh as usize + bytes) as *mut Block;
+    }
+    let first = heap.fresh;
+    // SAFETY: there are enough, as checked above.
+    heap.fresh = unsafe { first.add(count) };
+    first
+}
+
+fn slots(magic: u64) -> usize {
+    (((CHUNK as u64) * magic) >> MAGIC_SHIFT) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::vec::Vec;
+
+    /// Deterministic numbers, as many as wanted.
+    struct Dice(u64);
+
+    impl Dice {
+        fn throw(&mut self, sides: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % sides
+        }
+    }
+
+    /// All in one test: there is one heap.
+    #[test]
+    fn blocks_agree_with_a_map() {
+        start();
+        let mut dice = Dice(7);
+        let mut model = BTreeMap::<usize, usize>::new();
+        for round in 0..60_000 {
+            if round % 5 < 3 {
+                let bytes = match dice.throw(20) {
+                    0 => dice.throw(400_000),
+                    1 => dice.throw(40_000),
+                    _ => dice.throw(700),
+                };
+                let most = if dice.throw(50) == 0 { 18 } else { 5 };
+                let align = 1 << dice.throw(most);
+                let block = allocate(bytes, align).expect("there is memory");
+                assert_eq!(block.start % align.max(16), 0, "{bytes} {align}");
+                let end = block.start + bytes.max(1);
+                let before = model.range(..end).next_back();
+                assert!(before.is_none_or(|(&start, &size)| start + size.max(1) <= block.start), "overlap");
+                model.insert(block.start, bytes);
+            } else if let Some((&start, _)) = model.range(BASE + dice.throw(1 << 30)..).next() {
+                model.remove(&start);
+                free(pointed_to(start).expect("it is live"));
+                assert!(pointed_to(start).is_none());
+            }
+            let Some((&start, &bytes)) = model.iter().nth(dice.throw(8)) else { continue };
+            let inside = start + dice.throw(bytes.max(1));
+            assert_eq!(pointed_to(inside).map(|block| (block.start, block.bytes)), Some((start, bytes)));
+        }
+        let mut live = Vec::new();
+        for_each_live(|block| live.push((block.start, block.bytes)));
+        assert_eq!(live, model.into_iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_latest_stamps_of_different_calls() {
+        let stamp = |time, context| Stamp { time, point: Point { context, site: 1 } };
+        let check = |register: (u64, u32), memory: [(u64, u32); 3], expected: [u64; 3]| {
+            // SAFETY: zero is a valid block.
+            let mut block: Block = unsafe { core::mem::zeroed() };
+            block.register = stamp(register.0, register.1);
+            block.stamps = memory.map(|(time, context)| stamp(time, context));
+            assert_eq!(block.latest().map(|stamp| stamp.time), expected);
+        };
+        check((9, 4), [(5, 1), (4, 2), (3, 3)], [9, 5, 4]);
+        check((9, 1), [(5, 1), (4, 2), (3, 3)], [9, 4, 3]);
+        check((9, 2), [(5, 1), (4, 2), (3, 3)], [9, 5, 3]);
+        check((2, 1), [(5, 1), (4, 2), (3, 3)], [5, 4, 3]);
+        check((4, 7), [(5, 1), (3, 2), (2, 3)], [5, 4, 3]);
+        check((2, 7), [(5, 1), (3, 2), (1, 3)], [5, 3, 2]);
+        check((0, 0), [(5, 1), (3, 2), (0, 0)], [5, 3, 0]);
+    }
+}

@@ -1,0 +1,429 @@
+//! What is added to the program's code, one superblock at a time.
+//!
+//! - A store of four bytes or more, and a write to a general register: if the
+//!   old value may point into the heap, a helper stamps the block. The test is
+//!   inline, one shift and one comparison.
+//! - A call notes its return address; a return, or whatever else raises the
+//!   stack pointer, lets the frame die: its words are stamped and cleared, so
+//!   that nothing stale is left on the stack.
+//! - If last uses are wanted, loads and stores through heap addresses.
+//!
+//! VEX has optimised the block before: of several writes to one register in a
+//! block only the last is there.
+
+use core::ffi::c_void;
+
+use leakscope_wire::Cause;
+
+use crate::events::RED_ZONE;
+use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
+use crate::list::List;
+use crate::memory::Single;
+use crate::modules::{self, Owner};
+use crate::vg::{self, IRExpr, IRSB, IRStmt};
+use crate::{events, stamps, tool};
+
+/// What a temporary is known to hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    /// The stack pointer at the block's start, and so much.
+    Stack(i64),
+    /// Something relative to the frame pointer.
+    Frame,
+    /// What a general register held at the block's start, and a distance from
+    /// there.
+    Register(u8),
+}
+
+impl Known {
+    /// Whether it leads to the stack.
+    fn is_stack(self) -> bool {
+        matches!(self, Known::Stack(_) | Known::Frame)
+    }
+}
+
+static KNOWN: Single<List<Known>> = Single::new(List::new());
+
+/// Valgrind calls this for each block of code that it translates.
+pub unsafe extern "C" fn block(
+    _: *mut vg::VgCallbackClosure,
+    input: *mut IRSB,
+    _: *const vg::VexGuestLayout,
+    extents: *const vg::VexGuestExtents,
+    _: *const vg::VexArchInfo,
+    _: vg::IRType,
+    _: vg::IRType,
+) -> *mut IRSB {
+    // SAFETY: the block and its extents are Valgrind's, for us to read; the
+    // copy is ours.
+    unsafe {
+        let input = &*input;
+        let statements = core::slice::from_raw_parts(input.stmts, input.stmts_used as usize);
+        let start = (&(*extents).base)[0] as usize;
+        let known = KNOWN.get();
+        known.clear();
+        known.resize((*input.tyenv).types_used as usize, Known::Nothing);
+        let mut block = Block {
+            code: Code(vg::deepCopyIRSBExceptStmts(input)),
+            known,
+            entry: core::ptr::null_mut(),
+            stack: Known::Stack(0),
+            lowest: 0,
+            instruction: 0,
+            next: start as u64,
+            owner: modules::owner(start),
+            sites: [(0, 0); 2],
+            last_use: tool::OPTIONS.get().last_use,
+            start,
+            result_is_read: false,
+            statement: 0,
+            sets_result: false,
+        };
+        let body = statements.iter().position(|&it| (*it).tag == vg::Ist_IMark).unwrap_or(statements.len());
+        for &statement in &statements[..body] {
+            block.code.add(statement);
+        }
+        block.entry = block.code.register(RSP);
+        for &statement in &statements[body..] {
+            block.statement(statement);
+        }
+        block.end(input.jumpkind);
+        block.code.0
+    }
+}
+
+struct Block<'a> {
+    code: Code,
+    known: &'a mut List<Known>,
+    /// The stack pointer at the start.
+    entry: *mut IRExpr,
+    /// The stack pointer now, and how low it was.
+    stack: Known,
+    lowest: i64,
+    /// Address of the instruction that we are in, and of the next.
+    instruction: u64,
+    next: u64,
+    owner: Owner,
+    /// The latest site numbers, by instruction and cause.
+    sites: [(u64, u32); 2],
+    last_use: bool,
+    start: usize,
+    /// The register of a function's result was read or written.
+    result_is_read: bool,
+    /// The last instruction that does more than take down a frame; 0 if there
+    /// is none.
+    statement: u64,
+    /// The register of results was written there or later.
+    sets_result: bool,
+}
+
+impl Block<'_> {
+    fn statement(&mut self, statement: *mut IRStmt) {
+        // SAFETY: VEX's statement; its tag says which arm is there.
+        unsafe {
+            let arm = &(*statement).Ist;
+            match (*statement).tag {
+                vg::Ist_IMark => {
+                    self.instruction = arm.IMark.addr;
+                    self.next = arm.IMark.addr + u64::from(arm.IMark.len);
+                    if !is_epilogue(arm.IMark.addr as usize, arm.IMark.len as usize) {
+                        self.statement = arm.IMark.addr;
+                        self.sets_result = false;
+                    }
+                }
+                vg::Ist_WrTmp => self.assign(arm.WrTmp.tmp, arm.WrTmp.data),
+                vg::Ist_Put => self.put(arm.Put.offset, arm.Put.data),
+                vg::Ist_Store => self.store(arm.Store.addr, arm.Store.data),
+                vg::Ist_StoreG => {
+                    let store = &*arm.StoreG.details;
+                    self.guarded_store(store.addr, store.data, store.guard);
+                }
+                vg::Ist_CAS => {
+                    self.code.add(statement);
+                    return self.exchange(&*arm.CAS.details);
+                }
+                vg::Ist_LLSC if !arm.LLSC.storedata.is_null() => {
+                    self.store(arm.LLSC.addr, arm.LLSC.storedata)
+                }
+                vg::Ist_LoadG => {
+                    let load = &*arm.LoadG.details;
+                    self.use_of(load.addr);
+                }
+                vg::Ist_Dirty => {
+                    let call = &*arm.Dirty.details;
+                    if matches!(call.mFx, vg::Ifx_Write | vg::Ifx_Modify) {
+                        let site = self.site(Cause::Overwritten as u32);
+                        let size = constant(call.mSize as u64);
+                        self.code.call(Some(call.guard), &ON_WRITE, &[call.mAddr, size, site]);
+                    }
+                }
+                vg::Ist_Exit => self.raise_before_exit(),
+                _ => {}
+            }
+        }
+        self.code.add(statement);
+    }
+
+    fn assign(&mut self, temporary: vg::IRTemp, data: *mut IRExpr) {
+        // SAFETY: VEX's expression; its tag says which arm is there.
+        let known = unsafe {
+            let arm = &(*data).Iex;
+            match (*data).tag {
+                vg::Iex_Get => match ir::register_at(arm.Get.offset) {
+                    Some(RAX) => {
+                        self.result_is_read = true;
+                        Known::Register(RAX as u8)
+                    }
+                    Some(RSP) => self.stack,
+                    Some(RBP) => Known::Frame,
+                    Some(register) => Known::Register(register as u8),
+                    None => Known::Nothing,
+                },
+                vg::Iex_RdTmp => self.known(data),
+                vg::Iex_Binop => {
+                    let operation = arm.Binop;
+                    let distance = ir::constant_value(operation.arg2).map(|it| it as i64);
+                    match (operation.op, self.known(operation.arg1), distance) {
+                        (_, Known::Nothing, _) => Known::Nothing,
+                        (vg::Iop_Add64 | vg::Iop_Sub64, known @ Known::Register(_), _) => known,
+                        (_, Known::Register(_), _) => Known::Nothing,
+                        (vg::Iop_Add64, Known::Stack(offset), Some(more)) => {
+                            Known::Stack(offset.wrapping_add(more))
+                        }
+                        (vg::Iop_Sub64, Known::Stack(offset), Some(less)) => {
+                            Known::Stack(offset.wrapping_sub(less))
+                        }
+                        // Frames of variable size, or aligned.
+                        (vg::Iop_Add64 | vg::Iop_Sub64 | vg::Iop_And64, ..) => Known::Frame,
+                        _ => Known::Nothing,
+                    }
+                }
+                vg::Iex_Load => {
+                    self.use_of(arm.Load.addr);
+                    Known::Nothing
+                }
+                _ => Known::Nothing,
+            }
+        };
+        if let Some(place) = self.known.get_mut(temporary as usize) {
+            *place = known;
+        }
+    }
+
+    fn known(&self, expression: *const IRExpr) -> Known {
+        let temporary = ir::temporary(expression);
+        temporary.and_then(|it| self.known.get(it as usize)).copied().unwrap_or(Known::Nothing)
+    }
+
+    fn put(&mut self, offset: i32, data: *mut IRExpr) {
+        let Some(register) = ir::register_at(offset) else { return };
+        self.sets_result |= register == RAX;
+        if self.code.type_of(data) != vg::Ity_I64 {
+            return;
+        }
+        if register == RSP {
+            self.stack = self.known(data);
+            if let Known::Stack(offset) = self.stack {
+                self.lowest = self.lowest.min(offset);
+            }
+            return;
+        }
+        // A register that a call need not keep got its value since the last
+        // one: from the result, or from memory. What happens there is seen, and
+        // at the return what is left in the register.
+        if events::DEAD >> register & 1 == 1 {
+            return;
+        }
+        // Most often an array or a string is walked through: same block.
+        if self.owner != Owner::Program || self.known(data) == Known::Register(register as u8) {
+            return;
+        }
+        if register == RAX {
+            return self.result_dies(data);
+        }
+        let old = self.code.register(register);
+        let guard = self.code.is_heap(old);
+        let site = self.site(Cause::Overwritten as u32);
+        self.code.call(Some(guard), &ON_REGISTER, &[old, data, site]);
+    }
+
+    /// The register of results is written, or loses its meaning by a call.
+    /// The helper is told the block's start if nobody read it since then.
+    fn result_dies(&mut self, new: *mut IRExpr) {
+        let unread_since = if self.result_is_read { 0 } else { self.start as u64 };
+        self.result_is_read = true;
+        let old = self.code.register(RAX);
+        let guard = self.code.is_heap(old);
+        let site = self.site(Cause::Overwritten as u32);
+        self.code.call(Some(guard), &ON_RESULT, &[old, new, site, constant(unread_since)]);
+    }
+
+    fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
+        if ir::constant_value(data) == Some(self.next) {
+            // Only a call stores the address of the next instruction.
+            if self.owner == Owner::Program {
+                self.result_dies(constant(0));
+            }
+            return self.code.call(None, &ON_CALL, &[address, data]);
+        }
+        if self.owner != Owner::Program {
+            return;
+        }
+        self.use_of(address);
+        let bytes = ir::bytes_of(self.code.type_of(data));
+        if bytes < 4 || self.is_pushed(address) {
+            return;
+        }
+        for word in 0..bytes.div_ceil(8) {
+            let place = self.word_at(address, bytes, word);
+            let old = self.code.load(vg::Ity_I64, place);
+            let guard = self.code.is_heap(old);
+            let site = self.site(Cause::Overwritten as u32);
+            self.code.call(Some(guard), &ON_STORE, &[old, site]);
+        }
+    }
+
+    /// The address of the `number`th word that a store of `bytes` covers.
+    fn word_at(&mut self, address: *mut IRExpr, bytes: usize, number: usize) -> *mut IRExpr {
+        match (bytes, number) {
+            (4, _) => self.code.binary(vg::Iop_And64, address, constant(!7), vg::Ity_I64),
+            (_, 0) => address,
+            _ => self.code.binary(vg::Iop_Add64, address, constant(8 * number as u64), vg::Ity_I64),
+        }
+    }
+
+    /// Whether the place was given to the stack in this block: nothing is
+    /// there that could die.
+    fn is_pushed(&self, address: *const IRExpr) -> bool {
+        match (self.known(address), self.stack) {
+            (Known::Stack(offset), Known::Stack(stack)) => offset >= stack && offset < 0,
+            _ => false,
+        }
+    }
+
+    fn guarded_store(&mut self, address: *mut IRExpr, data: *mut IRExpr, guard: *mut IRExpr) {
+        if ir::bytes_of(self.code.type_of(data)) < 4 {
+            return;
+        }
+        let site = self.site(Cause::Overwritten as u32);
+        let size = constant(ir::bytes_of(self.code.type_of(data)) as u64);
+        self.code.call(Some(guard), &ON_WRITE, &[address, size, site]);
+    }
+
+    /// After a compare-and-swap: the old value died if it was the expected.
+    fn exchange(&mut self, exchange: &vg::IRCAS) {
+        self.use_of(exchange.addr);
+        for (old, expected) in [(exchange.oldLo, exchange.expdLo), (exchange.oldHi, exchange.expdHi)] {
+            if expected.is_null() || self.code.type_of(expected) != vg::Ity_I64 {
+                continue;
+            }
+            // SAFETY: VEX's own construction function; the temporary was
+            // assigned by the statement before.
+            let old = unsafe { vg::IRExpr_RdTmp(old) };
+            let guard = self.code.is_heap(old);
+            let site = self.site(Cause::Overwritten as u32);
+            self.code.call(Some(guard), &ON_EXCHANGE, &[old, expected, site]);
+        }
+    }
+
+    fn use_of(&mut self, address: *mut IRExpr) {
+        if !self.last_use
+            || self.owner != Owner::Program
+            || self.known(address).is_stack()
+            || ir::constant_value(address).is_some()
+        {
+            return;
+        }
+        let guard = self.code.is_heap(address);
+        let site = self.site(stamps::USE);
+        self.code.call(Some(guard), &ON_USE, &[address, site]);
+    }
+
+    /// Before the program may leave the block: frames that died in it.
+    fn raise_before_exit(&mut self) {
+        if !matches!(self.stack, Known::Stack(offset) if offset <= self.lowest + RED_ZONE as i64) {
+            self.raise(&ON_RAISE, Cause::ScopeEnd);
+            if let Known::Stack(offset) = self.stack {
+                self.lowest = offset;
+            }
+        }
+    }
+
+    fn end(&mut self, kind: vg::IRJumpKind) {
+        if kind == vg::Ijk_Ret {
+            // The statement that ran, not the brace behind it.
+            if self.statement != 0 {
+                self.instruction = self.statement;
+            }
+            let helper = if self.sets_result { &ON_RETURN_RESULT } else { &ON_RETURN };
+            self.raise(helper, Cause::ScopeEnd);
+        } else {
+            self.raise_before_exit();
+        }
+    }
+
+    fn raise(&mut self, helper: &Helper, cause: Cause) {
+        let (helper, cause) =
+            if self.stack.is_stack() { (helper, cause) } else { (&ON_SWITCH, Cause::Unwound) };
+        let low = self.code.binary(vg::Iop_Add64, self.entry, constant(self.lowest as u64), vg::Ity_I64);
+        let now = self.code.register(RSP);
+        let site = self.site(cause as u32);
+        self.code.call(None, helper, &[ir::guest_state(), low, now, site]);
+    }
+
+    /// A number for the instruction and what happens there.
+    fn site(&mut self, cause: u32) -> *mut IRExpr {
+        match self.owner {
+            Owner::Program => {}
+            Owner::Preloaded => return constant(u64::from(events::PRELOADED)),
+            Owner::Linker => return constant(u64::from(events::LINKER)),
+        }
+        let kind = usize::from(cause == stamps::USE);
+        let (instruction, number) = self.sites[kind];
+        let key = self.instruction << 4 | u64::from(cause);
+        if instruction == key && number != 0 {
+            return constant(u64::from(number));
+        }
+        let number = stamps::new_site(self.instruction + 1, cause);
+        self.sites[kind] = (key, number);
+        constant(u64::from(number))
+    }
+}
+
+/// Whether an instruction only takes down a frame, or leads there: pop, leave,
+/// ret, a jump, the stack pointer raised, or a kept register restored.
+fn is_epilogue(address: usize, bytes: usize) -> bool {
+    // SAFETY: Valgrind has just translated the instruction.
+    let code = unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
+    matches!(
+        code,
+        [0x58..=0x5f, ..]
+            | [0x41, 0x58..=0x5f, ..]
+            | [0xc2 | 0xc3 | 0xc9 | 0xeb | 0xe9, ..]
+            | [0xf2 | 0xf3, 0xc3, ..]
+            | [0x48, 0x81 | 0x83, 0xc4, ..]
+            | [0x48, 0x8d, 0x65, ..]
+            | [0x48, 0x8b, 0x5d, ..]
+            | [0x4c, 0x8b, 0x65 | 0x6d | 0x75 | 0x7d, ..]
+    )
+}
+
+macro_rules! helper {
+    ($name:ident, $text:literal, $function:path, $clears:literal) => {
+        static $name: Helper =
+            Helper { name: $text, function: $function as *const c_void, clears_stack: $clears };
+    };
+}
+
+helper!(ON_STORE, c"leakscope_store", events::on_store, false);
+helper!(ON_WRITE, c"leakscope_write", events::on_write, false);
+helper!(ON_EXCHANGE, c"leakscope_exchange", events::on_exchange, false);
+helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);
+helper!(ON_RESULT, c"leakscope_result", events::on_result, false);
+helper!(ON_CALL, c"leakscope_call", events::on_call, false);
+helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
+helper!(ON_RETURN_RESULT, c"leakscope_return_result", events::on_return_result, true);
+helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
+helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
+helper!(ON_USE, c"leakscope_use", events::on_use, false);

@@ -1,0 +1,349 @@
+//! Writing down what is known: the record file of `leakscope-wire`.
+//!
+//! The file gets its name when it is complete, so that a reader never takes
+//! half of one for the whole.
+
+use core::ffi::CStr;
+
+use leakscope_wire::{self as wire, SectionKind};
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::calls;
+use crate::heap::{Block, Point};
+use crate::list::{List, Numbers};
+use crate::memory::Single;
+use crate::replace::FREES;
+use crate::tool::OPTIONS;
+use crate::{modules, scan, stamps, vg};
+
+/// What to say besides the blocks.
+pub struct Occasion {
+    pub reason: wire::Reason,
+    pub status: i32,
+    pub sequence: u32,
+    pub fault: Option<wire::Fault>,
+}
+
+/// Stacks of a record have the number of their context, and in the lowest bits
+/// the number of their site, which is its cause.
+const SITE_BITS: u32 = 3;
+const CAUSES: u32 = wire::Cause::ThreadEnd as u32;
+
+/// For each context, by bits, with which sites the record mentions it.
+static MENTIONED: Single<List<u8>> = Single::new(List::new());
+
+/// The stack of a context: an allocation's, or a free's.
+pub fn stack_of(context: u32) -> u32 {
+    mention(context, 0)
+}
+
+fn mention(context: u32, site: u32) -> u32 {
+    if context == calls::ROOT {
+        return 0;
+    }
+    let mentioned = MENTIONED.get();
+    if mentioned.len() <= context as usize {
+        mentioned.resize(context as usize + 1, 0);
+    }
+    mentioned[context as usize] |= 1 << site;
+    context << SITE_BITS | site
+}
+
+/// The stack of a place where something happened; 0 if there is none.
+fn stack_of_point(point: Point) -> u32 {
+    let Some(site) = stamps::site(point.site) else { return 0 };
+    let context = if site.address == 0 {
+        point.context
+    } else {
+        calls::child_in(point.context, site.address, site.generation)
+    };
+    // What dies inside of a library function is overwritten by the call of it.
+    let inside = site.cause == wire::Cause::ScopeEnd as u32 && !modules::is_users(site.address);
+    mention(context, if inside { wire::Cause::Overwritten as u32 } else { site.cause })
+}
+
+/// Scans the heap, and writes a record.
+pub fn write(folder: &CStr, occasion: &Occasion) {
+    // SAFETY: plain query.
+    let pid = unsafe { vg::vgPlain_getpid() } as u32;
+    raise_file_limit();
+    let mut name = Text::new();
+    name.push(folder.to_bytes()).push(b"/").push_number(pid).push(b"-").push_number(occasion.sequence);
+    let mut complete = Text { ..name };
+    name.push(b".partial");
+    complete.push(b".record");
+    const CREATE: i32 = 0o1 | 0o100 | 0o1000;
+    // SAFETY: C strings, and our own descriptor.
+    unsafe {
+        let file = vg::vgPlain_fd_open(name.as_ptr(), CREATE, 0o600);
+        if file < 0 {
+            return;
+        }
+        let mut writer = Writer { file, buffer: List::new(), written: 0, failed: false };
+        writer.record(occasion, pid);
+        vg::vgPlain_close(file);
+        if writer.failed || vg::vgPlain_rename(name.as_ptr(), complete.as_ptr()) != 0 {
+            vg::vgPlain_unlink(name.as_ptr());
+        }
+        writer.buffer.free();
+    }
+}
+
+/// The program may have lowered the limit for the size of files.
+fn raise_file_limit() {
+    const FILE_SIZE: i32 = 1;
+    let mut limit = vg::vki_rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain queries with our own structure.
+    unsafe {
+        if vg::vgPlain_getrlimit(FILE_SIZE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            vg::vgPlain_setrlimit(FILE_SIZE, &limit);
+        }
+    }
+}
+
+struct Writer {
+    file: i32,
+    buffer: List<u8>,
+    written: u64,
+    failed: bool,
+}
+
+impl Writer {
+    fn record(&mut self, occasion: &Occasion, pid: u32) {
+        // SAFETY: plain queries.
+        let (parent, time) = unsafe {
+            let mut now = vg::vki_timeval { tv_sec: 0, tv_usec: 0 };
+            vg::vgPlain_gettimeofday(&mut now, core::ptr::null_mut());
+            (vg::vgPlain_getppid() as u32, now.tv_sec as u64)
+        };
+        self.put(&wire::Header {
+            magic: wire::MAGIC,
+            version: wire::VERSION,
+            reason: occasion.reason as u32,
+            status: occasion.status,
+            pid,
+            parent,
+            sequence: occasion.sequence,
+            time,
+        });
+        self.modules();
+        match &occasion.fault {
+            Some(fault) => self.section(SectionKind::FAULT, |writer| writer.put(fault)),
+            None => self.blocks(),
+        }
+        self.sites();
+        self.stacks();
+        MENTIONED.get().clear();
+        self.section(SectionKind::END, |_| {});
+        self.flush();
+    }
+
+    fn modules(&mut self) {
+        self.section(SectionKind::MODULES, |writer| {
+            for module in modules::all() {
+                writer.put(&wire::Module {
+                    bias: module.bias as u64,
+                    start: module.start as u64,
+                    end: module.end as u64,
+                    first_generation: module.first_generation,
+                    last_generation: module.last_generation,
+                    path_bytes: module.path_bytes as u32,
+                    reserved: 0,
+                });
+                writer.padded(&module.path[..module.path_bytes]);
+            }
+        });
+    }
+
+    fn blocks(&mut self) {
+        let live = scan::run();
+        self.section(SectionKind::TOTALS, |writer| {
+            writer.put(&wire::Totals {
+                live_blocks: live.blocks,
+                live_bytes: live.bytes,
+                limits: 0,
+                heap_limit: 0,
+            });
+        });
+        self.section(SectionKind::LOST, |writer| {
+            scan::for_each_lost(|block| {
+                writer.put(&wire::LostBlock {
+                    address: block.start as u64,
+                    bytes: block.bytes as u64,
+                    stack: stack_of(block.allocated),
+                    reserved: 0,
+                });
+            });
+        });
+        self.section(SectionKind::STAMPS, |writer| {
+            scan::for_each_lost(|block| {
+                writer.put(&wire::Stamps {
+                    time: block.stamped(),
+                    stacks: block.latest().map(|stamp| stack_of_point(stamp.point)),
+                    last_used: stack_of_point(block.used),
+                });
+            });
+        });
+        self.section(SectionKind::EDGES, |writer| {
+            scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
+        });
+        self.reachable();
+        self.section(SectionKind::FREES, |writer| {
+            let frees = FREES.get();
+            for (&(allocated, freed), &blocks) in frees.pairs.keys().iter().zip(frees.blocks.iter()) {
+                writer.put(&wire::Freed { blocks, allocated: stack_of(allocated), freed: stack_of(freed) });
+            }
+        });
+    }
+
+    /// Totals by allocation and last use.
+    fn reachable(&mut self) {
+        let mut pairs = Numbers::<(u32, u32)>::new();
+        let mut sums = List::<(u64, u64)>::new();
+        scan::for_each_reached(|block: &Block| {
+            let number = pairs.number((stack_of(block.allocated), stack_of_point(block.used))) as usize;
+            if number > sums.len() {
+                sums.push((0, 0));
+            }
+            sums[number - 1].0 += 1;
+            sums[number - 1].1 += block.bytes as u64;
+        });
+        self.section(SectionKind::REACHABLE, |writer| {
+            for (&(stack, last_used), &(blocks, bytes)) in pairs.keys().iter().zip(sums.iter()) {
+                writer.put(&wire::Reachable { blocks, bytes, stack, last_used });
+            }
+        });
+        sums.free();
+        pairs.free();
+    }
+
+    /// One site for each cause, so that its number is the cause's.
+    fn sites(&mut self) {
+        self.section(SectionKind::SITES, |writer| {
+            for cause in 1..=CAUSES {
+                writer.put(&wire::Site { cause, line: 0, column: 0, variable_bytes: 0 });
+            }
+        });
+    }
+
+    fn stacks(&mut self) {
+        let depth = OPTIONS.get().depth;
+        self.section(SectionKind::STACKS, |writer| {
+            let mut frames = [0_u64; 64];
+            for (context, &sites) in MENTIONED.get().iter().enumerate() {
+                for site in (0..=CAUSES).filter(|site| sites >> site & 1 == 1) {
+                    let (generation, count) = frames_of(context as u32, &mut frames[..depth]);
+                    let id = (context as u32) << SITE_BITS | site;
+                    writer.put(&wire::Stack { id, generation, frames: count as u32, site });
+                    writer.bytes(frames[..count].as_bytes());
+                }
+            }
+        });
+    }
+
+    /// A section whose length is filled in when its content is written.
+    fn section(&mut self, kind: SectionKind, content: impl FnOnce(&mut Writer)) {
+        let place = self.written;
+        self.put(&wire::Section { kind, reserved: 0, bytes: 0 });
+        let start = self.written;
+        content(self);
+        let bytes = self.written - start;
+        if bytes > 0 {
+            self.flush();
+            let header = wire::Section { kind, reserved: 0, bytes };
+            self.seek(place);
+            self.put(&header);
+            self.flush();
+            self.written -= size_of::<wire::Section>() as u64;
+            self.seek(self.written);
+        }
+    }
+
+    fn seek(&mut self, place: u64) {
+        const FROM_START: i32 = 0;
+        // SAFETY: our own descriptor.
+        self.failed |= unsafe { vg::vgPlain_lseek(self.file, place as i64, FROM_START) } < 0;
+    }
+
+    fn put<T: IntoBytes + Immutable>(&mut self, value: &T) {
+        self.bytes(value.as_bytes());
+    }
+
+    fn padded(&mut self, bytes: &[u8]) {
+        self.bytes(bytes);
+        self.bytes(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        const BUFFER: usize = 1 << 16;
+        for &byte in bytes {
+            self.buffer.push(byte);
+        }
+        self.written += bytes.len() as u64;
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut rest = &self.buffer[..];
+        while !rest.is_empty() && !self.failed {
+            // SAFETY: our own descriptor and buffer.
+            let count = unsafe { vg::vgPlain_write(self.file, rest.as_ptr().cast(), rest.len() as i32) };
+            self.failed |= count <= 0;
+            rest = &rest[count.max(0) as usize..];
+        }
+        self.buffer.clear();
+    }
+}
+
+/// The return addresses of a context, innermost first, and the generation of
+/// the innermost.
+fn frames_of(context: u32, frames: &mut [u64]) -> (u32, usize) {
+    let (mut at, mut count, mut generation) = (context, 0, None);
+    while let Some(node) = calls::node(at).filter(|_| count < frames.len()) {
+        frames[count] = node.address;
+        generation = generation.or(Some(node.generation));
+        at = node.parent;
+        count += 1;
+    }
+    (generation.unwrap_or(0), count)
+}
+
+/// A path that is put together.
+#[derive(Clone, Copy)]
+struct Text {
+    bytes: [u8; 4096],
+    count: usize,
+}
+
+impl Text {
+    fn new() -> Text {
+        Text { bytes: [0; 4096], count: 0 }
+    }
+
+    fn push(&mut self, text: &[u8]) -> &mut Text {
+        let room = &mut self.bytes[self.count..4095];
+        let count = text.len().min(room.len());
+        room[..count].copy_from_slice(&text[..count]);
+        self.count += count;
+        self
+    }
+
+    fn push_number(&mut self, number: u32) -> &mut Text {
+        let (mut digits, mut at, mut rest) = ([0; 10], 10, number);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                return self.push(&digits[at..]);
+            }
+        }
+    }
+
+    fn as_ptr(&self) -> *const core::ffi::c_char {
+        self.bytes.as_ptr().cast()
+    }
+}

@@ -1,0 +1,231 @@
+//! Which live blocks can still be reached.
+//!
+//! Conservative, as in `leakscope-rt`: a word that points into a block, at any
+//! offset, reaches it. Roots are the registers of all threads and all writable
+//! memory of the program that is not the heap: of the stack of a thread only
+//! the part in use. Stale words on stacks are no matter: they were cleared
+//! when their frames died.
+
+use crate::arena;
+use crate::events::aligned_words;
+use crate::heap::{self, Block, State};
+use crate::life;
+use crate::list::List;
+use crate::memory::PAGE;
+use crate::{modules, tool, vg};
+
+/// What there is, before anything is marked.
+#[derive(Default)]
+pub struct Live {
+    pub blocks: u64,
+    pub bytes: u64,
+}
+
+/// Marks what is reachable.
+pub fn run() -> Live {
+    let mut live = Live::default();
+    heap::for_each_live(|block| {
+        block.state = State::Live;
+        if is_own(block) {
+            live.blocks += 1;
+            live.bytes += block.bytes as u64;
+        }
+    });
+    let mut work = List::<*mut Block>::new();
+    for_each_register(|word| reach(&mut work, word));
+    let stacks = stacks();
+    modules::for_each_segment(vg::SkFileC | vg::SkAnonC | vg::SkShmC, |segment| {
+        let (start, end) = (segment.start as usize, segment.end as usize + 1);
+        // Of files also what was made read-only after it was written.
+        let is_data = segment.hasW != 0 || segment.kind == vg::SkFileC && segment.hasX == 0;
+        if segment.hasR == 0 || !is_data || arena::is_within(start) || is_device(segment) {
+            return;
+        }
+        let low = stacks.iter().copied().filter(|stack| (start..end).contains(stack)).min();
+        let start = low.map_or(start, |stack| start.max(stack - life::LIVE_BELOW));
+        if segment.kind == vg::SkAnonC {
+            for_each_present(start, end, |words| words.iter().for_each(|&word| reach(&mut work, word)));
+        } else {
+            for_each_copied(start, end, |words| words.iter().for_each(|&word| reach(&mut work, word)));
+        }
+        drain(&mut work);
+    });
+    drain(&mut work);
+    work.free();
+    live
+}
+
+/// Whether the block is this process's, not inherited by fork.
+pub fn is_own(block: &Block) -> bool {
+    block.epoch == life::epoch()
+}
+
+/// Calls `f` for each own block that was not reached, and numbers it.
+pub fn for_each_lost(mut f: impl FnMut(&Block)) {
+    let mut count = 0;
+    heap::for_each_live(|block| {
+        if is_own(block) && block.state != State::Reached {
+            block.state = State::Lost;
+            block.link = count;
+            count += 1;
+            f(block);
+        }
+    });
+}
+
+pub fn for_each_reached(mut f: impl FnMut(&Block)) {
+    heap::for_each_live(|block| {
+        if is_own(block) && block.state == State::Reached {
+            f(block);
+        }
+    });
+}
+
+/// Calls `f` for each pointer between lost blocks, by their numbers.
+pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
+    heap::for_each_live(|block| {
+        if block.state != State::Lost {
+            return;
+        }
+        let from = block.link;
+        for &mut word in block.words() {
+            if let Some(to) = heap::pointed_to(word).filter(|to| to.state == State::Lost) {
+                f(from, to.link);
+            }
+        }
+    });
+}
+
+#[inline]
+fn reach(work: &mut List<*mut Block>, word: usize) {
+    if let Some(block) = heap::pointed_to(word).filter(|block| block.state != State::Reached) {
+        block.state = State::Reached;
+        work.push(block);
+    }
+}
+
+fn drain(work: &mut List<*mut Block>) {
+    while let Some(block) = work.pop() {
+        // SAFETY: descriptors stay.
+        for &mut word in unsafe { &mut *block }.words() {
+            reach(work, word);
+        }
+    }
+}
+
+/// The registers of all threads, but not what a return left dead in them.
+fn for_each_register(mut f: impl FnMut(usize)) {
+    let (mut thread, mut low, mut high) = (0, 0, 0);
+    // SAFETY: Valgrind's iteration over threads.
+    unsafe {
+        vg::vgPlain_thread_stack_reset_iter(&mut thread);
+        while vg::vgPlain_thread_stack_next(&mut thread, &mut low, &mut high) != 0 {
+            let dead = tool::thread(thread as usize).dead;
+            for (word, dead) in life::registers_of(thread).into_iter().zip(dead) {
+                if word != dead {
+                    f(word);
+                }
+            }
+        }
+    }
+    for registers in life::STOPPED.get().iter() {
+        registers.iter().for_each(|&word| f(word));
+    }
+}
+
+/// Stack pointers of all threads.
+fn stacks() -> [usize; 64] {
+    let mut stacks = [usize::MAX; 64];
+    let (mut thread, mut low, mut high) = (0, 0, 0);
+    let mut places = stacks.iter_mut();
+    // SAFETY: Valgrind's iteration over threads.
+    unsafe {
+        vg::vgPlain_thread_stack_reset_iter(&mut thread);
+        while vg::vgPlain_thread_stack_next(&mut thread, &mut low, &mut high) != 0 {
+            if let Some(place) = places.next() {
+                *place = low as usize;
+            }
+        }
+    }
+    stacks
+}
+
+fn is_device(segment: &vg::NSegment) -> bool {
+    modules::path_of(segment).is_some_and(|path| {
+        path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/") && !path.starts_with(b"/dev/zero")
+    })
+}
+
+/// Calls `f` with the words of pages that have memory behind them: a program
+/// may reserve far more than it uses.
+pub fn for_each_present(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
+    const BATCH: usize = 512;
+    let mut words = |low: usize, high: usize| {
+        let low = low.next_multiple_of(8);
+        if low < high {
+            f(&aligned_words(low, high)[..(high - low) / 8]);
+        }
+    };
+    let file = if end - start > 64 * PAGE { File::open(c"/proc/self/pagemap") } else { None };
+    let Some(file) = file else { return words(start, end) };
+    let mut entries = [0_u64; BATCH];
+    let mut page = start / PAGE;
+    while page * PAGE < end {
+        let count = file.read_at(&mut entries, page * 8) / 8;
+        if count == 0 {
+            return words(start.max(page * PAGE), end);
+        }
+        for entry in &entries[..count] {
+            // Bit 63: in memory. Bit 62: swapped out.
+            if entry >> 62 != 0 {
+                words(start.max(page * PAGE), end.min((page + 1) * PAGE));
+            }
+            page += 1;
+            if page * PAGE >= end {
+                break;
+            }
+        }
+    }
+}
+
+/// Files may be shorter than their mapping: read through the kernel, which
+/// says so instead of killing us.
+fn for_each_copied(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
+    let Some(file) = File::open(c"/proc/self/mem") else { return };
+    let mut words = [0_usize; PAGE / 8];
+    let mut at = start;
+    while at < end {
+        let count = file.read_at(&mut words, at).min(end - at);
+        f(&words[..count / 8]);
+        at += PAGE;
+    }
+}
+
+struct File(i32);
+
+impl File {
+    fn open(path: &core::ffi::CStr) -> Option<File> {
+        // SAFETY: a C string.
+        let file = unsafe { vg::vgPlain_fd_open(path.as_ptr(), 0, 0) };
+        (file >= 0).then_some(File(file))
+    }
+
+    /// How many bytes of the buffer were read.
+    fn read_at<T: Copy, const N: usize>(&self, buffer: &mut [T; N], offset: usize) -> usize {
+        const FROM_START: i32 = 0;
+        // SAFETY: plain integers, as many bytes as the buffer has.
+        unsafe {
+            if vg::vgPlain_lseek(self.0, offset as i64, FROM_START) < 0 {
+                return 0;
+            }
+            vg::vgPlain_read(self.0, buffer.as_mut_ptr().cast(), size_of::<[T; N]>() as i32).max(0) as usize
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: our own descriptor.
+        unsafe { vg::vgPlain_close(self.0) };
+    }
+}

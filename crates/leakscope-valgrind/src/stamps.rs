@@ -1,0 +1,111 @@
+//! Deaths of pointers: which block, when, where.
+
+use leakscope_wire::Cause;
+
+use crate::arena;
+use crate::heap::{self, Block, Point, Stamp};
+use crate::list::List;
+use crate::memory::Single;
+use crate::modules;
+use crate::tool;
+
+/// An instruction that destroys or uses a pointer.
+#[derive(Clone, Copy)]
+pub struct Site {
+    /// Just behind the first byte of the instruction, as a return address is;
+    /// 0 if the place is the one to which the function returns.
+    pub address: u64,
+    pub generation: u32,
+    pub cause: u32,
+}
+
+static SITES: Single<List<Site>> = Single::new(List::new());
+
+/// Not the death of a pointer but the use of a block.
+pub const USE: u32 = 0;
+
+/// A number for an instruction and what happens there, from 1 on.
+pub fn new_site(address: u64, cause: u32) -> u32 {
+    let sites = SITES.get();
+    sites.push(Site { address, generation: modules::generation(), cause });
+    sites.len() as u32
+}
+
+pub fn site(number: u32) -> Option<Site> {
+    SITES.get().get((number as usize).checked_sub(1)?).copied()
+}
+
+static TIME: Single<u64> = Single::new(0);
+
+/// How many stamps there were.
+pub fn time() -> u64 {
+    *TIME.get()
+}
+
+/// A pointer with this value died.
+#[inline]
+pub fn stamp(word: usize, site: u32) {
+    if let Some(block) = heap::pointed_to(word) {
+        stamp_block(block, Point { context: tool::current().calls.context(), site });
+    }
+}
+
+/// A pointer in a register died.
+#[inline]
+pub fn stamp_register(block: &mut Block, point: Point) {
+    let time = TIME.get();
+    *time += 1;
+    block.register = Stamp { time: *time, point };
+}
+
+#[inline]
+pub fn stamp_block(block: &mut Block, point: Point) {
+    let time = TIME.get();
+    *time += 1;
+    let new = Stamp { time: *time, point };
+    // Of the deaths in one call of a function the last is enough.
+    let [first, second, third] = block.stamps;
+    block.stamps = if first.point.context == point.context {
+        block.stamps[0] = new;
+        return;
+    } else if second.point.context == point.context {
+        [new, first, third]
+    } else {
+        [new, first, second]
+    };
+}
+
+/// The words of memory that goes: stamps what they point to.
+pub fn stamp_words(words: &[usize], point: Point) {
+    for &word in words {
+        if let Some(block) = heap::pointed_to(word) {
+            stamp_block(block, point);
+        }
+    }
+}
+
+/// The same, and forgets the pointers: nobody may take what is left there for
+/// one later.
+pub fn stamp_and_clear(words: &mut [usize], point: Point) {
+    for word in words {
+        if arena::is_within(*word) {
+            stamp_words(&[*word], point);
+            *word = 0;
+        }
+    }
+}
+
+/// The place that the thread which runs is at, and what happens there.
+pub fn here(site: u32) -> Point {
+    Point { context: tool::current().calls.context(), site }
+}
+
+/// For deaths that no single instruction causes: `address` 0, by cause.
+pub fn site_of_cause(cause: Cause) -> u32 {
+    static KNOWN: Single<[u32; 8]> = Single::new([0; 8]);
+    let known = &mut KNOWN.get()[cause as usize];
+    if *known == 0 {
+        *known = new_site(0, cause as u32);
+    }
+    *known
+}

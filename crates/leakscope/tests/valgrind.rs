@@ -1,0 +1,91 @@
+//! `leakscope run` on programs as they are: which engine it takes, what it says
+//! where Valgrind cannot be used, and that the program stays what it is. The
+//! hazards are in `programs.rs`.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+
+use support::{Folder, Ran, ran};
+
+const LEAKY: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void read_name(void) {
+    char *name = malloc(20);
+    name[0] = 'x';
+}
+
+int main(void) {
+    read_name();
+    puts("done");
+    return 7;
+}
+"#;
+
+const CLEAN: &str = "int main(void) { return 7; }\n";
+
+/// Runs `leakscope`, its arguments split at spaces, with this `PATH`.
+fn run_with_path(folder: &Folder, arguments: &str, path: &str) -> Ran {
+    let mut command = folder.leakscope(arguments.split_whitespace());
+    ran(command.env("PATH", path))
+}
+
+/// The place of a finding that has one, as `function line`.
+fn place(ran: &Ran, field: &str) -> String {
+    let frame = &ran.json()["findings"][0][field]["stack"][0];
+    format!("{} {}", frame["function"].as_str().unwrap_or("?"), frame["line"])
+}
+
+#[test]
+fn a_program_as_it_is_has_leak_points() {
+    let folder = Folder::with(&[("prog.c", LEAKY)]);
+    folder.shell("gcc -g prog.c -o prog; echo './prog | cat' > script");
+    folder.shell("sed -i '1i #!/bin/sh' script; chmod +x script");
+    for program in ["prog", "script"] {
+        let ran = folder.run(&format!("run --format json {program}"));
+        assert_eq!(ran.json()["engine"], "valgrind", "{program}: {ran:?}");
+        assert_eq!((ran.code, ran.stdout.as_str()), (23, "done\n"), "{program}: {ran:?}");
+        assert_eq!(place(&ran, "allocated"), "read_name 6", "{program}: {ran:?}");
+        assert_eq!(place(&ran, "leaked"), "read_name 8", "{program}: {ran:?}");
+        assert_eq!(place(&ran, "last_used"), "read_name 7", "{program}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_is_the_programs_own() {
+    let folder = Folder::with(&[
+        ("clean.c", CLEAN),
+        ("killed.c", "#include <signal.h>\nint main(void) { raise(SIGTERM); }\n"),
+    ]);
+    folder.shell("gcc clean.c -o clean; gcc killed.c -o killed");
+    for (program, code) in [("clean", 7), ("killed", 128 + libc::SIGTERM)] {
+        let ran = folder.run(&format!("run --quiet --engine valgrind {program}"));
+        assert_eq!(ran.code, code, "{ran:?}");
+    }
+}
+
+#[test]
+fn without_valgrind_the_heap_is_preloaded() {
+    let folder = Folder::with(&[("clean.c", CLEAN), ("bin/valgrind", "#!/bin/sh\necho valgrind-9.9.9\n")]);
+    folder.shell("gcc clean.c -o clean");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path("bin/valgrind"), executable).unwrap();
+    let other = folder.path("bin").display().to_string();
+    for (path, reason) in [
+        ("/nowhere", "there is no valgrind: install it (Debian: apt install valgrind)"),
+        (&other, "Valgrind is 9.9.9, leakscope was built for "),
+    ] {
+        let fallen_back = run_with_path(&folder, "run ./clean", path);
+        let first = fallen_back.stderr.lines().next().unwrap_or_default();
+        assert!(
+            first.contains("it runs as it is, with the heap preloaded; leak points are not found"),
+            "{first}"
+        );
+        assert!(first.contains(reason), "{first}");
+        assert_eq!(fallen_back.code, 7, "{fallen_back:?}");
+        let refused = run_with_path(&folder, "run --engine valgrind ./clean", path);
+        assert!(refused.code == 2 && refused.only_line().starts_with(reason), "{refused:?}");
+    }
+}
