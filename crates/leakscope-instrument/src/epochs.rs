@@ -2,12 +2,12 @@
 //! whenever a pointer in memory dies, or a block is born.
 //!
 //! Most locals borrow: what they point to is held in memory as well, and goes
-//! on being held. Such a local cannot be the last pointer unless, since it got
-//! its value, a pointer to the same block died or the block was born. So each
-//! local remembers the clock of that moment, and while the clock stands still
-//! its death is none; the runtime compares with the block's latest stamp. In
-//! code without calls and stores of pointers all this is known when the code
-//! is compiled, and nothing is left of it.
+//! on being held. Such a local cannot be the last pointer unless some pointer
+//! died, or the block was born, since it got its value. (A pointer to another
+//! block will do: that one may have held this one.) So each local remembers
+//! the clock of that moment, and while the clock stands still its death is
+//! none. In code without calls and stores of pointers all this is known when
+//! the code is compiled, and nothing is left of it.
 
 use std::collections::HashMap;
 
@@ -77,27 +77,36 @@ impl<'m> Epochs<'m> {
         self.since.contains_key(&local)
     }
 
-    /// The local begins to live where the builder is.
-    pub fn begin(&self, builder: &Builder<'m>, local: Value<'m>) {
+    /// The local begins to live where the builder is, with what it is given if
+    /// it is a parameter that nobody else may have.
+    pub fn begin(&self, builder: &Builder<'m>, local: Value<'m>, has_it_alone: bool) {
         if let Some(&since) = self.since.get(&local) {
-            let now = self.now(builder);
+            let now = if has_it_alone { builder.word(0) } else { self.now(builder) };
             builder.store(now, since);
         }
     }
 
     /// The local gets a value by `store`: the moment that counts is before
-    /// what made the value.
-    pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, store: Value<'m>) {
+    /// what made the value. A value that it had before is had since then.
+    pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, store: Value<'m>, old: Value<'m>) {
         let Some(&since) = self.since.get(&local) else { return };
-        let origin = store.operand(0).without_steps();
-        let made_at = match origin.opcode() {
-            Some(Opcode::LLVMLoad | Opcode::LLVMCall | Opcode::LLVMInvoke) => origin,
-            _ => store,
+        let value = store.operand(0);
+        let origin = value.without_steps();
+        let moment = match origin.opcode() {
+            Some(Opcode::LLVMLoad | Opcode::LLVMCall | Opcode::LLVMInvoke) => {
+                builder.before(origin);
+                self.now(builder)
+            }
+            // A parameter, a constant, the address of something.
+            None => self.now(builder.before(store)),
+            Some(Opcode::LLVMAlloca) => self.now(builder.before(store)),
+            // One of several, some of which may be older.
+            Some(_) => builder.word(0),
         };
-        builder.before(made_at);
-        let moment = self.now(builder);
         builder.before(store);
-        builder.store(moment, since);
+        let before = builder.load(builder.word_type(), since);
+        let is_same = builder.equal(builder.as_pointer(value), old);
+        builder.store(builder.select(is_same, before, moment), since);
     }
 
     /// When the local got its value; the beginning of time if that is not

@@ -655,6 +655,13 @@ impl<'m> Builder<'m> {
         Value::new(unsafe { LLVMBuildExtractValue(self.raw, value.raw, index, c"".as_ptr()) })
     }
 
+    pub fn equal(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
+        // SAFETY: two values of one type.
+        Value::new(unsafe {
+            LLVMBuildICmp(self.raw, llvm_sys::LLVMIntPredicate::LLVMIntEQ, a.raw, b.raw, c"".as_ptr())
+        })
+    }
+
     pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
         // SAFETY: a condition and two values of one type.
         Value::new(unsafe { LLVMBuildSelect(self.raw, condition.raw, then.raw, otherwise.raw, c"".as_ptr()) })

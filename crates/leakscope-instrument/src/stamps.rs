@@ -305,7 +305,10 @@ impl<'m> Body<'_, 'm> {
             if local.starts.is_empty() { std::slice::from_ref(&local.alloca) } else { &local.starts[..] };
         for &place in places {
             builder.after(place);
-            self.epochs.begin(builder, local.alloca);
+            // A function whose address is taken may be called by code that
+            // was not derived, and that gives what it has.
+            let has_it_alone = self.is_called_by_others && holds_parameter(local.alloca);
+            self.epochs.begin(builder, local.alloca, has_it_alone);
             match &local.words {
                 Some(words) if local.bytes < BUFFER => {
                     for &word in words {
@@ -394,7 +397,7 @@ impl<'m> Body<'_, 'm> {
         if is_local {
             self.local_dies(holder, old, site, builder.word(0), new);
             if slot == holder {
-                self.epochs.assign(builder, slot, at);
+                self.epochs.assign(builder, slot, at, old);
             }
         } else {
             self.overwritten(old, site, new);
@@ -628,6 +631,11 @@ fn is_pointer(value: Value<'_>, depth: u32) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a local is for a parameter.
+fn holds_parameter(local: Value<'_>) -> bool {
+    local.users().any(|user| user.is(Opcode::LLVMStore) && is_first(user.operand(0), local))
 }
 
 /// The store that puts a parameter into its slot.

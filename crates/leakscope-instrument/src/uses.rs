@@ -30,7 +30,15 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             continue;
         }
         for Use { at, pointer } in find(function) {
-            builder.before(at).call(used, &[pointer]);
+            builder.before(at);
+            // A `ret` has the line of the closing brace; what it returns may
+            // have that of the statement.
+            if at.is(Opcode::LLVMRet)
+                && let Some(location) = pointer.opcode().and_then(|_| pointer.location())
+            {
+                builder.at(location);
+            }
+            builder.call(used, &[pointer]);
         }
     }
     Ok(())

@@ -239,9 +239,8 @@ mod entry {
     }
 
     /// The pointer `old` dies, and `kept` takes its place or stays behind: one
-    /// into the same block, as in `p++`, makes it no death. Nor is it one if
-    /// no pointer to the block died since the moment at which it was copied.
-    /// Returns the clock.
+    /// into the same block, as in `p++`, makes it no death. Returns the clock.
+    /// A local that goes on in its block got its value before `since`.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_stamp(
         old: usize,
@@ -252,10 +251,11 @@ mod entry {
         frame: usize,
     ) -> u64 {
         let thread = this_thread();
-        if let Some(slot) = heap::slot_at(old)
-            && (kept == 0 || heap::slot_at(kept) != Some(slot))
-            && let Some(stamps) = of(slot)
-            && stamps.time() > since
+        let Some(slot) = heap::slot_at(old) else { return thread.clock };
+        if kept != 0 && heap::slot_at(kept) == Some(slot) {
+            thread.clock += u64::from(since != 0);
+        } else if let Some(stamps) = of(slot)
+            && stamps.time() != 0
         {
             let event = events::number(thread, Caller { frame }, What { site, place });
             put(thread, stamps, event);
