@@ -185,7 +185,8 @@ mod entry {
 
     // All registers but `r11` and the result's are kept, so that the code around
     // the call loses nothing by it. The frame goes in the register after the
-    // arguments.
+    // arguments; a function of Rust's could not tell its own, since its frame
+    // may be made later than at its start.
     macro_rules! keeping_registers {
         ($name:literal, $target:literal, $frame:literal, $keep:literal, $restore:literal) => {
             core::arch::global_asm!(
@@ -226,6 +227,10 @@ mod entry {
 
     keeping_registers!("__leakscope_stamp", "leakscope_stamp", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_use", "leakscope_use", "rsi", "push rax", "pop rax");
+    keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
 
     /// The pointer is used.
     #[unsafe(no_mangle)]
@@ -269,8 +274,14 @@ mod entry {
     /// # Safety
     /// The bytes are readable.
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn __leakscope_range_dies(start: usize, bytes: usize, site: usize, place: u64) {
-        let caller = crate::caller!();
+    unsafe extern "C" fn leakscope_range_dies(
+        start: usize,
+        bytes: usize,
+        site: usize,
+        place: u64,
+        frame: usize,
+    ) {
+        let caller = Caller { frame };
         // SAFETY: as the caller says.
         unsafe { range_dies(start, bytes, caller, What { site, place }) };
     }
@@ -295,8 +306,8 @@ mod entry {
     /// pointer died, since it was asked for, and of which none died after
     /// `until`: that was the better place.
     #[unsafe(no_mangle)]
-    extern "C" fn __leakscope_drop(pointer: usize, site: usize, since: u64, until: u64) {
-        let caller = crate::caller!();
+    extern "C" fn leakscope_drop(pointer: usize, site: usize, since: u64, until: u64, frame: usize) {
+        let caller = Caller { frame };
         if of_pointer(pointer).is_some_and(|stamps| stamps.time() > since) {
             stamp_since(this_thread(), pointer, until, caller, What { site, place: 0 });
         }
@@ -312,8 +323,8 @@ mod entry {
 
     /// After it.
     #[unsafe(no_mangle)]
-    extern "C" fn __leakscope_check(token: usize, site: usize) {
-        let caller = crate::caller!();
+    extern "C" fn leakscope_check(token: usize, site: usize, frame: usize) {
+        let caller = Caller { frame };
         let thread = this_thread();
         if let Some(tables) = events::own_tables(thread) {
             tables.watches.check(thread, token, site, caller);
@@ -326,14 +337,15 @@ mod entry {
     /// # Safety
     /// The bytes are readable, or there are none.
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn __leakscope_restored(
+    unsafe extern "C" fn leakscope_restored(
         start: usize,
         bytes: usize,
         site: usize,
         place: u64,
         limit: usize,
+        frame: usize,
     ) -> usize {
-        let caller = crate::caller!();
+        let caller = Caller { frame };
         if start == 0 || limit != 0 && start >= limit {
             return start;
         }
