@@ -692,12 +692,19 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Takes a variable out again that nothing uses.
-    pub fn remove_unused(&self, variable: Value<'m>) {
-        if variable.users().next().is_none() {
+    /// Takes a word of the threads out again that nothing uses, and tells the
+    /// assembler what the others are: it would not know by itself if the code
+    /// generator drops all uses.
+    pub fn settle_thread_word(&self, name: &str) {
+        let word = self.thread_word(name);
+        if word.users().next().is_none() {
             // SAFETY: a global without users.
-            unsafe { LLVMDeleteGlobal(variable.raw) }
+            unsafe { LLVMDeleteGlobal(word.raw) }
+            return;
         }
+        let text = format!(".weak {name}\n.type {name}, @tls_object\n");
+        // SAFETY: a live module, and a text of that length.
+        unsafe { LLVMAppendModuleInlineAsm(self.module, text.as_ptr().cast(), text.len()) }
     }
 
     /// Constant bytes that only this module has.

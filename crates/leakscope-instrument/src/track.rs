@@ -67,17 +67,9 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     uses::insert(module)?;
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;
     contexts::insert(module);
-    remove_unused_words(module);
-    Ok(())
-}
-
-/// A variable of the thread's that is declared and not used would be taken
-/// for one that all threads share.
-fn remove_unused_words(module: &Module<'_>) {
     let builder = Builder::new(module);
-    for name in ["leakscope_site", "leakscope_clock"] {
-        builder.remove_unused(builder.thread_word(name));
-    }
+    ["leakscope_context", "leakscope_site", "leakscope_clock"].map(|name| builder.settle_thread_word(name));
+    Ok(())
 }
 
 /// Makes an allocation function one that may do anything, so that no call of
