@@ -222,7 +222,7 @@ fn the_program_is_not_run_for_nothing() {
         ("--fail-on sometimes", "expected lost, forgotten, any or none, found \"sometimes\""),
         ("--depth 0", "0 is not in 1..="),
         ("--format xml", "[possible values: text, json, sarif]"),
-        ("--engine magic", "[possible values: track, preload]"),
+        ("--engine magic", "[possible values: track, valgrind, preload]"),
         ("--last-use never", "[possible values: off, sampled, exact]"),
         ("--mode most", MODES),
         ("--mode partial", MODES),

@@ -161,6 +161,9 @@ fn how_far_pointers_are_followed() {
         let said = of(10)["evidence"]["inexact"].as_str() == Some("no leak point: --mode minimal");
         assert_eq!(said, options == "--mode minimal", "{options}: {json:#}");
     }
+    let preloaded = folder.run("run --engine preload --mode minimal holders");
+    let said = "leakscope: --mode is for captured programs; it changes nothing here\n";
+    assert!(preloaded.stderr.contains(said), "{preloaded:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{CaptureError, LinkId, Store, capture_files, outlive, program};
-use leakscope_core::{self as core, Exit, Kind, Report, Target};
+use leakscope_core::{self as core, Exit, Report, Target};
 use leakscope_trace::read_records;
 use leakscope_wire::env as wire_env;
 use object::elf::{PT_INTERP, ProgramHeader64};
@@ -28,6 +28,9 @@ use crate::valgrind::{self, Allocator, ToolOptions, Valgrind};
 pub fn run(options: &Run) -> Result<ExitCode> {
     let filters = Filters::read(&options.report)?;
     let plan = plan(options)?;
+    if options.mode != Mode::Full && !matches!(plan.how, How::Track) {
+        note(&options.report, "--mode is for captured programs; it changes nothing here");
+    }
     let output = Output::open(&options.report)?;
     let records = Records::new(options)?;
 
@@ -72,7 +75,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 
 /// The user's choice, and not the program's code.
 fn say_why_no_leak_points(report: &mut Report) {
-    for finding in report.findings.iter_mut().filter(|finding| finding.kind == Kind::Lost) {
+    for finding in report.findings.iter_mut().filter(|finding| finding.kind == core::Kind::Lost) {
         finding.evidence.insert("inexact".to_owned(), "no leak point: --mode minimal".into());
     }
 }
