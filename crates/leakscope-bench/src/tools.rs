@@ -177,8 +177,9 @@ fn under(tool: Tool, leakscope: &Path, binary: &Path, scratch: &Path) -> Result<
         Tool::Valgrind | Tool::ValgrindUses => {
             // With the report: `leakscope run` is what people run.
             let uses = if tool == Tool::ValgrindUses { "exact" } else { "off" };
-            command.env("LEAKSCOPE_LAST_USE", uses).env("XDG_CACHE_HOME", scratch.join("cache"));
+            command.env("XDG_CACHE_HOME", scratch.join("cache"));
             command.args(["run", "--quiet", "--engine", "valgrind", "--fail-on", "none", "--format", "json"]);
+            command.args(["--last-use", uses]);
             command.arg("-o").arg(scratch.join("report")).arg(binary).arg("--");
         }
         Tool::ValgrindNone => {

@@ -31,7 +31,6 @@ pub fn insert(module: &Module<'_>) {
             keep(&builder, variable, module.name(), function, &calls);
         }
     }
-    builder.remove_unused(variable);
 }
 
 fn keep<'m>(

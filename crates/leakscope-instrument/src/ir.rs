@@ -92,12 +92,6 @@ impl<'m> Function<'m> {
             .users()
             .any(|user| user.called() != Some(function) || user.arguments().any(|value| value == function))
     }
-
-    /// The debug information of the function, if it has any.
-    pub fn has_lines(self) -> bool {
-        // SAFETY: a live function.
-        unsafe { !LLVMGetSubprogram(self.raw()).is_null() }
-    }
 }
 
 impl<'m> Block<'m> {
@@ -210,11 +204,6 @@ impl<'m> Value<'m> {
             .map(|raw| Location { raw, module: PhantomData })
     }
 
-    pub fn set_location(self, location: Location<'m>) {
-        // SAFETY: an instruction, and a location of the same function.
-        unsafe { LLVMInstructionSetDebugLoc(self.raw, location.raw) }
-    }
-
     pub fn is_constant(self) -> bool {
         // SAFETY: a live value.
         unsafe { LLVMIsConstant(self.raw) != 0 }
@@ -274,17 +263,6 @@ impl<'m> Value<'m> {
             let bytes = LLVMABISizeOfType(layout.raw(), ty);
             (Type::new(ty), self.operand(0).integer().map(|count| bytes * count))
         })
-    }
-
-    /// Type that a load or store moves, or that a GEP steps through.
-    pub fn element(self) -> Option<Type<'m>> {
-        // SAFETY: each is asked of its own kind of instruction.
-        match self.opcode()? {
-            Opcode::LLVMStore => Some(self.operand(0).ty()),
-            Opcode::LLVMLoad => Some(self.ty()),
-            Opcode::LLVMGetElementPtr => Some(Type::new(unsafe { LLVMGetGEPSourceElementType(self.raw) })),
-            _ => None,
-        }
     }
 
     pub fn is_call(self) -> bool {
@@ -417,10 +395,6 @@ impl<'m> Type<'m> {
         }
     }
 
-    pub fn is_void(self) -> bool {
-        self.kind() == LLVMTypeKind::LLVMVoidTypeKind
-    }
-
     pub fn bytes(self, layout: Layout<'m>) -> u64 {
         // SAFETY: types of values have a size.
         unsafe { LLVMABISizeOfType(layout.raw(), self.raw) }
@@ -460,12 +434,6 @@ impl<'m> Type<'m> {
                 }
             }
         }
-    }
-}
-
-impl<'m> Callee<'m> {
-    pub fn value(self) -> Value<'m> {
-        Value::new(self.function)
     }
 }
 
@@ -581,11 +549,6 @@ impl<'m> Builder<'m> {
     pub fn store(&self, value: Value<'m>, address: Value<'m>) -> Value<'m> {
         // SAFETY: values of one module.
         Value::new(unsafe { LLVMBuildStore(self.raw, value.raw, address.raw) })
-    }
-
-    pub fn freeze(&self, value: Value<'m>) -> Value<'m> {
-        // SAFETY: a value of the module.
-        Value::new(unsafe { LLVMBuildFreeze(self.raw, value.raw, c"".as_ptr()) })
     }
 
     /// `address` and so many bytes more.
@@ -736,12 +699,19 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Takes a variable out again that nothing uses.
-    pub fn remove_unused(&self, variable: Value<'m>) {
-        if variable.users().next().is_none() {
+    /// Takes a word of the threads out again that nothing uses, and tells the
+    /// assembler what the others are: it would not know by itself if the code
+    /// generator drops all uses.
+    pub fn settle_thread_word(&self, name: &str) {
+        let word = self.thread_word(name);
+        if word.users().next().is_none() {
             // SAFETY: a global without users.
-            unsafe { LLVMDeleteGlobal(variable.raw) }
+            unsafe { LLVMDeleteGlobal(word.raw) }
+            return;
         }
+        let text = format!(".weak {name}\n.type {name}, @tls_object\n");
+        // SAFETY: a live module, and a text of that length.
+        unsafe { LLVMAppendModuleInlineAsm(self.module, text.as_ptr().cast(), text.len()) }
     }
 
     /// Constant bytes that only this module has.

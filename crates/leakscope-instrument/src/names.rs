@@ -114,20 +114,6 @@ impl<'m> Names<'m> {
         self.descend(place.form.clone(), ty, offset, &is_wanted).is_some()
     }
 
-    /// How the source writes the variable that a value was read from. `None`
-    /// for results of calls and for computed values.
-    pub fn value(&self, value: Value<'m>) -> Option<String> {
-        let (read, steps) = value.steps(self.layout);
-        match steps[..] {
-            [] => {}
-            // To the number of elements that C++ keeps before an array.
-            [Step::Index { index, .. }] if index.signed().is_some_and(|index| index < 0) => {}
-            _ => return None,
-        }
-        let home = if read.is(Opcode::LLVMLoad) { Some(read.operand(0)) } else { self.home(read) };
-        self.slot(home?)
-    }
-
     fn place(&self, address: Value<'m>, depth: u32) -> Option<Place<'m>> {
         let (start, steps) = address.steps(self.layout);
         let first = match steps.iter().find(|step| !matches!(step, Step::Into { offset: 0, .. })) {
@@ -388,13 +374,6 @@ impl<'m> Names<'m> {
     fn kept_type(&self, address: Value<'m>) -> Option<&'m str> {
         let place = self.place(address, SHALLOW)?;
         self.types.pointee_name(self.leaf(&place, || None)?.1?)
-    }
-
-    /// Where a parameter is kept.
-    fn home(&self, parameter: Value<'m>) -> Option<Value<'m>> {
-        let is_home = |user: &Value<'m>| user.is(Opcode::LLVMStore) && user.operand(0) == parameter;
-        let store = parameter.is_parameter().then(|| parameter.users().find(is_home)).flatten();
-        store.map(|store| store.operand(1))
     }
 
     /// The first part of an object that covers the offset and is as wanted,

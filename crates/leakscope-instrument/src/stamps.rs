@@ -88,8 +88,6 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
                 .instrument();
         }
     }
-    shared.builder.remove_unused(shared.site);
-    shared.builder.remove_unused(shared.clock);
     Ok(())
 }
 

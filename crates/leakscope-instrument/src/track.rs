@@ -2,14 +2,16 @@
 //! calls that led there, each with its own line, and every allocation that the
 //! source makes is made.
 //!
-//! The stamps of destroyed pointers are not made here yet. They have the same
-//! two places: [`before_optimisation`] sees locals as allocas and each store
-//! of the source; [`after_optimisation`] sees what is left of them.
+//! Deaths of pointers are reported by what is added before optimisation, where
+//! each local is an alloca and each store the source's ([`stamps`]). Uses and
+//! calling contexts are added to what the optimiser left ([`uses`],
+//! [`contexts`]).
 //!
 //! Tail calls between different functions become ordinary calls. A program
 //! that loops through them without `musttail` needs the stack for it; a
 //! function that calls itself is a loop before that, as the user's level says.
 
+use crate::ir::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::{contexts, stamps, uses};
 
@@ -65,6 +67,8 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     uses::insert(module)?;
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;
     contexts::insert(module);
+    let builder = Builder::new(module);
+    ["leakscope_context", "leakscope_site", "leakscope_clock"].map(|name| builder.settle_thread_word(name));
     Ok(())
 }
 

@@ -208,19 +208,6 @@ fn share_of(left: usize) -> usize {
     (left / if mode::follows_pointers() { 4 } else { 2 }) & !(CHUNK * GROWTH - 1)
 }
 
-/// True for memory that holds our own bookkeeping or blocks.
-pub fn owns(address: usize) -> bool {
-    let size = SIZE.load(Ordering::Relaxed);
-    let within = |start: &AtomicUsize, bytes| {
-        let start = start.load(Ordering::Relaxed);
-        start != 0 && address.wrapping_sub(start) < bytes
-    };
-    within(&BASE, size)
-        || within(&METAS, size / 2)
-        || within(&CHUNKS, size / CHUNK * size_of::<Chunk>())
-        || within(&STAMPS_BASE, size / 16 * STAMPS)
-}
-
 fn address_space_left() -> usize {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: a plain query; the system call itself, since `getrlimit` may be ours.

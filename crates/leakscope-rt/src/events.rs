@@ -111,8 +111,8 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
 #[inline(always)]
 pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32) {
     let Some(tables) = tables(thread) else { return };
-    let mut index = depot::mix(u64::from(allocated), u64::from(freed)) as usize >> 8;
-    for _ in 0..8 {
+    let first = depot::mix(u64::from(allocated), u64::from(freed)) as usize >> 8;
+    for index in first..first + 8 {
         let entry = &mut tables.frees[index % FREES];
         if entry.blocks == 0 {
             (entry.allocated, entry.freed) = (allocated, freed);
@@ -121,7 +121,6 @@ pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32) {
             entry.blocks += 1;
             return;
         }
-        index += 1;
     }
 }
 

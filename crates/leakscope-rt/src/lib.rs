@@ -42,6 +42,7 @@ mod unwind;
 mod uses;
 mod waits;
 mod walk;
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
 mod watches;
 
 /// There is no panic to handle: the release build has none left, and a debug

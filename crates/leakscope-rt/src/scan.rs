@@ -13,7 +13,7 @@
 use crate::heap::{self, Block, State};
 use crate::maps::{self, Mapping};
 use crate::sys::{self, File};
-use crate::{arena, park, signals};
+use crate::{park, signals};
 
 /// A scan that found what is reachable.
 pub struct Scan {

@@ -8,8 +8,8 @@ use leakscope_wire::env;
 use crate::thread::Thread;
 
 /// Looked at by instrumented code before each use.
-#[cfg_attr(feature = "executable", unsafe(no_mangle))]
-static leakscope_uses: AtomicU8 = AtomicU8::new(1);
+#[cfg_attr(feature = "executable", unsafe(export_name = "leakscope_uses"))]
+static WANTED: AtomicU8 = AtomicU8::new(1);
 
 /// Uses that are reported at first, and in each burst.
 const FIRST: u32 = 1 << 20;
@@ -26,10 +26,11 @@ pub fn choose(value: &[u8]) {
     let off = value == env::LAST_USE_OFF.as_bytes();
     let exact = value == env::LAST_USE_EXACT.as_bytes();
     SAMPLED.store((!off && !exact).into(), Ordering::Relaxed);
-    leakscope_uses.store((!off).into(), Ordering::Relaxed);
+    WANTED.store((!off).into(), Ordering::Relaxed);
 }
 
 /// A use was reported.
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
 #[inline(always)]
 pub fn spend(thread: &mut Thread) {
     const SHARE: u32 = 64;
@@ -38,7 +39,7 @@ pub fn spend(thread: &mut Thread) {
         let left = LEFT.load(Ordering::Relaxed);
         LEFT.store(left.saturating_sub(SHARE), Ordering::Relaxed);
         if left <= SHARE {
-            leakscope_uses.store(0, Ordering::Relaxed);
+            WANTED.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -48,6 +49,6 @@ pub fn spend(thread: &mut Thread) {
 pub fn earn() {
     if SAMPLED.load(Ordering::Relaxed) != 0 && WAITED.fetch_add(1, Ordering::Relaxed) % PAUSE == PAUSE - 1 {
         LEFT.store(BURST, Ordering::Relaxed);
-        leakscope_uses.store(1, Ordering::Relaxed);
+        WANTED.store(1, Ordering::Relaxed);
     }
 }

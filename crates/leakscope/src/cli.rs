@@ -78,6 +78,9 @@ Examples:
   leakscope run --snapshot-every 60 ./server
   leakscope run /usr/bin/xmllint -- --noout a.xml
   leakscope run --engine preload /usr/bin/prog
+  leakscope run --mode minimal ./prog              fastest: allocations only
+  leakscope run --mode partial=64K ./prog          no search of larger freed blocks
+  leakscope run --last-use exact ./prog
 
 The program's exit code is passed on; it is 23 when something was lost (--exit-code).
 Suppressions are read from leakscope.supp in the current folder, lines as
@@ -92,6 +95,13 @@ pub struct Run {
     /// and `preload` (no leak points, faster) take any
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub engine: Option<Engine>,
+    /// How far pointers are followed: minimal (only where blocks are allocated), partial=SIZE
+    /// (freed blocks above SIZE, as in 4096, 64K or 1M, are not searched) or full
+    #[arg(long, value_name = "MODE", default_value = "full", value_parser = mode)]
+    pub mode: Mode,
+    /// Last uses: none, those of some moments in a long run, or all
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = LastUse::Sampled)]
+    pub last_use: LastUse,
     #[command(flatten)]
     pub report: ReportOptions,
     /// Exit code when the report fails the run
@@ -199,6 +209,22 @@ pub enum Engine {
     Preload,
 }
 
+/// How far the program's pointers are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Minimal,
+    /// Freed blocks of up to so many bytes are searched for pointers.
+    Partial(u64),
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LastUse {
+    Off,
+    Sampled,
+    Exact,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DeriveEngine {
     Track,
@@ -222,6 +248,31 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a number of seconds above 0, found {text:?}");
     let seconds: f64 = text.parse().map_err(|_| expected())?;
     Duration::try_from_secs_f64(seconds).ok().filter(|time| time.as_millis() > 0).ok_or_else(expected)
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "minimal" => Ok(Mode::Minimal),
+        "full" => Ok(Mode::Full),
+        _ => text.strip_prefix("partial=").and_then(size).map(Mode::Partial).ok_or_else(|| {
+            format!(
+                "expected minimal, full or partial=SIZE with a SIZE as in 4096, 64K or 1M, found {text:?}"
+            )
+        }),
+    }
+}
+
+/// A number of bytes, with a unit or without.
+fn size(text: &str) -> Option<u64> {
+    let number = text.trim_end_matches(char::is_alphabetic);
+    let unit = match text[number.len()..].to_ascii_uppercase().as_str() {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    Some(u64::from(number.parse::<u32>().ok()?) * unit)
 }
 
 fn signal(text: &str) -> Result<i32, String> {
@@ -253,6 +304,26 @@ mod tests {
     #[test]
     fn the_grammar_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn modes() {
+        for (text, expected) in [
+            ("minimal", Mode::Minimal),
+            ("full", Mode::Full),
+            ("partial=0", Mode::Partial(0)),
+            ("partial=4096", Mode::Partial(4096)),
+            ("partial=64K", Mode::Partial(64 << 10)),
+            ("partial=2m", Mode::Partial(2 << 20)),
+            ("partial=4294967295G", Mode::Partial(4_294_967_295 << 30)),
+        ] {
+            assert_eq!(mode(text), Ok(expected));
+        }
+        for text in
+            ["", "most", "partial", "partial=", "partial=K", "partial=-1", "partial=1KB", "partial=1.5M"]
+        {
+            assert!(mode(text).is_err(), "{text}");
+        }
     }
 
     #[test]

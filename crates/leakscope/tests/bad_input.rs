@@ -189,6 +189,8 @@ fn no_debug_info() {
     }
 }
 
+const MODES: &str = "expected minimal, full or partial=SIZE with a SIZE as in 4096, 64K or 1M, found";
+
 /// Mistakes that are found before the program runs.
 #[test]
 fn the_program_is_not_run_for_nothing() {
@@ -220,7 +222,12 @@ fn the_program_is_not_run_for_nothing() {
         ("--fail-on sometimes", "expected lost, forgotten, any or none, found \"sometimes\""),
         ("--depth 0", "0 is not in 1..="),
         ("--format xml", "[possible values: text, json, sarif]"),
-        ("--engine magic", "[possible values: track, preload]"),
+        ("--engine magic", "[possible values: track, valgrind, preload]"),
+        ("--last-use never", "[possible values: off, sampled, exact]"),
+        ("--mode most", MODES),
+        ("--mode partial", MODES),
+        ("--mode partial=some", MODES),
+        ("--mode partial=1KB", MODES),
     ] {
         let ran = folder.run(&format!("run {options} prog"));
         assert!(ran.code == 2 && ran.stderr.contains(said), "{options}: {ran:?}");

@@ -115,6 +115,57 @@ fn what_makes_a_run_fail() {
     assert_eq!(clean.code, 4, "{clean:?}");
 }
 
+/// Loses what a small and a large block held, by freeing these.
+const HOLDERS: &str = "\
+#include <stdlib.h>
+
+struct holder { char *held; char room[1000]; };
+
+int main(void) {
+    char **small = malloc(sizeof *small);
+    struct holder *large = malloc(sizeof *large);
+    *small = malloc(10);
+    **small = 1;
+    large->held = malloc(20);
+    *large->held = 1;
+    free(small);
+    free(large);
+    return 0;
+}
+";
+
+#[test]
+fn how_far_pointers_are_followed() {
+    let folder = Folder::with(&[("holders.c", HOLDERS)]);
+    folder.capture("holders");
+    // Lines of the leak points and of the last uses of both blocks; 0 is none.
+    for (options, leaked, used) in [
+        ("", [12, 13], [9, 11]),
+        ("--mode full", [12, 13], [9, 11]),
+        ("--mode full --last-use sampled", [12, 13], [9, 11]),
+        ("--last-use exact", [12, 13], [9, 11]),
+        ("--last-use off", [12, 13], [0, 0]),
+        ("--mode partial=1K", [12, 13], [9, 11]),
+        ("--mode partial=1007", [12, 0], [9, 11]),
+        ("--mode partial=0", [0, 0], [9, 11]),
+        ("--mode minimal", [0, 0], [0, 0]),
+    ] {
+        let json = folder.run(&format!("run --format json {options} holders")).json();
+        let of = |bytes: u64| {
+            let findings = json["findings"].as_array().unwrap();
+            findings.iter().find(|finding| finding["bytes"] == bytes).unwrap_or_else(|| panic!("{json:#}"))
+        };
+        let lines =
+            |place: &str| [10, 20].map(|bytes| of(bytes)[place]["stack"][0]["line"].as_u64().unwrap_or(0));
+        assert_eq!((lines("leaked"), lines("last_used")), (leaked, used), "{options}: {json:#}");
+        let said = of(10)["evidence"]["inexact"].as_str() == Some("no leak point: --mode minimal");
+        assert_eq!(said, options == "--mode minimal", "{options}: {json:#}");
+    }
+    let preloaded = folder.run("run --engine preload --mode minimal holders");
+    let said = "leakscope: --mode is for captured programs; it changes nothing here\n";
+    assert!(preloaded.stderr.contains(said), "{preloaded:?}");
+}
+
 #[test]
 fn suppressions() {
     let said = ["leakscope: lsan.supp:3: passed over: race:other", LARGE, "suppressed"];

@@ -1,7 +1,7 @@
 //! Small sources with the names that they expect on the line: `// store:` is
-//! followed by the slots of all stores of words, `// free:` by the freed value
-//! and the fields of what it points to, `// fields:` by those of what is
-//! cleared by `memset`. A question mark stands for no name.
+//! followed by the slots of all stores of words, `// free:` by the fields of what
+//! the freed pointer points to, `// fields:` by those of what is
+//! cleared by `memset`. A question mark stands for none.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -66,8 +66,8 @@ fn described<'m>(names: &Names<'m>, at: Value<'m>) -> Option<(&'static str, Stri
     let first = at.arguments().next()?;
     match at.called_name()? {
         "free" | "_ZdlPvm" | "_ZdlPv" | "_ZdaPvm" | "_ZdaPv" => {
-            let value = names.value(first).unwrap_or("?".to_owned());
-            Some(("free:", format!("{value}{}", listed(&names.pointee_fields(first)))))
+            let fields = listed(&names.pointee_fields(first));
+            Some(("free:", if fields.is_empty() { "?".to_owned() } else { fields.trim_start().to_owned() }))
         }
         name if name.starts_with("llvm.memset") => {
             Some(("fields:", listed(&names.fields(first)).trim_start().to_owned()))
@@ -252,14 +252,14 @@ typedef struct hashbox { int hnum; char *hname; struct hashbox *next; void (*vis
 struct open { int count; char *names[]; };
 struct set { HASHBOX boxes[3]; char *grid[2][2]; union { long n; char *s; void *v; }; };
 void f(HASHBOX *hptr, HASHBOX **table, struct open *o, struct set *s, void *any, char *text, int i) {
-    free(hptr); // free: hptr 8 hptr->hname 16 hptr->next 8+32* hptr[].hname 16+32* hptr[].next
-    free(table); // free: table 0+8* table[]
-    free(table[i]); // free: table[i] 8 table[i]->hname 16 table[i]->next 8+32* table[i][].hname 16+32* table[i][].next
-    free(o); // free: o 8+8* o->names[]
-    free(any); // free: any
-    free(text); // free: text
+    free(hptr); // free: 8 hptr->hname 16 hptr->next 8+32* hptr[].hname 16+32* hptr[].next
+    free(table); // free: 0+8* table[]
+    free(table[i]); // free: 8 table[i]->hname 16 table[i]->next 8+32* table[i][].hname 16+32* table[i][].next
+    free(o); // free: 8+8* o->names[]
+    free(any); // free: ?
+    free(text); // free: ?
     free(malloc(3)); // free: ?
-    free((void *)hptr->hname); // free: hptr->hname
+    free((void *)hptr->hname); // free: ?
     struct set local;
     char *names[7];
     memset(&local, 0, sizeof local); // fields: 8+32*3 local.boxes[].hname 16+32*3 local.boxes[].next 96+16*2 local.grid[][0] 104+16*2 local.grid[][1] 128 local.s
@@ -308,9 +308,9 @@ void f(Node *node, Node by_value, char *&reference, ns::Box<ns::Box<int>> &box) 
     box.item->item = 0; // store: box.item->item
     box.get()->item = 0; // store: box.get()->item
     Counted *counted = new Counted();
-    delete counted; // free: counted 8 counted->tag 8+16* counted[].tag
+    delete counted; // free: 8 counted->tag 8+16* counted[].tag
     Guarded *all = new Guarded[3];
-    delete[] all; // free: all 8+8* all[].held
+    delete[] all; // free: 8+8* all[].held
 }",
     );
 }

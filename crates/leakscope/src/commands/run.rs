@@ -11,13 +11,13 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{CaptureError, LinkId, Store, capture_files, outlive, program};
-use leakscope_core::{self as core, Exit, Target};
+use leakscope_core::{self as core, Exit, Report, Target};
 use leakscope_trace::read_records;
 use leakscope_wire::env as wire_env;
 use object::elf::{PT_INTERP, ProgramHeader64};
 use object::{Object, ObjectSymbol};
 
-use crate::cli::{Engine, Run};
+use crate::cli::{Engine, LastUse, Mode, Run};
 use crate::commands::{derive, report};
 use crate::inbox::Inbox;
 use crate::output::{Filters, Output, note};
@@ -28,6 +28,9 @@ use crate::valgrind::{self, Allocator, ToolOptions, Valgrind};
 pub fn run(options: &Run) -> Result<ExitCode> {
     let filters = Filters::read(&options.report)?;
     let plan = plan(options)?;
+    if options.mode != Mode::Full && !matches!(plan.how, How::Track) {
+        note(&options.report, "--mode is for captured programs; it changes nothing here");
+    }
     let output = Output::open(&options.report)?;
     let records = Records::new(options)?;
 
@@ -60,10 +63,21 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         note(&options.report, &format!("Valgrind could not run all of it: {complaint}"));
     }
     let engine = plan.how.engine();
-    let report = report::of_records(&processes, &plan.executable, target, engine, &filters, &options.report);
+    let mut report =
+        report::of_records(&processes, &plan.executable, target, engine, &filters, &options.report);
+    if options.mode == Mode::Minimal && engine == core::Engine::Track {
+        say_why_no_leak_points(&mut report);
+    }
     output.write(&report, &plan.sources, &options.report)?;
     let failed = options.report.fail_on.fails(&report);
     Ok(exit_code(status, failed.then_some(options.exit_code)))
+}
+
+/// The user's choice, and not the program's code.
+fn say_why_no_leak_points(report: &mut Report) {
+    for finding in report.findings.iter_mut().filter(|finding| finding.kind == core::Kind::Lost) {
+        finding.evidence.insert("inexact".to_owned(), "no leak point: --mode minimal".into());
+    }
 }
 
 /// What to run, and how.
@@ -113,8 +127,7 @@ impl Plan {
         if let How::Valgrind { valgrind, allocator } = &self.how {
             let options = ToolOptions {
                 depth: options.depth,
-                last_use: env::var_os(wire_env::LAST_USE)
-                    .is_none_or(|choice| choice != wire_env::LAST_USE_OFF),
+                last_use: options.last_use != LastUse::Off,
                 snapshot_every: options.snapshot_every,
                 allocator: *allocator,
             };
@@ -123,6 +136,8 @@ impl Plan {
         let mut command = Command::new(&self.executable);
         command.arg0(&self.shown);
         command.env(wire_env::DIR, records.path()).env(wire_env::DEPTH, options.depth.to_string());
+        command.env(wire_env::MODE, mode_text(options.mode));
+        command.env(wire_env::LAST_USE, last_use_text(options.last_use));
         if let Some(signal) = options.snapshot_signal {
             command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
         }
@@ -370,6 +385,23 @@ impl Records {
             Records::Kept(path) => path,
             Records::Temporary(folder) => folder.path(),
         }
+    }
+}
+
+/// The mode as the runtime reads it.
+fn mode_text(mode: Mode) -> String {
+    match mode {
+        Mode::Minimal => wire_env::MODE_MINIMAL.to_owned(),
+        Mode::Partial(bytes) => format!("{}{bytes}", wire_env::MODE_PARTIAL),
+        Mode::Full => "full".to_owned(),
+    }
+}
+
+fn last_use_text(last_use: LastUse) -> &'static str {
+    match last_use {
+        LastUse::Off => wire_env::LAST_USE_OFF,
+        LastUse::Sampled => "sampled",
+        LastUse::Exact => wire_env::LAST_USE_EXACT,
     }
 }
 

@@ -1,0 +1,62 @@
+// A runtime as small as can be: it prints each death that it is told of, and
+// is right about what points into the same block, and about the clock.
+//
+// Blocks of `make` lie where pointers are followed, those of `malloc` do not.
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define WORD __thread __attribute__((tls_model("initial-exec"))) unsigned long
+
+WORD leakscope_context, leakscope_site, leakscope_clock;
+char leakscope_uses;
+
+struct site {
+    unsigned cause, line, column, name, bytes, fields;
+    char text[];
+};
+
+static const unsigned long START = 4ul << 42, BLOCK = 4096, PLACE_IS_LINE = 1ul << 61;
+static unsigned long births;
+static unsigned long latest[64];
+
+void *make(void) {
+    char *block = mmap((char *)START + births * BLOCK, BLOCK, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    latest[births++] = ++leakscope_clock;
+    return block;
+}
+
+static long block_of(const void *pointer) {
+    unsigned long block = ((unsigned long)pointer - START) / BLOCK;
+    return block < births ? (long)block : -1;
+}
+
+static void dies(const void *old, const struct site *site, unsigned long place) {
+    unsigned line = place & PLACE_IS_LINE ? place >> 16 & 0xffffffff : site->line;
+    latest[block_of(old)] = ++leakscope_clock;
+    printf("%u:%.*s ", line, (int)site->name, site->text);
+}
+
+__attribute__((preserve_most)) unsigned long __leakscope_stamp(const void *old, const struct site *site,
+                                                               unsigned long place, const void *kept,
+                                                               unsigned long since) {
+    if (block_of(old) >= 0 && block_of(kept) != block_of(old) && latest[block_of(old)] > since)
+        dies(old, site, place);
+    return leakscope_clock;
+}
+
+void __leakscope_drop(const void *old, const struct site *site, unsigned long since, unsigned long until) {
+    if (block_of(old) >= 0 && latest[block_of(old)] > since && latest[block_of(old)] <= until)
+        dies(old, site, 0);
+}
+
+void __leakscope_range_dies(void **start, unsigned long bytes, const struct site *site, unsigned long place) {
+    for (unsigned long i = 0; i < bytes / sizeof *start; i++)
+        if (block_of(start[i]) >= 0)
+            dies(start[i], site, place);
+}
+
+unsigned long __leakscope_watch(void *start, unsigned long bytes) { return 0; }
+
+void __leakscope_check(unsigned long token, const struct site *site) {}
