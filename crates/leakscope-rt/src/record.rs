@@ -12,7 +12,7 @@ use crate::sink::Sink;
 use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
-use crate::{arena, depot, events, modules, scan, stamps, walk};
+use crate::{arena, depot, events, modules, scan, stamps, uses, walk};
 
 const BUFFER: usize = 1 << 16;
 
@@ -145,6 +145,8 @@ impl Writer {
         };
         self.section(wire::SectionKind::TOTALS, |writer| {
             let limited = arena::limited_to() as u64;
+            let has_uses = arena::stamps() != 0 && uses::are_wanted();
+            let limits = limits | if has_uses { 0 } else { wire::limits::NO_USES };
             writer.put(&wire::Totals {
                 live_blocks: found.live_blocks,
                 live_bytes: found.live_bytes,

@@ -29,6 +29,11 @@ pub fn choose(value: &[u8]) {
     WANTED.store((!off).into(), Ordering::Relaxed);
 }
 
+/// Whether uses are reported at all.
+pub fn are_wanted() -> bool {
+    SAMPLED.load(Ordering::Relaxed) != 0 || WANTED.load(Ordering::Relaxed) != 0
+}
+
 /// A use was reported.
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 #[inline(always)]

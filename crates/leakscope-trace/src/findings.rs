@@ -173,7 +173,7 @@ impl Run {
             group.stamped = true;
             weigh(&mut group.leaks, events.leak(index), 1);
             weigh(&mut group.earlier, events.earlier(index), 1);
-            weigh(&mut group.last_used, named.known(stamps.last_used), block.bytes);
+            weigh(&mut group.last_used, last_use(named, record, stamps.last_used, block.stack), block.bytes);
         }
     }
 
@@ -187,7 +187,7 @@ impl Run {
             let place = named.of(reachable.stack);
             self.allocations.add(place, reachable.bytes.checked_div(reachable.blocks));
             if !is_runtimes_own(&self.places, place) {
-                let end = named.known(reachable.last_used);
+                let end = last_use(named, record, reachable.last_used, reachable.stack);
                 let group = self.group(Key { kind: Kind::Forgotten, allocated: place, end });
                 self.groups[group].size.add(reachable.blocks, reachable.bytes);
                 weigh(&mut self.groups[group].last_used, end, reachable.bytes);
@@ -284,6 +284,13 @@ fn by_weight<K: Copy>(weights: &IndexMap<K, u64>) -> impl Iterator<Item = K> + u
     let mut sorted: Vec<(K, u64)> = weights.iter().map(|(&key, &weight)| (key, weight)).collect();
     sorted.sort_by_key(|&(_, weight)| Reverse(weight));
     sorted.into_iter().map(|(key, _)| key)
+}
+
+/// A block of which no use was seen was last used by its allocation, if uses
+/// were looked at.
+fn last_use(named: &RecordPlaces, record: &Record, last_used: u32, allocated: u32) -> Option<PlaceId> {
+    let looked_at = record.totals.live_blocks > 0 && record.totals.limits & wire::limits::NO_USES == 0;
+    named.known(last_used).or_else(|| looked_at.then(|| named.of(allocated)))
 }
 
 /// What libc and the C++ library keep for themselves until the end, which

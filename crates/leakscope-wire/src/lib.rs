@@ -314,4 +314,6 @@ pub mod limits {
     pub const ADDRESS_SPACE: u64 = 1;
     /// A thread did not stop for the scan; all of its stack was scanned.
     pub const THREAD_RUNNING: u64 = 2;
+    /// Uses of blocks were not looked at.
+    pub const NO_USES: u64 = 4;
 }
