@@ -50,6 +50,9 @@ const RELEASES: [&str; 17] = [
     "fclose",
 ];
 
+/// Functions that leave frames behind: by a jump, or all of the thread's.
+const LEAVES_FRAMES: [&str; 5] = ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "pthread_exit"];
+
 /// Functions that replace what a thread keeps under a key.
 const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
@@ -67,6 +70,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             builder.void_type(),
             &[pointer, word, pointer, word],
         ),
+        leaves: builder.runtime("__leakscope_leaves", builder.void_type(), &[pointer, pointer]),
         restored: builder.runtime("__leakscope_restored", pointer, &[pointer, word, pointer, word, pointer]),
         watch: builder.runtime("__leakscope_watch", word, &[pointer, word]),
         check: builder.runtime("__leakscope_check", builder.void_type(), &[word, pointer]),
@@ -98,6 +102,7 @@ struct Shared<'m> {
     dropped: Callee<'m>,
     range_dies: Callee<'m>,
     restored: Callee<'m>,
+    leaves: Callee<'m>,
     watch: Callee<'m>,
     check: Callee<'m>,
     site: Value<'m>,
@@ -452,6 +457,11 @@ impl<'m> Body<'_, 'm> {
             let site = self.sites.with_fields(builder, Cause::HolderFreed, at.location(), None, &fields);
             builder.before(at);
             builder.store(builder.as_word(site), self.shared.site);
+        } else if LEAVES_FRAMES.contains(&name) {
+            let site = self.sites.of(builder, Cause::Unwound, at.location(), None);
+            let target = if name == "pthread_exit" { builder.null() } else { at.operand(0) };
+            builder.before(at);
+            builder.call(self.shared.leaves, &[target, site]);
         } else if SETS_KEY.contains(&name) {
             let get = builder.runtime("pthread_getspecific", builder.pointer_type(), &[at.operand(0).ty()]);
             let site = self.sites.of(builder, Cause::Overwritten, at.location(), None);

@@ -232,6 +232,77 @@ mod entry {
     keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
 
+    // Keeps what only registers hold where it can be searched.
+    core::arch::global_asm!(
+        ".globl __leakscope_leaves",
+        ".type __leakscope_leaves,@function",
+        "__leakscope_leaves:",
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "mov rdx, rsp",
+        "mov rcx, rbp",
+        "call leakscope_leaves",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    );
+
+    /// Control is about to leave the frames up to where `target`, a `jmp_buf`,
+    /// leads, or all of the stack without one.
+    ///
+    /// # Safety
+    /// A buffer that `setjmp` filled, or null.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn leakscope_leaves(target: usize, site: usize, stack: usize, frame: usize) {
+        let thread = this_thread();
+        if !thread.known {
+            thread::learn(thread);
+        }
+        if !(thread.stack_low..thread.stack_high).contains(&stack) {
+            return;
+        }
+        let end = match target {
+            0 => thread.stack_high,
+            // SAFETY: as the caller says.
+            buffer => unsafe { saved_stack(buffer) },
+        };
+        if (stack..=thread.stack_high).contains(&end) {
+            // SAFETY: between the live end of the stack and its start.
+            unsafe { range_dies(stack, end - stack, Caller { frame }, What { site, place: 0 }) };
+        }
+    }
+
+    /// The stack pointer in a `jmp_buf` of glibc: the seventh word, mixed with
+    /// a secret of the process.
+    ///
+    /// # Safety
+    /// A buffer that `setjmp` filled.
+    unsafe fn saved_stack(buffer: usize) -> usize {
+        let secret: usize;
+        // SAFETY: reads the secret from where glibc has it on x86-64.
+        unsafe { core::arch::asm!("mov {}, fs:[0x30]", out(reg) secret, options(nostack, readonly)) };
+        // SAFETY: as the caller says.
+        let mixed = unsafe { *(buffer as *const usize).add(6) };
+        mixed.rotate_right(17) ^ secret
+    }
+
     /// The pointer is used.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_use(pointer: usize, frame: usize) {
@@ -290,12 +361,14 @@ mod entry {
     /// The bytes are readable.
     unsafe fn range_dies(start: usize, bytes: usize, caller: Caller, what: What) {
         let (thread, range) = (this_thread(), arena::range());
+        // SAFETY: a site of the module that called.
+        let has_fields = unsafe { (*(what.site as *const wire::Descriptor)).fields } != 0;
         let (mut at, end) = (start.next_multiple_of(8), start.wrapping_add(bytes));
         while at.wrapping_add(8) <= end {
             // SAFETY: within the memory that the caller says.
             let word = unsafe { core::ptr::read_volatile(at as *const usize) };
             if range.contains(&word) {
-                let place = if what.place == 0 { (at - start) as u64 } else { what.place };
+                let place = if what.place == 0 && has_fields { (at - start) as u64 } else { what.place };
                 stamp(thread, word, caller, What { place, ..what });
             }
             at += 8;
