@@ -68,7 +68,9 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;
     contexts::insert(module);
     let builder = Builder::new(module);
-    ["leakscope_context", "leakscope_site", "leakscope_clock"].map(|name| builder.settle_thread_word(name));
+    for name in ["leakscope_context", "leakscope_site", "leakscope_clock"] {
+        builder.settle_thread_word(name);
+    }
     Ok(())
 }
 
