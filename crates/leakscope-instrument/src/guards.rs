@@ -29,7 +29,7 @@ done:
 }
 
 ; A local dies that got its value at `since`; `kept` is what takes its place,
-; or null. Returns the clock.
+; or null. Returns the clock. The 1 says that it is a local.
 define i64 @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept, i64 %since, i64 %now) alwaysinline nounwind {
 entry:
   %later = icmp ne i64 %since, %now
@@ -43,7 +43,7 @@ look:
   %dies = and i1 %inside, %other
   br i1 %dies, label %report, label %done, !prof !0
 report:
-  %moment = call preserve_mostcc i64 @__leakscope_stamp(ptr %value, ptr %site, i64 %place, ptr %kept, i64 %since) nomerge
+  %moment = call preserve_mostcc i64 @__leakscope_stamp(ptr %value, ptr %site, i64 %place, ptr %kept, i64 1) nomerge
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %moment, %report ]

@@ -311,6 +311,29 @@ fn a_pointer_that_steps_stays_in_its_block() {
          }",
         "7:p ",
     );
+    // The local that had the block alone goes on in it by way of another.
+    check_deaths(
+        "int main(void) {
+             char *p = make();
+             char *q = p + 1;
+             p = q - 1;
+             q = 0;
+             p = 0;
+             return 0;
+         }",
+        "6:p ",
+    );
+    check_deaths(
+        "int main(void) {
+             char *p = make();
+             char *q = p + 1;
+             p = q + 1;
+             q = 0;
+             p = 0;
+             return 0;
+         }",
+        "5:q 6:p ",
+    );
     check_deaths(
         "int main(void) {
              held = make();

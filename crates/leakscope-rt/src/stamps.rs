@@ -316,20 +316,21 @@ mod entry {
 
     /// The pointer `old` dies, and `kept` takes its place or stays behind: one
     /// into the same block, as in `p++`, makes it no death. Returns the clock.
-    /// A local that goes on in its block got its value before `since`.
+    /// Where a local goes on in its block, the clock does too: the value that
+    /// took its place was got before, and may be the only one.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_stamp(
         old: usize,
         site: usize,
         place: u64,
         kept: usize,
-        since: u64,
+        is_local: u64,
         frame: usize,
     ) -> u64 {
         let thread = this_thread();
         let Some(slot) = heap::slot_at(old) else { return thread.clock };
         if kept != 0 && heap::slot_at(kept) == Some(slot) {
-            thread.clock += u64::from(since != 0);
+            thread.clock += is_local;
         } else if let Some(stamps) = of(slot)
             && stamps.time() != 0
         {

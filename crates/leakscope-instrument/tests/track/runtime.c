@@ -40,8 +40,10 @@ static void dies(const void *old, const struct site *site, unsigned long place) 
 
 __attribute__((preserve_most)) unsigned long __leakscope_stamp(const void *old, const struct site *site,
                                                                unsigned long place, const void *kept,
-                                                               unsigned long since) {
-    if (block_of(old) >= 0 && block_of(kept) != block_of(old) && latest[block_of(old)] > since)
+                                                               unsigned long is_local) {
+    if (block_of(old) >= 0 && block_of(kept) == block_of(old))
+        leakscope_clock += is_local;
+    else if (block_of(old) >= 0)
         dies(old, site, place);
     return leakscope_clock;
 }
