@@ -1,4 +1,5 @@
 // A pointer is returned through two functions, and the outermost caller drops it.
+// gap: -O2: the optimiser leaves no use on the line
 // stdout: 2 plugins, first text
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // A session is made ready for the next client by clearing it, together with the name of the former one.
+// gap: -O2: the optimiser leaves no use on the line
 // stdout: 2 sessions, 3 requests
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // A table's put returns the value it displaced, for the caller to free; this caller ignores the result.
+// gap: -O2: the optimiser leaves no use on the line
 // stdout: en: hello, fr: bonjour
 #include <stdio.h>
 #include <stdlib.h>

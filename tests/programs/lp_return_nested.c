@@ -1,4 +1,5 @@
 // A return two loops and a block deep ends the life of a local of the innermost block.
+// gap: -O2: the optimiser leaves no use on the line
 // stdout: wall at 2,1
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // Logging out erases the table's node, which held the only pointer to the session; expiry deletes first, as it should.
+// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // stdout: 1 left
 #include <cstdio>
 #include <unordered_map>
