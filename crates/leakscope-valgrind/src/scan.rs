@@ -166,7 +166,7 @@ pub fn for_each_present(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
             f(&aligned_words(low, high)[..(high - low) / 8]);
         }
     };
-    let file = if end - start > 64 * PAGE { File::open(c"/proc/self/pagemap") } else { None };
+    let file = if end - start > 64 * PAGE { File::open(c"/proc/thread-self/pagemap") } else { None };
     let Some(file) = file else { return words(start, end) };
     let mut entries = [0_u64; BATCH];
     let mut page = start / PAGE;
@@ -191,7 +191,7 @@ pub fn for_each_present(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
 /// Files may be shorter than their mapping: read through the kernel, which
 /// says so instead of killing us.
 fn for_each_copied(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
-    let Some(file) = File::open(c"/proc/self/mem") else { return };
+    let Some(file) = File::open(c"/proc/thread-self/mem") else { return };
     let mut words = [0_usize; PAGE / 8];
     let mut at = start;
     while at < end {
@@ -201,6 +201,8 @@ fn for_each_copied(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
     }
 }
 
+/// A file of the kernel's. In `/proc/self` those about memory are empty once
+/// the main thread has left through `pthread_exit`: hence `thread-self`.
 struct File(i32);
 
 impl File {
