@@ -1,6 +1,4 @@
 // A program that locks itself into an empty folder sees neither the folder for records nor /proc at its end.
-// Not under Valgrind, whose tool writes its records to files alone.
-// engines: track preload
 // flags: -D_GNU_SOURCE
 // lsan: differs: needs /proc
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 // A server that becomes another user has no right to the folder for records at its end, nor have its children.
-// Not under Valgrind, whose tool writes its records to files alone.
-// engines: track preload
 // flags: -D_GNU_SOURCE
 // memcheck: differs: cannot write the child's report to a file as another user
 // lsan: differs: cannot trace a process that has changed its user

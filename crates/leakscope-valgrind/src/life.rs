@@ -108,14 +108,18 @@ fn abort() -> ! {
     }
 }
 
+/// A system call past Valgrind. Arguments that are not given are 0.
+///
 /// # Safety
 /// As the system call's.
-unsafe fn system_call(number: usize, arguments: [usize; 4]) -> isize {
+pub unsafe fn system_call<const N: usize>(number: usize, arguments: [usize; N]) -> isize {
     let result;
+    let mut all = [0; 6];
+    all[..N].copy_from_slice(&arguments);
     // SAFETY: the caller's.
     unsafe {
-        core::arch::asm!("syscall", inlateout("rax") number as isize => result, in("rdi") arguments[0],
-            in("rsi") arguments[1], in("rdx") arguments[2], in("r10") arguments[3],
+        core::arch::asm!("syscall", inlateout("rax") number as isize => result, in("rdi") all[0],
+            in("rsi") all[1], in("rdx") all[2], in("r10") all[3], in("r8") all[4], in("r9") all[5],
             lateout("rcx") _, lateout("r11") _);
     }
     result
