@@ -1,5 +1,6 @@
 // bad_alloc and bad_array_new_length are thrown and caught, nothrow gives null; the half-built record is lost.
-// valgrind: differs: ends a program whose operator new fails, as it cannot throw
+// Not under Valgrind, which ends a program whose operator new fails, as it cannot throw.
+// engines: track preload
 // stdout: 3 refusals
 // memcheck: differs: ends a program whose operator new fails, as it cannot throw
 // lsan: differs: ends a program whose operator new fails

@@ -1,5 +1,6 @@
 // A program that starts itself again by exec: what the first image lost is gone with it, the second reports.
-// valgrind: differs: /proc/self/exe is Valgrind there
+// Not under Valgrind, where /proc/self/exe is Valgrind itself.
+// engines: track preload
 // args: first
 // memcheck: differs: /proc/self/exe is memcheck there
 #include <stdlib.h>

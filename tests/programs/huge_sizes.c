@@ -1,5 +1,6 @@
 // Sizes that no machine can serve: NULL with ENOMEM, the old block untouched, and the program goes on.
-// valgrind: differs: its calloc does not set errno where the product overflows
+// Not under Valgrind, whose calloc does not set errno where the product overflows.
+// engines: track preload
 // stdout: 10 refusals
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,5 +1,6 @@
 // Started with room for four descriptors, of which it wants the fourth itself.
-// valgrind: differs: cannot start under the limit
+// Not under Valgrind, which cannot start under the limit.
+// engines: track preload
 // rlimit: nofile 4
 // memcheck: differs: cannot start under the limit
 // lsan: differs: does not end, as it gets no descriptor for its own maps

@@ -1,5 +1,5 @@
 // A stream that stays open works in a buffer that only libc knows.
-// valgrind: differs: libc lets go of the buffers of open streams at the very end, before it looks
+// valgrind-totals: differs: libc lets go of the buffers of open streams at the very end, before it looks
 // variants: -O0 -O2
 // memcheck: differs: libc lets go of the buffers of open streams at the very end, before memcheck looks
 // stdout: wrote 3 lines

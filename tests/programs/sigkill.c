@@ -1,5 +1,6 @@
 // Killed by SIGKILL: no report is possible, and that is said rather than "no leaks".
-// valgrind: differs: sees the signal that the program sends itself, so there is a report
+// Not under Valgrind, which sees the signal that the program sends itself, and reports.
+// engines: track preload
 // signal: 9
 // report: none
 #include <signal.h>

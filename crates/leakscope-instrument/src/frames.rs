@@ -27,6 +27,10 @@ pub fn clear(module: &Module<'_>, which: Frames) {
     let mut any = false;
     for function in module.functions().filter(|function| !function.is_declaration()) {
         let lasts = function.name() == "main" || function.is(never_returns);
+        if which == Frames::All {
+            // Registers too hold what is dead, until something else is put there.
+            function.set_string("zero-call-used-regs", "used-gpr");
+        }
         // Bytes from which on a frame is cleared; the smallest has eight.
         let least = match which {
             _ if function.calls().next().is_none() => continue,

@@ -63,6 +63,8 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     for function in module.functions().filter(|function| !function.is_declaration()) {
         function.set_string("frame-pointer", "all");
         function.set_string("disable-tail-calls", "true");
+        // What is left below the stack pointer is dead.
+        function.set(Kind::named("noredzone"));
     }
     uses::insert(module)?;
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;

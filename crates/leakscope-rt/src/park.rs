@@ -11,6 +11,7 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::modules;
 use crate::sys::{self, File};
 use crate::unwind::Registers;
 
@@ -171,8 +172,11 @@ impl Parked {
         for (register, value) in registers.iter_mut().zip(general) {
             *register = *value as u64;
         }
-        // Below the stack pointer a function may keep 128 bytes.
-        let stack = general[libc::REG_RSP as usize] as usize - 128;
+        // Below the stack pointer a function may keep 128 bytes; derived ones
+        // do not.
+        let is_derived = modules::is_framed(general[libc::REG_RIP as usize] as u64);
+        let below = if is_derived { 0 } else { 128 };
+        let stack = general[libc::REG_RSP as usize] as usize - below;
         Parked { thread: AtomicU32::new(0), state: AtomicU32::new(0), stack: stack & !7, registers }
     }
 }

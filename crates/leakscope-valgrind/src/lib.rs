@@ -43,6 +43,8 @@ mod replace;
 #[cfg(all(valgrind, not(test)))]
 mod scan;
 #[cfg(all(valgrind, not(test)))]
+mod sink;
+#[cfg(all(valgrind, not(test)))]
 mod stamps;
 #[cfg(all(valgrind, not(test)))]
 mod tool;

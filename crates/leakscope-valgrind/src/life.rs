@@ -97,24 +97,29 @@ fn abort() -> ! {
     // SAFETY: sends the signal to ourselves with its default action, past
     // Valgrind's own handling.
     unsafe {
-        let pid = vg::vgPlain_getpid();
+        let (pid, thread) = (vg::vgPlain_getpid(), vg::vgPlain_gettid());
         let default = [0_usize; 4];
         system_call(13, [ABORT as usize, &raw const default as usize, 0, 8]);
         let unblocked = 0_u64;
         system_call(14, [2, &raw const unblocked as usize, 0, 8]);
-        system_call(62, [pid as usize, ABORT as usize, 0, 0]);
+        // To this thread: another would get it while this one goes on.
+        system_call(234, [pid as usize, thread as usize, ABORT as usize, 0]);
         vg::vgPlain_exit(128 + ABORT)
     }
 }
 
+/// A system call past Valgrind. Arguments that are not given are 0.
+///
 /// # Safety
 /// As the system call's.
-unsafe fn system_call(number: usize, arguments: [usize; 4]) -> isize {
+pub unsafe fn system_call<const N: usize>(number: usize, arguments: [usize; N]) -> isize {
     let result;
+    let mut all = [0; 6];
+    all[..N].copy_from_slice(&arguments);
     // SAFETY: the caller's.
     unsafe {
-        core::arch::asm!("syscall", inlateout("rax") number as isize => result, in("rdi") arguments[0],
-            in("rsi") arguments[1], in("rdx") arguments[2], in("r10") arguments[3],
+        core::arch::asm!("syscall", inlateout("rax") number as isize => result, in("rdi") all[0],
+            in("rsi") all[1], in("rdx") all[2], in("r10") all[3], in("r8") all[4], in("r9") all[5],
             lateout("rcx") _, lateout("r11") _);
     }
     result
@@ -161,8 +166,27 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
         stamps::stamp_and_clear(aligned_words(stack, end), point);
     }
     stamps::stamp_words(&registers, point);
+    forget_argument(local);
     thread.left = Point::default();
     thread.calls.clear();
+}
+
+/// What the function of a thread was called with stays in the control block,
+/// which libc keeps for the next thread, and would hold whatever lies there by
+/// then. It follows the function itself.
+fn forget_argument(control_block: usize) {
+    /// Less than any control block of glibc's has.
+    const BYTES: usize = 2048;
+    let end = control_block.saturating_add(BYTES);
+    if !is_readable(control_block, end) {
+        return;
+    }
+    let words = aligned_words(control_block, end);
+    let is_code = |word| modules::segment(word).is_some_and(|segment| segment.hasX != 0);
+    let is_argument = |pair: &[usize]| crate::arena::is_within(pair[1]) && is_code(pair[0]);
+    if let Some(function) = words.windows(2).position(is_argument) {
+        words[function + 1] = 0;
+    }
 }
 
 pub fn registers_of(thread: vg::ThreadId) -> [usize; 16] {

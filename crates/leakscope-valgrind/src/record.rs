@@ -13,6 +13,7 @@ use crate::heap::{Block, Point};
 use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::replace::FREES;
+use crate::sink::Sink;
 use crate::tool::OPTIONS;
 use crate::{modules, scan, stamps, vg};
 
@@ -72,21 +73,30 @@ pub fn write(folder: &CStr, occasion: &Occasion) {
     let mut complete = Text { ..name };
     name.push(b".partial");
     complete.push(b".record");
-    const CREATE: i32 = 0o1 | 0o100 | 0o1000;
-    // SAFETY: C strings, and our own descriptor.
-    unsafe {
-        let file = vg::vgPlain_fd_open(name.as_ptr(), CREATE, 0o600);
-        if file < 0 {
-            return;
-        }
-        let mut writer = Writer { file, buffer: List::new(), written: 0, failed: false };
-        writer.record(occasion, pid);
-        vg::vgPlain_close(file);
-        if writer.failed || vg::vgPlain_rename(name.as_ptr(), complete.as_ptr()) != 0 {
+    if let Some(file) = Sink::create(name.as_ptr()) {
+        // SAFETY: C strings.
+        unsafe {
+            if write_to(file, occasion, pid) && vg::vgPlain_rename(name.as_ptr(), complete.as_ptr()) == 0 {
+                return;
+            }
             vg::vgPlain_unlink(name.as_ptr());
         }
-        writer.buffer.free();
     }
+    if let Some(socket) = Sink::connect() {
+        write_to(socket, occasion, pid);
+    }
+}
+
+/// Whether the whole record is there.
+fn write_to(sink: Sink, occasion: &Occasion, pid: u32) -> bool {
+    let mut writer = Writer { sink, buffer: List::new(), written: 0, failed: false };
+    writer.record(occasion, pid);
+    writer.buffer.free();
+    if writer.failed {
+        writer.sink.close();
+        return false;
+    }
+    writer.sink.finish()
 }
 
 /// The program may have lowered the limit for the size of files.
@@ -103,8 +113,9 @@ fn raise_file_limit() {
 }
 
 struct Writer {
-    file: i32,
+    sink: Sink,
     buffer: List<u8>,
+    /// So far from the start, with what is in the buffer.
     written: u64,
     failed: bool,
 }
@@ -252,18 +263,8 @@ impl Writer {
         if bytes > 0 {
             self.flush();
             let header = wire::Section { kind, reserved: 0, bytes };
-            self.seek(place);
-            self.put(&header);
-            self.flush();
-            self.written -= size_of::<wire::Section>() as u64;
-            self.seek(self.written);
+            self.failed |= !self.sink.write_at(header.as_bytes(), place);
         }
-    }
-
-    fn seek(&mut self, place: u64) {
-        const FROM_START: i32 = 0;
-        // SAFETY: our own descriptor.
-        self.failed |= unsafe { vg::vgPlain_lseek(self.file, place as i64, FROM_START) } < 0;
     }
 
     fn put<T: IntoBytes + Immutable>(&mut self, value: &T) {
@@ -287,13 +288,8 @@ impl Writer {
     }
 
     fn flush(&mut self) {
-        let mut rest = &self.buffer[..];
-        while !rest.is_empty() && !self.failed {
-            // SAFETY: our own descriptor and buffer.
-            let count = unsafe { vg::vgPlain_write(self.file, rest.as_ptr().cast(), rest.len() as i32) };
-            self.failed |= count <= 0;
-            rest = &rest[count.max(0) as usize..];
-        }
+        let place = self.written - self.buffer.len() as u64;
+        self.failed |= !self.buffer.is_empty() && !self.sink.write_at(&self.buffer, place);
         self.buffer.clear();
     }
 }

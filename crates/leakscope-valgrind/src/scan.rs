@@ -166,7 +166,7 @@ pub fn for_each_present(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
             f(&aligned_words(low, high)[..(high - low) / 8]);
         }
     };
-    let file = if end - start > 64 * PAGE { File::open(c"/proc/self/pagemap") } else { None };
+    let file = if end - start > 64 * PAGE { File::open(c"/proc/thread-self/pagemap") } else { None };
     let Some(file) = file else { return words(start, end) };
     let mut entries = [0_u64; BATCH];
     let mut page = start / PAGE;
@@ -191,16 +191,36 @@ pub fn for_each_present(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
 /// Files may be shorter than their mapping: read through the kernel, which
 /// says so instead of killing us.
 fn for_each_copied(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
-    let Some(file) = File::open(c"/proc/self/mem") else { return };
+    let file = File::open(c"/proc/thread-self/mem");
     let mut words = [0_usize; PAGE / 8];
     let mut at = start;
     while at < end {
-        let count = file.read_at(&mut words, at).min(end - at);
+        let count = match &file {
+            Some(file) => file.read_at(&mut words, at),
+            None => copy(&mut words, at),
+        };
+        let count = count.min(end - at);
         f(&words[..count / 8]);
         at += PAGE;
     }
 }
 
+/// Where a program that changed its root or its user cannot open the file.
+/// How many bytes were copied.
+fn copy(words: &mut [usize], from: usize) -> usize {
+    const READ_MEMORY_OF: usize = 310;
+    let to = [words.as_mut_ptr() as usize, size_of_val(words)];
+    let from = [from, size_of_val(words)];
+    // SAFETY: the kernel copies to our own buffer, as much as it holds.
+    let count = unsafe {
+        let thread = vg::vgPlain_gettid() as usize;
+        life::system_call(READ_MEMORY_OF, [thread, &raw const to as usize, 1, &raw const from as usize, 1, 0])
+    };
+    count.max(0) as usize
+}
+
+/// A file of the kernel's. In `/proc/self` those about memory are empty once
+/// the main thread has left through `pthread_exit`: hence `thread-self`.
 struct File(i32);
 
 impl File {

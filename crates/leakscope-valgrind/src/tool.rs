@@ -83,6 +83,8 @@ pub fn for_each_thread(mut f: impl FnMut(&mut Thread)) {
 pub struct Options {
     /// Folder for records.
     pub folder: Option<&'static CStr>,
+    /// Name of the socket for records that no file can hold; empty for none.
+    pub socket: &'static [u8],
     pub depth: usize,
     pub last_use: bool,
     /// Milliseconds between snapshots, 0 for none.
@@ -90,7 +92,7 @@ pub struct Options {
 }
 
 pub static OPTIONS: Single<Options> =
-    Single::new(Options { folder: None, depth: 32, last_use: false, snapshot_every: 0 });
+    Single::new(Options { folder: None, socket: b"", depth: 32, last_use: false, snapshot_every: 0 });
 
 /// Where Valgrind's core starts a tool.
 #[unsafe(no_mangle)]
@@ -172,6 +174,8 @@ unsafe extern "C" fn option(text: *const c_char) -> vg::Bool {
         let start = bytes.len() - folder.len();
         options.folder =
             text.to_bytes_with_nul().get(start..).and_then(|it| CStr::from_bytes_with_nul(it).ok());
+    } else if let Some(name) = value(b"--socket=") {
+        options.socket = name;
     } else if let Some(depth) = value(b"--depth=") {
         options.depth = number(depth).clamp(1, 64);
     } else if let Some(choice) = value(b"--last-use=") {
@@ -191,7 +195,7 @@ fn number(text: &[u8]) -> usize {
 }
 
 unsafe extern "C" fn usage() {
-    let text = c"    --records=DIR           folder for records\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n";
+    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n";
     // SAFETY: a C string without directives.
     unsafe { vg::vgPlain_printf(text.as_ptr()) };
 }

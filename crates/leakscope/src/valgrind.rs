@@ -75,6 +75,7 @@ impl Valgrind {
         };
         command.arg(with("--log-file=", &escaped(&records.join("%p.log"))));
         command.arg(with("--records=", &records));
+        command.arg(with("--socket=", &options.socket));
         command.arg(format!("--depth={}", options.depth));
         command.arg(format!("--last-use={}", if options.last_use { "yes" } else { "no" }));
         if let Some(every) = options.snapshot_every {
@@ -91,6 +92,8 @@ impl Valgrind {
 
 /// What our tool is told.
 pub struct ToolOptions {
+    /// Where it sends a record that it cannot write.
+    pub socket: OsString,
     pub depth: u32,
     pub last_use: bool,
     pub snapshot_every: Option<std::time::Duration>,

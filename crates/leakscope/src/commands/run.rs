@@ -36,7 +36,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 
     let inbox = Inbox::open(records.path()).context("cannot open a socket for records")?;
 
-    let mut command = plan.command(&records, options);
+    let mut command = plan.command(&records, &inbox, options);
     command.args(&options.arguments).env(wire_env::SOCKET, inbox.name());
     // A signal ends the program; we report after it.
     let status = outlive(&mut command).with_context(|| match &options.under {
@@ -113,8 +113,8 @@ impl How {
 impl Plan {
     /// The command without the program's own arguments, started by another
     /// command if one is given.
-    fn command(&self, records: &Records, options: &Run) -> Command {
-        let inner = self.inner_command(records, options);
+    fn command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
+        let inner = self.inner_command(records, inbox, options);
         let mut words = options.under.as_deref().unwrap_or_default().split_whitespace();
         let Some(outer) = words.next() else { return inner };
         let mut command = Command::new(outer);
@@ -123,9 +123,10 @@ impl Plan {
         command
     }
 
-    fn inner_command(&self, records: &Records, options: &Run) -> Command {
+    fn inner_command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
         if let How::Valgrind { valgrind, allocator } = &self.how {
             let options = ToolOptions {
+                socket: inbox.name().clone(),
                 depth: options.depth,
                 last_use: options.last_use != LastUse::Off,
                 snapshot_every: options.snapshot_every,
