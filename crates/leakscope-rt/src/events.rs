@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::lock::Lock;
 use crate::thread::Thread;
+use crate::trail::Trail;
 use crate::walk::{self, Caller};
 use crate::watches::Watches;
 use crate::{arena, depot, modules, sys};
@@ -25,12 +26,14 @@ const FREES: usize = 1024;
 const SITE: u64 = 1 << 63;
 const PLACE: u64 = 1 << 62;
 
-/// A thread's tables. They outlive it, and serve a later thread.
+/// What a thread keeps that is too large for thread-local storage, which lies
+/// on its stack. Tables outlive their thread, and serve a later one.
 #[repr(C)]
 pub struct Tables {
     numbers: [Number; NUMBERS],
     frees: [Freed; FREES],
     pub watches: Watches,
+    pub trail: Trail,
     /// Next in the list of all tables.
     next: usize,
     owned: AtomicUsize,

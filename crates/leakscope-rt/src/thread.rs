@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::heap::{self, Cache};
 use crate::size_class::CLASSES;
-use crate::trail::Trail;
 use crate::{events, record, signals, stamps, sys};
 
 /// Zero bytes are a valid new thread.
@@ -26,7 +25,6 @@ pub struct Thread {
     /// Of `events`; 0 until they are needed.
     pub tables: usize,
     pub caches: [Cache; CLASSES],
-    pub trail: Trail,
     /// Where this thread's stack lies; both 0 until it is known.
     pub stack_low: usize,
     pub stack_high: usize,
@@ -92,6 +90,13 @@ pub fn start() {
     if KEY.load(Ordering::Relaxed) == 0 && unsafe { libc::pthread_key_create(&mut key, Some(at_end)) } == 0 {
         KEY.store(key + 1, Ordering::Relaxed);
     }
+    // The loader binds what that calls now, and not on the small stack of a
+    // thread that has no room for it.
+    // SAFETY: the thread's own state.
+    let thread = unsafe { &mut *current() };
+    thread.busy += 1;
+    sys::keeping_errno(own_stack);
+    thread.busy -= 1;
 }
 
 /// Learns about the calling thread; once, before its first unwinding.

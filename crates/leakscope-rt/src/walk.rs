@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::thread::{self, Thread};
 use crate::unwind::Frame;
-use crate::{depot, heap, modules};
+use crate::{depot, events, heap, modules};
 
 /// Frames of a trail; no stack is kept longer.
 pub const DEPTH_MAX: usize = 64;
@@ -52,7 +52,7 @@ pub fn is_derived(caller: Caller) -> bool {
 #[inline]
 pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {
     let Some((first, high)) = first_frame(thread, caller) else { return 0 };
-    match thread.trail.follow(first, high) {
+    match events::own_tables(thread).and_then(|tables| tables.trail.follow(first, high)) {
         Some(hash) => depot::number_of(hash, |frames| collect(first, high, frames)),
         None => without_trail(first, high),
     }
