@@ -9,7 +9,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::ir::{Builder, Value};
+use crate::builder::Builder;
+use crate::ir::Value;
 use crate::llvm::{Function, Module};
 
 /// Functions that neither allocate nor call back: they need no context.

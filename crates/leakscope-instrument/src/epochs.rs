@@ -11,8 +11,9 @@
 
 use std::collections::HashMap;
 
+use crate::builder::Builder;
 use crate::contexts::needs_context;
-use crate::ir::{Builder, Opcode, Value};
+use crate::ir::{Opcode, Value};
 use crate::llvm::Function;
 
 pub struct Epochs<'m> {

@@ -9,7 +9,8 @@
 
 use std::collections::HashSet;
 
-use crate::ir::{Block, Builder, Location, Opcode, Value};
+use crate::builder::Builder;
+use crate::ir::{Block, Location, Opcode, Value};
 use crate::llvm::Function;
 use crate::sites::place_of;
 
@@ -68,7 +69,7 @@ impl<'m> Exits<'m> {
 
     /// Where a death before `end` stands in the source: a place that is known
     /// now, and the slot of one that is known when the program runs.
-    pub fn of(&self, _: &Builder<'m>, end: Value<'m>) -> (Option<Location<'m>>, Option<Value<'m>>) {
+    pub fn of(&self, end: Value<'m>) -> (Option<Location<'m>>, Option<Value<'m>>) {
         let block = end.block();
         if self.shared.contains(&block) {
             return (end.location(), self.slot);

@@ -1,4 +1,4 @@
-//! Values, blocks and instructions of a module, to read and to add to.
+//! Values, blocks and instructions of a module, to read.
 //!
 //! Handles are plain copies that borrow the module, as in [`crate::llvm`].
 //! Methods that make sense for one kind of instruction only say so, and
@@ -11,11 +11,11 @@ use llvm_sys::core::*;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMABISizeOfType, LLVMOffsetOfElement};
-use llvm_sys::{LLVMAtomicRMWBinOp, LLVMLinkage, LLVMTailCallKind, LLVMThreadLocalMode, LLVMTypeKind};
+use llvm_sys::{LLVMAtomicRMWBinOp, LLVMTailCallKind, LLVMTypeKind};
 
 pub use llvm_sys::LLVMOpcode as Opcode;
 
-use crate::llvm::{Function, Layout, Module};
+use crate::llvm::{Function, Layout};
 
 fn non_null<T>(pointer: *mut T) -> Option<*mut T> {
     (!pointer.is_null()).then_some(pointer)
@@ -36,23 +36,22 @@ pub struct Block<'m> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Type<'m> {
-    raw: LLVMTypeRef,
+    pub raw: LLVMTypeRef,
     module: PhantomData<&'m ()>,
 }
 
 /// Where an instruction stands in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location<'m> {
-    raw: LLVMMetadataRef,
+    pub raw: LLVMMetadataRef,
     module: PhantomData<&'m ()>,
 }
 
 /// A function or method to be called, with its type.
 #[derive(Clone, Copy)]
 pub struct Callee<'m> {
-    function: LLVMValueRef,
-    ty: LLVMTypeRef,
-    module: PhantomData<&'m ()>,
+    pub function: Value<'m>,
+    pub ty: Type<'m>,
 }
 
 impl<'m> Function<'m> {
@@ -364,7 +363,7 @@ impl<'m> Value<'m> {
 }
 
 impl<'m> Type<'m> {
-    fn new(raw: LLVMTypeRef) -> Type<'m> {
+    pub fn new(raw: LLVMTypeRef) -> Type<'m> {
         Type { raw, module: PhantomData }
     }
 
@@ -446,293 +445,5 @@ impl Location<'_> {
     pub fn column(self) -> u32 {
         // SAFETY: a live location.
         unsafe { LLVMDILocationGetColumn(self.raw) }
-    }
-}
-
-/// Adds instructions. Types are those of the module that it was made for.
-pub struct Builder<'m> {
-    raw: LLVMBuilderRef,
-    context: LLVMContextRef,
-    module: LLVMModuleRef,
-    borrowed: PhantomData<&'m ()>,
-}
-
-impl<'m> Builder<'m> {
-    pub fn new(module: &'m Module<'_>) -> Builder<'m> {
-        let context = module.context();
-        // SAFETY: a live context, which outlives the module.
-        let raw = unsafe { LLVMCreateBuilderInContext(context) };
-        Builder { raw, context, module: module.raw(), borrowed: PhantomData }
-    }
-
-    /// Puts what comes before `at`, with its place in the source.
-    pub fn before(&self, at: Value<'m>) -> &Self {
-        // SAFETY: a live instruction.
-        unsafe {
-            LLVMPositionBuilderBefore(self.raw, at.raw);
-            LLVMSetCurrentDebugLocation2(self.raw, LLVMInstructionGetDebugLoc(at.raw));
-        }
-        self
-    }
-
-    /// Puts what comes after `at`, which does not end its block. A result of
-    /// an invoke comes at the start of its normal block.
-    pub fn after(&self, at: Value<'m>) -> &Self {
-        let next = match at.normal_block() {
-            Some(block) => block.start(),
-            None => at.next(),
-        };
-        if let Some(mut next) = next {
-            while next.is(Opcode::LLVMPHI) || next.is(Opcode::LLVMAlloca) {
-                next = next.next().expect("a terminator follows");
-            }
-            self.before(next);
-        }
-        if let Some(location) = at.location() {
-            self.at(location);
-        }
-        self
-    }
-
-    /// What comes stands nowhere in the source.
-    pub fn nowhere(&self) -> &Self {
-        // SAFETY: null is no location.
-        unsafe { LLVMSetCurrentDebugLocation2(self.raw, std::ptr::null_mut()) };
-        self
-    }
-
-    /// What comes stands there in the source.
-    pub fn at(&self, location: Location<'m>) -> &Self {
-        // SAFETY: a live location.
-        unsafe { LLVMSetCurrentDebugLocation2(self.raw, location.raw) };
-        self
-    }
-
-    pub fn pointer_type(&self) -> Type<'m> {
-        // SAFETY: a live context.
-        Type::new(unsafe { LLVMPointerTypeInContext(self.context, 0) })
-    }
-
-    pub fn word_type(&self) -> Type<'m> {
-        // SAFETY: a live context.
-        Type::new(unsafe { LLVMInt64TypeInContext(self.context) })
-    }
-
-    pub fn byte_type(&self) -> Type<'m> {
-        // SAFETY: a live context.
-        Type::new(unsafe { LLVMInt8TypeInContext(self.context) })
-    }
-
-    pub fn void_type(&self) -> Type<'m> {
-        // SAFETY: a live context.
-        Type::new(unsafe { LLVMVoidTypeInContext(self.context) })
-    }
-
-    pub fn word(&self, value: u64) -> Value<'m> {
-        // SAFETY: a type of this context.
-        Value::new(unsafe { LLVMConstInt(self.word_type().raw, value, 0) })
-    }
-
-    pub fn null(&self) -> Value<'m> {
-        // SAFETY: a type of this context.
-        Value::new(unsafe { LLVMConstNull(self.pointer_type().raw) })
-    }
-
-    pub fn load(&self, ty: Type<'m>, address: Value<'m>) -> Value<'m> {
-        // SAFETY: values and types of one module.
-        unsafe {
-            let load = LLVMBuildLoad2(self.raw, ty.raw, address.raw, c"".as_ptr());
-            Value::new(load)
-        }
-    }
-
-    pub fn store(&self, value: Value<'m>, address: Value<'m>) -> Value<'m> {
-        // SAFETY: values of one module.
-        Value::new(unsafe { LLVMBuildStore(self.raw, value.raw, address.raw) })
-    }
-
-    /// `address` and so many bytes more.
-    pub fn offset(&self, address: Value<'m>, bytes: u64) -> Value<'m> {
-        if bytes == 0 {
-            return address;
-        }
-        let mut index = self.word(bytes).raw;
-        // SAFETY: a pointer and an integer of one module.
-        Value::new(unsafe {
-            LLVMBuildGEP2(self.raw, self.byte_type().raw, address.raw, &mut index, 1, c"".as_ptr())
-        })
-    }
-
-    pub fn add(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
-        // SAFETY: integers of one type.
-        Value::new(unsafe { LLVMBuildAdd(self.raw, a.raw, b.raw, c"".as_ptr()) })
-    }
-
-    pub fn multiply(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
-        // SAFETY: integers of one type.
-        Value::new(unsafe { LLVMBuildMul(self.raw, a.raw, b.raw, c"".as_ptr()) })
-    }
-
-    /// A pointer as an integer or the other way round, or the value itself.
-    pub fn as_pointer(&self, value: Value<'m>) -> Value<'m> {
-        if value.ty().is_pointer() {
-            return value;
-        }
-        // SAFETY: an integer.
-        Value::new(unsafe { LLVMBuildIntToPtr(self.raw, value.raw, self.pointer_type().raw, c"".as_ptr()) })
-    }
-
-    pub fn as_word(&self, value: Value<'m>) -> Value<'m> {
-        if value.ty().is_pointer() {
-            // SAFETY: a pointer.
-            return Value::new(unsafe {
-                LLVMBuildPtrToInt(self.raw, value.raw, self.word_type().raw, c"".as_ptr())
-            });
-        }
-        // SAFETY: an integer.
-        Value::new(unsafe { LLVMBuildIntCast2(self.raw, value.raw, self.word_type().raw, 0, c"".as_ptr()) })
-    }
-
-    /// A new local at the start of a function, which holds `initial`.
-    pub fn local(&self, function: Function<'m>, initial: Value<'m>) -> Value<'m> {
-        let first = function.entry().instructions().next().expect("a body");
-        // SAFETY: before the first instruction of the entry block.
-        let local = unsafe {
-            LLVMPositionBuilderBefore(self.raw, first.raw);
-            LLVMSetCurrentDebugLocation2(self.raw, std::ptr::null_mut());
-            Value::new(LLVMBuildAlloca(self.raw, initial.ty().raw, c"".as_ptr()))
-        };
-        let mut next = first;
-        while next.is(Opcode::LLVMAlloca) {
-            next = next.next().expect("a terminator follows");
-        }
-        // SAFETY: a live instruction.
-        unsafe { LLVMPositionBuilderBefore(self.raw, next.raw) };
-        self.store(initial, local);
-        local
-    }
-
-    /// A member of a structure that is a value.
-    pub fn extract(&self, value: Value<'m>, index: u32) -> Value<'m> {
-        // SAFETY: a structure that has the member.
-        Value::new(unsafe { LLVMBuildExtractValue(self.raw, value.raw, index, c"".as_ptr()) })
-    }
-
-    pub fn equal(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
-        // SAFETY: two values of one type.
-        Value::new(unsafe {
-            LLVMBuildICmp(self.raw, llvm_sys::LLVMIntPredicate::LLVMIntEQ, a.raw, b.raw, c"".as_ptr())
-        })
-    }
-
-    pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
-        // SAFETY: a condition and two values of one type.
-        Value::new(unsafe { LLVMBuildSelect(self.raw, condition.raw, then.raw, otherwise.raw, c"".as_ptr()) })
-    }
-
-    /// Zeroes memory whose size is a value.
-    pub fn clear_as_many(&self, address: Value<'m>, bytes: Value<'m>) {
-        // SAFETY: a pointer and a number of the module.
-        unsafe {
-            let zero = LLVMConstInt(self.byte_type().raw, 0, 0);
-            LLVMBuildMemSet(self.raw, address.raw, zero, bytes.raw, 1);
-        }
-    }
-
-    /// Zeroes memory.
-    pub fn clear(&self, address: Value<'m>, bytes: u64) {
-        // SAFETY: a pointer of the module.
-        unsafe {
-            let zero = LLVMConstInt(self.byte_type().raw, 0, 0);
-            LLVMBuildMemSet(self.raw, address.raw, zero, self.word(bytes).raw, 1);
-        }
-    }
-
-    pub fn call(&self, callee: Callee<'m>, arguments: &[Value<'m>]) -> Value<'m> {
-        let mut arguments: Vec<LLVMValueRef> = arguments.iter().map(|value| value.raw).collect();
-        // SAFETY: a function and arguments of the types that it has.
-        unsafe {
-            let (count, list) = (arguments.len() as u32, arguments.as_mut_ptr());
-            Value::new(LLVMBuildCall2(self.raw, callee.ty, callee.function, list, count, c"".as_ptr()))
-        }
-    }
-
-    /// A function of the module, by its name.
-    pub fn function(&self, name: &'static std::ffi::CStr) -> Callee<'m> {
-        // SAFETY: a live module, which has the function.
-        unsafe {
-            let function = LLVMGetNamedFunction(self.module, name.as_ptr());
-            assert!(!function.is_null(), "the module has no {name:?}");
-            Callee { function, ty: LLVMGlobalGetValueType(function), module: PhantomData }
-        }
-    }
-
-    /// A function of the runtime's. Weak, because a shared object is linked
-    /// before the program that brings the runtime.
-    pub fn runtime(&self, name: &str, result: Type<'m>, parameters: &[Type<'m>]) -> Callee<'m> {
-        let mut parameters: Vec<LLVMTypeRef> = parameters.iter().map(|ty| ty.raw).collect();
-        let name = std::ffi::CString::new(name).expect("no null byte");
-        // SAFETY: a live module and types of its context.
-        unsafe {
-            let ty = LLVMFunctionType(result.raw, parameters.as_mut_ptr(), parameters.len() as u32, 0);
-            let mut function = LLVMGetNamedFunction(self.module, name.as_ptr());
-            if function.is_null() {
-                function = LLVMAddFunction(self.module, name.as_ptr(), ty);
-                LLVMSetLinkage(function, LLVMLinkage::LLVMExternalWeakLinkage);
-            }
-            Callee { function, ty, module: PhantomData }
-        }
-    }
-
-    /// A word of the runtime's that each thread has for itself.
-    pub fn thread_word(&self, name: &str) -> Value<'m> {
-        let name = std::ffi::CString::new(name).expect("no null byte");
-        // SAFETY: a live module and a type of its context.
-        unsafe {
-            let mut global = LLVMGetNamedGlobal(self.module, name.as_ptr());
-            if global.is_null() {
-                global = LLVMAddGlobal(self.module, self.word_type().raw, name.as_ptr());
-                LLVMSetThreadLocalMode(global, LLVMThreadLocalMode::LLVMInitialExecTLSModel);
-                LLVMSetLinkage(global, LLVMLinkage::LLVMExternalWeakLinkage);
-            }
-            Value::new(global)
-        }
-    }
-
-    /// Takes a word of the threads out again that nothing uses, and tells the
-    /// assembler what the others are: it would not know by itself if the code
-    /// generator drops all uses.
-    pub fn settle_thread_word(&self, name: &str) {
-        let word = self.thread_word(name);
-        if word.users().next().is_none() {
-            // SAFETY: a global without users.
-            unsafe { LLVMDeleteGlobal(word.raw) }
-            return;
-        }
-        let text = format!(".weak {name}\n.type {name}, @tls_object\n");
-        // SAFETY: a live module, and a text of that length.
-        unsafe { LLVMAppendModuleInlineAsm(self.module, text.as_ptr().cast(), text.len()) }
-    }
-
-    /// Constant bytes that only this module has.
-    pub fn bytes(&self, bytes: &[u8], align: u32) -> Value<'m> {
-        // SAFETY: a live module; the bytes are copied.
-        unsafe {
-            let (start, length) = (bytes.as_ptr().cast(), bytes.len());
-            let data = LLVMConstStringInContext2(self.context, start, length, 1);
-            let global = LLVMAddGlobal(self.module, LLVMTypeOf(data), c"leakscope.site".as_ptr());
-            LLVMSetInitializer(global, data);
-            LLVMSetGlobalConstant(global, 1);
-            LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
-            LLVMSetAlignment(global, align);
-            Value::new(global)
-        }
-    }
-}
-
-impl Drop for Builder<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by `new`, released once.
-        unsafe { LLVMDisposeBuilder(self.raw) }
     }
 }

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use leakscope_wire::{Cause, Descriptor, Field, PLACE_IS_LINE, Site};
 use zerocopy::IntoBytes;
 
-use crate::ir::{Builder, Location, Value};
+use crate::builder::Builder;
+use crate::ir::{Location, Value};
 use crate::names::FieldName;
 
 /// The sites of a module; equal ones are made once.

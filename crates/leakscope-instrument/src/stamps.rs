@@ -9,10 +9,11 @@
 
 use leakscope_wire::Cause;
 
+use crate::builder::Builder;
 use crate::epochs::Epochs;
 use crate::exits::Exits;
 use crate::guards;
-use crate::ir::{Block, Builder, Callee, Opcode, Value};
+use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::sites::Sites;
@@ -207,7 +208,7 @@ impl<'m> Body<'_, 'm> {
             builder.store(at, start);
             builder.store(bytes, length);
             for &end in restores.iter().chain(returns) {
-                let (location, place) = self.exits.of(builder, end);
+                let (location, place) = self.exits.of(end);
                 let site = self.sites.with_fields(
                     builder,
                     Cause::ScopeEnd,
@@ -328,7 +329,7 @@ impl<'m> Body<'_, 'm> {
         let builder = &self.shared.builder;
         let ((location, place), cause) = match local.filled_by {
             Some(call) => ((call.location(), None), Cause::Discarded),
-            None => (self.exits.of(builder, end), Cause::ScopeEnd),
+            None => (self.exits.of(end), Cause::ScopeEnd),
         };
         // What is returned lives on.
         let kept = self.exits.returned(builder, end).unwrap_or(builder.null());
@@ -608,19 +609,16 @@ fn uses_of<'m>(pointer: Value<'m>) -> Vec<Value<'m>> {
 
 /// Whether a use of a pointer puts it somewhere.
 fn keeps(user: Value<'_>) -> bool {
-    match user.opcode() {
+    !matches!(
+        user.opcode(),
         Some(
             Opcode::LLVMCall
-            | Opcode::LLVMInvoke
-            | Opcode::LLVMICmp
-            | Opcode::LLVMLoad
-            | Opcode::LLVMGetElementPtr,
-        ) => false,
-        // A store through it is not one of it: the guards made before have
-        // the address of a slot, not the pointer.
-        Some(Opcode::LLVMStore) => true,
-        _ => true,
-    }
+                | Opcode::LLVMInvoke
+                | Opcode::LLVMICmp
+                | Opcode::LLVMLoad
+                | Opcode::LLVMGetElementPtr
+        )
+    )
 }
 
 /// Whether a user of an integer's slot puts a pointer there.

@@ -11,7 +11,7 @@
 //! that loops through them without `musttail` needs the stack for it; a
 //! function that calls itself is a loop before that, as the user's level says.
 
-use crate::ir::Builder;
+use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::{contexts, stamps, uses};
 

@@ -9,8 +9,9 @@
 
 use std::collections::HashSet;
 
+use crate::builder::Builder;
 use crate::guards;
-use crate::ir::{Block, Builder, Opcode, Value};
+use crate::ir::{Block, Opcode, Value};
 use crate::llvm::{Function, Module};
 
 /// A use to be reported: before which instruction, of which pointer.

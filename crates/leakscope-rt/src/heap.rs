@@ -447,16 +447,7 @@ impl Cache {
 /// followed.
 #[inline(always)]
 fn rest(class: usize) -> u32 {
-    static RESTS: [u32; CLASSES] = {
-        let mut rests = [0; CLASSES];
-        let mut class = 0;
-        while class < CLASSES {
-            let fitting = (1 << 16) / SIZES[class];
-            rests[class] = if fitting > 512 { 512 } else { fitting };
-            class += 1;
-        }
-        rests
-    };
+    static RESTS: [u32; CLASSES] = fitting(1 << 16, 512);
     if arena::stamps() != 0 || cfg!(test) { RESTS[class] } else { 0 }
 }
 
@@ -510,25 +501,27 @@ fn resize_large(block: Block, size: usize) -> bool {
     true
 }
 
+/// For each class, how many blocks take so many bytes: one at least, and not
+/// more than `most`.
+const fn fitting(bytes: u32, most: u32) -> [u32; CLASSES] {
+    let mut counts = [1; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        let count = bytes / SIZES[class];
+        if count > most {
+            counts[class] = most;
+        } else if count > 1 {
+            counts[class] = count;
+        }
+        class += 1;
+    }
+    counts
+}
+
 /// Blocks moved between a thread and its class at a time.
 #[inline(always)]
 fn batch(class: usize) -> u32 {
-    static BATCHES: [u32; CLASSES] = {
-        let mut batches = [0; CLASSES];
-        let mut class = 0;
-        while class < CLASSES {
-            let fitting = 4096 / SIZES[class];
-            batches[class] = if fitting > 64 {
-                64
-            } else if fitting == 0 {
-                1
-            } else {
-                fitting
-            };
-            class += 1;
-        }
-        batches
-    };
+    static BATCHES: [u32; CLASSES] = fitting(4096, 64);
     BATCHES[class]
 }
 
