@@ -1,8 +1,9 @@
 //! What is added to the program's code, one superblock at a time.
 //!
-//! - A store of four bytes or more, and a write to a general register: if the
-//!   old value may point into the heap, a helper stamps the block. The test is
-//!   inline, one shift and one comparison.
+//! - A store of four bytes or more, and a write to a general register that
+//!   functions keep: if the old value may point into the heap, a helper stamps
+//!   the block. The test is inline, one shift and one comparison. Registers
+//!   that are restored before a return are put aside for its helper.
 //! - A call notes its return address; a return, or whatever else raises the
 //!   stack pointer, lets the frame die: its words are stamped and cleared, so
 //!   that nothing stale is left on the stack.
@@ -17,9 +18,10 @@ use leakscope_wire::Cause;
 
 use crate::events::RED_ZONE;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
-use crate::list::List;
+use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::modules::{self, Owner};
+use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
 use crate::{events, stamps, tool};
 
@@ -64,6 +66,8 @@ pub unsafe extern "C" fn block(
         let known = KNOWN.get();
         known.clear();
         known.resize((*input.tyenv).types_used as usize, Known::Nothing);
+        let returns = input.jumpkind == vg::Ijk_Ret;
+        let last_exit = statements.iter().rposition(|&it| (*it).tag == vg::Ist_Exit);
         let mut block = Block {
             code: Code(vg::deepCopyIRSBExceptStmts(input)),
             known,
@@ -74,9 +78,14 @@ pub unsafe extern "C" fn block(
             next: start as u64,
             owner: modules::owner(start),
             sites: [(0, 0); 2],
-            last_use: tool::OPTIONS.get().last_use,
+            uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
+            index: 0,
             start,
-            result_is_read: false,
+            result_is_read: !is_return_point(start),
+            ends: false,
+            saved: 0,
+            restored: 0,
+            marks_red_zone: true,
             statement: 0,
             sets_result: false,
         };
@@ -85,7 +94,9 @@ pub unsafe extern "C" fn block(
             block.code.add(statement);
         }
         block.entry = block.code.register(RSP);
-        for &statement in &statements[body..] {
+        for (index, &statement) in statements.iter().enumerate().skip(body) {
+            block.index = index;
+            block.ends = returns && last_exit.is_none_or(|exit| exit < index);
             block.statement(statement);
         }
         block.end(input.jumpkind);
@@ -107,10 +118,23 @@ struct Block<'a> {
     owner: Owner,
     /// The latest site numbers, by instruction and cause.
     sites: [(u64, u32); 2],
-    last_use: bool,
+    /// The uses to note, if any are wanted.
+    uses: Option<Uses>,
+    /// Of the statement that we are in.
+    index: usize,
     start: usize,
-    /// The register of a function's result was read or written.
+    /// The register of a function's result was read or written, or there can
+    /// be none.
     result_is_read: bool,
+    /// Nothing but a return leaves the block from here on.
+    ends: bool,
+    /// Registers whose value from the block's start is in memory, or in another
+    /// one that is followed.
+    saved: u16,
+    /// Registers whose old value was put aside for the return.
+    restored: u16,
+    /// The next use of memory below the stack pointer has to be noted.
+    marks_red_zone: bool,
     /// The last instruction that does more than take down a frame; 0 if there
     /// is none.
     statement: u64,
@@ -229,6 +253,8 @@ impl Block<'_> {
             }
             return;
         }
+        self.mark_red_zone(data);
+        self.save(data, register);
         // A register that a call need not keep got its value since the last
         // one: from the result, or from memory. What happens there is seen, and
         // at the return what is left in the register.
@@ -240,38 +266,73 @@ impl Block<'_> {
             return;
         }
         if register == RAX {
-            return self.result_dies(data);
+            // Like those above, unless it is a result that nobody looked at.
+            if !core::mem::replace(&mut self.result_is_read, true) {
+                let old = self.code.register(RAX);
+                let guard = self.code.is_heap(old);
+                let start = constant(self.start as u64);
+                self.code.call(Some(guard), &ON_RESULT, &[old, data, start]);
+            }
+        } else if self.saved >> register & 1 == 1 {
+            // A copy goes on.
+        } else if self.ends {
+            self.code.set_aside(register);
+            self.restored |= 1 << register;
+        } else {
+            let old = self.code.register(register);
+            let guard = self.code.is_heap(old);
+            let site = self.site(Cause::Overwritten as u32);
+            self.code.call(Some(guard), &ON_REGISTER, &[old, data, site]);
         }
-        let old = self.code.register(register);
-        let guard = self.code.is_heap(old);
-        let site = self.site(Cause::Overwritten as u32);
-        self.code.call(Some(guard), &ON_REGISTER, &[old, data, site]);
     }
 
-    /// The register of results is written, or loses its meaning by a call.
-    /// The helper is told the block's start if nobody read it since then.
-    fn result_dies(&mut self, new: *mut IRExpr) {
-        let unread_since = if self.result_is_read { 0 } else { self.start as u64 };
-        self.result_is_read = true;
-        let old = self.code.register(RAX);
-        let guard = self.code.is_heap(old);
-        let site = self.site(Cause::Overwritten as u32);
-        self.code.call(Some(guard), &ON_RESULT, &[old, new, site, constant(unread_since)]);
+    /// Notes that what `data` has from a register goes on, unless it only goes
+    /// to `register`, which is not followed, or is the same.
+    fn save(&mut self, data: *const IRExpr, register: usize) {
+        match self.known(data) {
+            Known::Register(from) if usize::from(from) != register && events::DEAD >> register & 1 == 0 => {
+                self.saved |= 1 << from;
+            }
+            _ => {}
+        }
+    }
+
+    /// An address below the stack pointer is written to or kept: the function
+    /// has data there.
+    fn mark_red_zone(&mut self, address: *const IRExpr) {
+        let is_below = match (self.known(address), self.stack) {
+            (Known::Stack(offset), Known::Stack(stack)) => offset < stack,
+            (known, _) => known.is_stack(),
+        };
+        if is_below && core::mem::replace(&mut self.marks_red_zone, false) {
+            self.code.store(constant(events::has_red_zone() as u64), constant(1));
+        }
     }
 
     fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
         if ir::constant_value(data) == Some(self.next) {
             // Only a call stores the address of the next instruction.
-            if self.owner == Owner::Program {
-                self.result_dies(constant(0));
-            }
-            return self.code.call(None, &ON_CALL, &[address, data]);
+            note_return_point(self.next as usize);
+            let result = if self.owner == Owner::Program { self.code.register(RAX) } else { constant(0) };
+            let unread_since = if self.result_is_read { 0 } else { self.start as u64 };
+            self.result_is_read = true;
+            self.marks_red_zone = true;
+            let site = self.site(Cause::Overwritten as u32);
+            return self.code.call(None, &ON_CALL, &[address, data, result, site, constant(unread_since)]);
         }
+        self.mark_red_zone(address);
         if self.owner != Owner::Program {
             return;
         }
         self.use_of(address);
         let bytes = ir::bytes_of(self.code.type_of(data));
+        if bytes == 8 {
+            match self.known(data) {
+                Known::Register(register) => self.saved |= 1 << register,
+                Known::Frame => self.saved |= 1 << RBP,
+                _ => {}
+            }
+        }
         if bytes < 4 || self.is_pushed(address) {
             return;
         }
@@ -328,7 +389,7 @@ impl Block<'_> {
     }
 
     fn use_of(&mut self, address: *mut IRExpr) {
-        if !self.last_use
+        if !self.uses.as_ref().is_some_and(|uses| uses.is_last(self.index))
             || self.owner != Owner::Program
             || self.known(address).is_stack()
             || ir::constant_value(address).is_some()
@@ -343,7 +404,7 @@ impl Block<'_> {
     /// Before the program may leave the block: frames that died in it.
     fn raise_before_exit(&mut self) {
         if !matches!(self.stack, Known::Stack(offset) if offset <= self.lowest + RED_ZONE as i64) {
-            self.raise(&ON_RAISE, Cause::ScopeEnd);
+            self.raise(&ON_RAISE, Cause::ScopeEnd, None);
             if let Known::Stack(offset) = self.stack {
                 self.lowest = offset;
             }
@@ -356,20 +417,27 @@ impl Block<'_> {
             if self.statement != 0 {
                 self.instruction = self.statement;
             }
-            let helper = if self.sets_result { &ON_RETURN_RESULT } else { &ON_RETURN };
-            self.raise(helper, Cause::ScopeEnd);
+            let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u32::from(self.restored) | sets_result));
         } else {
             self.raise_before_exit();
         }
     }
 
-    fn raise(&mut self, helper: &Helper, cause: Cause) {
-        let (helper, cause) =
-            if self.stack.is_stack() { (helper, cause) } else { (&ON_SWITCH, Cause::Unwound) };
+    /// Calls a helper for what dies below the stack pointer; `more` is its last
+    /// argument.
+    fn raise(&mut self, helper: &Helper, cause: Cause, more: Option<u32>) {
+        let (helper, cause, more) =
+            if self.stack.is_stack() { (helper, cause, more) } else { (&ON_SWITCH, Cause::Unwound, None) };
         let low = self.code.binary(vg::Iop_Add64, self.entry, constant(self.lowest as u64), vg::Ity_I64);
         let now = self.code.register(RSP);
         let site = self.site(cause as u32);
-        self.code.call(None, helper, &[ir::guest_state(), low, now, site]);
+        match more {
+            Some(more) => {
+                self.code.call(None, helper, &[ir::guest_state(), low, now, site, constant(more.into())])
+            }
+            None => self.code.call(None, helper, &[ir::guest_state(), low, now, site]),
+        }
     }
 
     /// A number for the instruction and what happens there.
@@ -409,6 +477,17 @@ fn is_epilogue(address: usize, bytes: usize) -> bool {
     )
 }
 
+/// Where calls return to, as far as they were seen.
+static RETURN_POINTS: Single<Numbers<u64>> = Single::new(Numbers::new());
+
+fn note_return_point(address: usize) {
+    RETURN_POINTS.get().number(address as u64);
+}
+
+fn is_return_point(address: usize) -> bool {
+    RETURN_POINTS.get().find(address as u64).is_some()
+}
+
 macro_rules! helper {
     ($name:ident, $text:literal, $function:path, $clears:literal) => {
         static $name: Helper =
@@ -423,7 +502,6 @@ helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);
 helper!(ON_RESULT, c"leakscope_result", events::on_result, false);
 helper!(ON_CALL, c"leakscope_call", events::on_call, false);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
-helper!(ON_RETURN_RESULT, c"leakscope_return_result", events::on_return_result, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
 helper!(ON_USE, c"leakscope_use", events::on_use, false);

@@ -48,6 +48,8 @@ mod sink;
 mod stamps;
 #[cfg(all(valgrind, not(test)))]
 mod tool;
+#[cfg(all(valgrind, not(test)))]
+mod uses;
 
 /// What Valgrind's headers declare.
 #[cfg(all(valgrind, not(test)))]

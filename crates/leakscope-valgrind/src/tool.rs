@@ -4,8 +4,9 @@ use core::ffi::{CStr, c_char, c_int};
 
 use crate::calls::Calls;
 use crate::heap::Point;
+use crate::ir::RAX;
 use crate::memory::Single;
-use crate::{heap, instrument, life, modules, replace, vg};
+use crate::{calls, events, heap, instrument, life, modules, replace, vg};
 
 /// A thread of the program.
 pub struct Thread {
@@ -23,14 +24,17 @@ pub struct Thread {
     pub stack: (usize, usize),
     /// The last return from the function that the thread was started with.
     pub left: Point,
-    /// There may be data below the stack pointer: the function called no other,
-    /// or has given back its frame.
-    pub has_red_zone: bool,
     /// Memory around the stack pointer that is mapped.
     pub mapped: (usize, usize),
 }
 
 impl Thread {
+    /// Whether the word is what the last return gave, and led to `start`.
+    #[inline]
+    pub fn is_result(&self, word: usize, start: usize) -> bool {
+        self.dead[RAX] == word && self.returned_to == start
+    }
+
     /// `low`, or as far down from `high` as there is memory: a large frame may
     /// never have been touched.
     #[inline]
@@ -58,7 +62,6 @@ const fn new_thread(number: u32) -> Thread {
         returned_at: 0,
         stack: (1, 0),
         left: Point { context: 0, site: 0 },
-        has_red_zone: false,
         mapped: (usize::MAX, 0),
     }
 }
@@ -157,6 +160,9 @@ unsafe extern "C" fn after_options() {}
 unsafe extern "C" fn run_thread(number: vg::ThreadId, _: vg::ULong) {
     let thread = thread(number as usize);
     *CURRENT.get() = thread;
+    calls::forget_now();
+    // SAFETY: it is there; a thread that had its turn may have data there.
+    unsafe { *events::has_red_zone() = 1 };
     // SAFETY: the thread runs.
     let (highest, size) =
         unsafe { (vg::vgPlain_thread_get_stack_max(number), vg::vgPlain_thread_get_stack_size(number)) };
