@@ -112,16 +112,20 @@ pub struct Calls {
     thread: u32,
     /// Of the next call.
     floor: u32,
+    /// What calls that have not returned found in registers by chance, with
+    /// the place of their return address.
+    stale: List<(usize, usize)>,
 }
 
 impl Calls {
     pub const fn new(thread: u32) -> Calls {
-        Calls { list: List::new(), adrift: false, thread, floor: 0 }
+        Calls { list: List::new(), adrift: false, thread, floor: 0, stale: List::new() }
     }
 
     pub fn clear(&mut self) {
         forget_now();
         self.list.clear();
+        self.stale.clear();
         self.adrift = false;
     }
 
@@ -148,7 +152,28 @@ impl Calls {
             }
             self.list.pop();
         }
+        while self.stale.last().is_some_and(|&(slot, _)| slot < stack) {
+            self.stale.pop();
+        }
         *NOW.get() = self.list.last().filter(|_| !self.adrift).map_or(UNKNOWN, |top| top.context);
+    }
+
+    /// Whether the stack pointer, at `stack`, has left the function that runs.
+    #[inline]
+    pub fn is_left(&self, stack: usize) -> bool {
+        self.list.last().is_some_and(|top| top.slot < stack)
+    }
+
+    /// The call with its return address at `slot` found the word in a register
+    /// of arguments, but was not given it.
+    pub fn note_stale(&mut self, slot: usize, word: usize) {
+        self.stale.push((slot, word));
+    }
+
+    /// Whether a function that runs has a copy of the word that nobody meant.
+    #[inline]
+    pub fn is_stale(&self, word: usize) -> bool {
+        self.stale.iter().any(|&(_, stale)| stale == word)
     }
 
     /// Whether a register or the frame of the function that runs may hold the
@@ -159,6 +184,11 @@ impl Calls {
     #[inline]
     pub fn may_hold_last(&self) -> bool {
         self.list.last().is_none_or(|top| top.floor != stamps::clock())
+    }
+
+    /// Where the function that runs returns to.
+    pub fn caller(&self) -> Option<u64> {
+        self.list.last().map(|top| top.address as u64)
     }
 
     /// The result that the function that runs may have been given, or 0.

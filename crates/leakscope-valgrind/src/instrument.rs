@@ -1,6 +1,6 @@
 //! What is added to the program's code, one superblock at a time.
 //!
-//! - A store of four bytes or more, and a write to a general register that
+//! - A store of four bytes or more (of bytes only those in a row), and a write to a general register that
 //!   functions keep: if the old value may point into the heap, a helper stamps
 //!   the block. The test is inline, one shift and one comparison. Registers
 //!   that are restored before a return are put aside for its helper.
@@ -18,12 +18,13 @@ use leakscope_wire::Cause;
 
 use crate::events::RED_ZONE;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
-use crate::list::{List, Numbers};
+use crate::list::List;
+use crate::machine::{self, is_epilogue, is_repeated};
 use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
-use crate::{events, stamps, tool};
+use crate::{arena, events, stamps, tool};
 
 /// What a temporary is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,8 @@ pub unsafe extern "C" fn block(
             uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
             index: 0,
             start,
-            result_is_read: !is_return_point(start),
+            result: if machine::is_return_point(start) { Returned::Unread } else { Returned::Kept },
+            passes_count: false,
             ends: false,
             saved: 0,
             restored: 0,
@@ -104,6 +106,17 @@ pub unsafe extern "C" fn block(
     }
 }
 
+/// What happened to a result, in a block of code to which calls return.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Returned {
+    Unread,
+    /// Looked at, or through, but not copied.
+    Read,
+    /// Copied or overwritten; or there is none, or it is no pointer: only a part
+    /// of the register is read.
+    Kept,
+}
+
 struct Block<'a> {
     code: Code,
     known: &'a mut List<Known>,
@@ -123,9 +136,10 @@ struct Block<'a> {
     /// Of the statement that we are in.
     index: usize,
     start: usize,
-    /// The register of a function's result was read or written, or there can
-    /// be none.
-    result_is_read: bool,
+    result: Returned,
+    /// The register of results was set to a small number: a call would be told
+    /// how many vector registers its arguments take.
+    passes_count: bool,
     /// Nothing but a return leaves the block from here on.
     ends: bool,
     /// Registers whose value from the block's start is in memory, or in another
@@ -196,7 +210,11 @@ impl Block<'_> {
             match (*data).tag {
                 vg::Iex_Get => match ir::register_at(arm.Get.offset) {
                     Some(RAX) => {
-                        self.result_is_read = true;
+                        if arm.Get.ty != vg::Ity_I64 {
+                            self.result = Returned::Kept;
+                        } else if self.result == Returned::Unread {
+                            self.result = Returned::Read;
+                        }
                         Known::Register(RAX as u8)
                     }
                     Some(RSP) => self.stack,
@@ -222,6 +240,13 @@ impl Block<'_> {
                         (vg::Iop_Add64 | vg::Iop_Sub64 | vg::Iop_And64, ..) => Known::Frame,
                         _ => Known::Nothing,
                     }
+                }
+                vg::Iex_Unop => {
+                    let narrows = matches!(arm.Unop.op, vg::Iop_64to32 | vg::Iop_64to16 | vg::Iop_64to8);
+                    if narrows && self.known(arm.Unop.arg) == Known::Register(RAX as u8) {
+                        self.result = Returned::Kept;
+                    }
+                    Known::Nothing
                 }
                 vg::Iex_Load => {
                     self.use_of(arm.Load.addr);
@@ -266,8 +291,9 @@ impl Block<'_> {
             return;
         }
         if register == RAX {
-            // Like those above, unless it is a result that nobody looked at.
-            if !core::mem::replace(&mut self.result_is_read, true) {
+            // Like those above, unless it is a result that nobody kept.
+            self.passes_count = ir::constant_value(data).is_some_and(|count| count <= 8);
+            if core::mem::replace(&mut self.result, Returned::Kept) != Returned::Kept {
                 let old = self.code.register(RAX);
                 let guard = self.code.is_heap(old);
                 let start = constant(self.start as u64);
@@ -289,11 +315,15 @@ impl Block<'_> {
     /// Notes that what `data` has from a register goes on, unless it only goes
     /// to `register`, which is not followed, or is the same.
     fn save(&mut self, data: *const IRExpr, register: usize) {
-        match self.known(data) {
-            Known::Register(from) if usize::from(from) != register && events::DEAD >> register & 1 == 0 => {
-                self.saved |= 1 << from;
-            }
-            _ => {}
+        let Known::Register(from) = self.known(data) else { return };
+        if usize::from(from) == register {
+            return;
+        }
+        if usize::from(from) == RAX {
+            self.result = Returned::Kept;
+        }
+        if events::DEAD >> register & 1 == 0 {
+            self.saved |= 1 << from;
         }
     }
 
@@ -312,13 +342,16 @@ impl Block<'_> {
     fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
         if ir::constant_value(data) == Some(self.next) {
             // Only a call stores the address of the next instruction.
-            note_return_point(self.next as usize);
-            let result = if self.owner == Owner::Program { self.code.register(RAX) } else { constant(0) };
-            let unread_since = if self.result_is_read { 0 } else { self.start as u64 };
-            self.result_is_read = true;
+            machine::note_return_point(self.next as usize);
+            let is_kept = core::mem::replace(&mut self.result, Returned::Kept) == Returned::Kept;
+            let unkept_since = if is_kept { 0 } else { self.start as u64 };
             self.marks_red_zone = true;
             let site = self.site(Cause::Overwritten as u32);
-            return self.code.call(None, &ON_CALL, &[address, data, result, site, constant(unread_since)]);
+            self.code.call(None, &ON_CALL, &[ir::guest_state(), data, address, site, constant(unkept_since)]);
+            if core::mem::replace(&mut self.passes_count, false) && self.owner == Owner::Program {
+                self.code.call(None, &ON_VARIADIC, &[ir::guest_state(), constant(0), address]);
+            }
+            return;
         }
         self.mark_red_zone(address);
         if self.owner != Owner::Program {
@@ -328,10 +361,18 @@ impl Block<'_> {
         let bytes = ir::bytes_of(self.code.type_of(data));
         if bytes == 8 {
             match self.known(data) {
-                Known::Register(register) => self.saved |= 1 << register,
+                Known::Register(register) => {
+                    self.saved |= 1 << register;
+                    if usize::from(register) == RAX {
+                        self.result = Returned::Kept;
+                    }
+                }
                 Known::Frame => self.saved |= 1 << RBP,
                 _ => {}
             }
+        }
+        if bytes == 1 && is_repeated(self.instruction as usize) {
+            return self.store_in_row(address);
         }
         if bytes < 4 || self.is_pushed(address) {
             return;
@@ -343,6 +384,19 @@ impl Block<'_> {
             let site = self.site(Cause::Overwritten as u32);
             self.code.call(Some(guard), &ON_STORE, &[old, site]);
         }
+    }
+
+    /// One byte of many: with the first of a word the word dies.
+    fn store_in_row(&mut self, address: *mut IRExpr) {
+        let place = self.code.binary(vg::Iop_And64, address, constant(!7), vg::Ity_I64);
+        let old = self.code.load(vg::Ity_I64, place);
+        let upper = self.code.binary(vg::Iop_Shr64, old, ir::byte(arena::SHIFT as u8), vg::Ity_I64);
+        let within = self.code.binary(vg::Iop_And64, address, constant(7), vg::Ity_I64);
+        let first = self.code.binary(vg::Iop_Shl64, within, ir::byte(32), vg::Ity_I64);
+        let both = self.code.binary(vg::Iop_Or64, upper, first, vg::Ity_I64);
+        let guard = self.code.binary(vg::Iop_CmpEQ64, both, constant(1), vg::Ity_I1);
+        let site = self.site(Cause::Overwritten as u32);
+        self.code.call(Some(guard), &ON_STORE, &[old, site]);
     }
 
     /// The address of the `number`th word that a store of `bytes` covers.
@@ -420,6 +474,11 @@ impl Block<'_> {
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u32::from(self.restored) | sets_result));
         } else {
+            if self.result == Returned::Read && self.owner == Owner::Program {
+                let old = self.code.register(RAX);
+                let guard = self.code.is_heap(old);
+                self.code.call(Some(guard), &ON_TESTED, &[old, constant(self.start as u64)]);
+            }
             self.raise_before_exit();
         }
     }
@@ -459,35 +518,6 @@ impl Block<'_> {
     }
 }
 
-/// Whether an instruction only takes down a frame, or leads there: pop, leave,
-/// ret, a jump, the stack pointer raised, or a kept register restored.
-fn is_epilogue(address: usize, bytes: usize) -> bool {
-    // SAFETY: Valgrind has just translated the instruction.
-    let code = unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
-    matches!(
-        code,
-        [0x58..=0x5f, ..]
-            | [0x41, 0x58..=0x5f, ..]
-            | [0xc2 | 0xc3 | 0xc9 | 0xeb | 0xe9, ..]
-            | [0xf2 | 0xf3, 0xc3, ..]
-            | [0x48, 0x81 | 0x83, 0xc4, ..]
-            | [0x48, 0x8d, 0x65, ..]
-            | [0x48, 0x8b, 0x5d, ..]
-            | [0x4c, 0x8b, 0x65 | 0x6d | 0x75 | 0x7d, ..]
-    )
-}
-
-/// Where calls return to, as far as they were seen.
-static RETURN_POINTS: Single<Numbers<u64>> = Single::new(Numbers::new());
-
-fn note_return_point(address: usize) {
-    RETURN_POINTS.get().number(address as u64);
-}
-
-fn is_return_point(address: usize) -> bool {
-    RETURN_POINTS.get().find(address as u64).is_some()
-}
-
 macro_rules! helper {
     ($name:ident, $text:literal, $function:path, $clears:literal) => {
         static $name: Helper =
@@ -500,7 +530,9 @@ helper!(ON_WRITE, c"leakscope_write", events::on_write, false);
 helper!(ON_EXCHANGE, c"leakscope_exchange", events::on_exchange, false);
 helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);
 helper!(ON_RESULT, c"leakscope_result", events::on_result, false);
-helper!(ON_CALL, c"leakscope_call", events::on_call, false);
+helper!(ON_TESTED, c"leakscope_tested", events::on_tested, false);
+helper!(ON_CALL, c"leakscope_call", events::on_call, true);
+helper!(ON_VARIADIC, c"leakscope_variadic", events::on_variadic, true);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);

@@ -35,6 +35,8 @@ mod ir;
 #[cfg(all(valgrind, not(test)))]
 mod life;
 #[cfg(all(valgrind, not(test)))]
+mod machine;
+#[cfg(all(valgrind, not(test)))]
 mod modules;
 #[cfg(all(valgrind, not(test)))]
 mod record;

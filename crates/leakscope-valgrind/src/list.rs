@@ -198,6 +198,7 @@ mod tests {
             let (mut numbers, mut model) = (Numbers::new(), BTreeMap::new());
             for key in keys {
                 let next = model.len() as u32 + 1;
+                proptest::prop_assert_eq!(numbers.find(key), model.get(&key).copied());
                 proptest::prop_assert_eq!(numbers.number(key), *model.entry(key).or_insert(next));
             }
             proptest::prop_assert_eq!(numbers.keys().len(), model.len());

@@ -173,7 +173,7 @@ impl Writer {
             writer.put(&wire::Totals {
                 live_blocks: live.blocks,
                 live_bytes: live.bytes,
-                limits: 0,
+                limits: if OPTIONS.get().last_use { 0 } else { wire::limits::NO_USES },
                 heap_limit: 0,
             });
         });

@@ -61,9 +61,10 @@ pub fn tick() {
 /// A pointer with this value died.
 #[inline]
 pub fn stamp(word: usize, site: u32) {
-    if let Some(block) = heap::pointed_to(word) {
+    let calls = &mut tool::current().calls;
+    if let Some(block) = heap::pointed_to(word).filter(|_| !calls.is_stale(word)) {
         tick();
-        stamp_block(block, Point { context: tool::current().calls.context(), site });
+        stamp_block(block, Point { context: calls.context(), site });
     }
 }
 

@@ -130,6 +130,7 @@ impl Plan {
                 depth: options.depth,
                 last_use: options.last_use != LastUse::Off,
                 snapshot_every: options.snapshot_every,
+                snapshot_signal: options.snapshot_signal,
                 allocator: *allocator,
             };
             return valgrind.command(&self.shown, records.path(), &options);
@@ -174,7 +175,7 @@ fn plan(options: &Run) -> Result<Plan> {
     };
     match options.engine {
         Some(Engine::Preload) => return preload_plan(target),
-        Some(Engine::Valgrind) => return valgrind_plan(target, Valgrind::find()?, options),
+        Some(Engine::Valgrind) => return valgrind_plan(target, Valgrind::find()?),
         _ => {}
     }
     match program(target) {
@@ -213,11 +214,7 @@ fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Resu
 /// with the heap preloaded.
 fn as_it_is(target: &Path, reason: &str, options: &Run) -> Result<Plan> {
     let (plan, how) = match Valgrind::find() {
-        _ if options.snapshot_signal.is_some() => (
-            preload_plan(target)?,
-            "with the heap preloaded, for --snapshot-signal; leak points are not found".into(),
-        ),
-        Ok(valgrind) => (valgrind_plan(target, valgrind, options)?, "under Valgrind".to_owned()),
+        Ok(valgrind) => (valgrind_plan(target, valgrind)?, "under Valgrind".to_owned()),
         Err(missing) => (
             preload_plan(target)?,
             format!("with the heap preloaded; leak points are not found, for {missing}"),
@@ -227,12 +224,7 @@ fn as_it_is(target: &Path, reason: &str, options: &Run) -> Result<Plan> {
     Ok(plan)
 }
 
-fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Plan> {
-    if options.snapshot_signal.is_some() {
-        bail!(
-            "--snapshot-signal needs another engine than valgrind: use --snapshot-every, or --engine preload"
-        );
-    }
+fn valgrind_plan(target: &Path, valgrind: Valgrind) -> Result<Plan> {
     let path = existing(target)?;
     let allocator = match kind_of(&path)? {
         Kind::Dynamic if has_own_operators(&path) => Allocator::Wrapped,
