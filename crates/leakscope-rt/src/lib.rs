@@ -11,6 +11,7 @@
 // What the program calls is not called by tests.
 #![cfg_attr(test, allow(dead_code))]
 
+mod actions;
 mod api;
 mod arena;
 mod cxx;

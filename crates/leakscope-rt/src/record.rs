@@ -12,7 +12,7 @@ use crate::sink::Sink;
 use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
-use crate::{arena, depot, events, modules, scan, stamps, uses, walk};
+use crate::{actions, arena, depot, events, modules, scan, stamps, uses, walk};
 
 const BUFFER: usize = 1 << 16;
 
@@ -154,9 +154,11 @@ impl Writer {
                 heap_limit: limited,
             });
         });
+        let mut lost_bytes = 0;
         self.section(wire::SectionKind::LOST, |writer| {
             scan::for_each_lost(|block| {
                 let stack = block.stack();
+                lost_bytes += block.size() as u64;
                 mentioned.use_stack(stack);
                 writer.put(&wire::LostBlock {
                     address: block.start as u64,
@@ -166,6 +168,7 @@ impl Writer {
                 });
             });
         });
+        actions::note_lost(lost_bytes);
         self.section(wire::SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });

@@ -71,6 +71,19 @@ pub fn allocate(bytes: usize) -> usize {
     address
 }
 
+/// Zeroed memory that stays one with that of copies of the process; 0 if there
+/// is none.
+pub fn share(bytes: usize) -> usize {
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a new anonymous mapping disturbs nothing that exists.
+    let address = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return 0;
+    }
+    note_own(address as usize, address as usize + bytes);
+    address as usize
+}
+
 /// Gives back what [`reserve`] or [`allocate`] gave.
 ///
 /// # Safety

@@ -37,6 +37,13 @@ pub mod env {
     pub const LAST_USE_EXACT: &str = "exact";
     /// Milliseconds between snapshots.
     pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
+    /// What happens to the program when something is lost: [`ON_LEAK_ABORT`],
+    /// [`ON_LEAK_STOP`], or anything else for nothing.
+    pub const ON_LEAK: &str = "LEAKSCOPE_ON_LEAK";
+    pub const ON_LEAK_ABORT: &str = "abort";
+    pub const ON_LEAK_STOP: &str = "stop";
+    /// Bytes that must be lost for that.
+    pub const LEAK_LIMIT: &str = "LEAKSCOPE_LEAK_LIMIT";
 }
 
 /// Through a socket a record comes in pieces, each followed by its bytes; the
@@ -48,6 +55,9 @@ pub struct Piece {
     pub offset: u64,
     pub bytes: u64,
 }
+
+/// In place of the offset: what follows is no record but a line for the user.
+pub const NOTICE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]

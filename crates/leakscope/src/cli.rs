@@ -76,6 +76,8 @@ Examples:
   leakscope run --format sarif -o leaks.sarif ./prog
   leakscope run --baseline known.json --fail-on lost ./tests
   leakscope run --snapshot-every 60 ./server
+  leakscope run --snapshot-every 60 --on-leak stop --leak-limit 1M ./server
+                                                   then: gdb -p PID, kill -CONT PID
   leakscope run /usr/bin/xmllint -- --noout a.xml
   leakscope run --engine preload /usr/bin/prog
   leakscope run --mode minimal ./prog              fastest: allocations only
@@ -116,6 +118,13 @@ pub struct Run {
     /// Take a snapshot every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub snapshot_every: Option<Duration>,
+    /// What to do when something is lost, at a snapshot or at the end: report it, or also
+    /// abort the program, or stop it until it gets SIGCONT
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnLeak::Report)]
+    pub on_leak: OnLeak,
+    /// Act, or fail, only when at least so many bytes are lost, as in 4096, 64K or 1M
+    #[arg(long, value_name = "SIZE", value_parser = leak_limit)]
+    pub leak_limit: Option<u64>,
     /// Run the program under another command, as in --under 'prlimit --nofile=64'
     #[arg(long, value_name = "COMMAND")]
     pub under: Option<String>,
@@ -226,6 +235,13 @@ pub enum LastUse {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnLeak {
+    Report,
+    Abort,
+    Stop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DeriveEngine {
     Track,
 }
@@ -273,6 +289,12 @@ fn size(text: &str) -> Option<u64> {
         _ => return None,
     };
     Some(u64::from(number.parse::<u32>().ok()?) * unit)
+}
+
+fn leak_limit(text: &str) -> Result<u64, String> {
+    size(text)
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| format!("expected a size above 0 as in 4096, 64K or 1M, found {text:?}"))
 }
 
 fn signal(text: &str) -> Result<i32, String> {

@@ -17,7 +17,7 @@ use leakscope_wire::env as wire_env;
 use object::elf::{PT_INTERP, ProgramHeader64};
 use object::{Object, ObjectSymbol};
 
-use crate::cli::{Engine, LastUse, Mode, Run};
+use crate::cli::{Engine, LastUse, Mode, OnLeak, Run};
 use crate::commands::{derive, report};
 use crate::inbox::Inbox;
 use crate::output::{Filters, Output, note};
@@ -69,8 +69,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         say_why_no_leak_points(&mut report);
     }
     output.write(&report, &plan.sources, &options.report)?;
-    let failed = options.report.fail_on.fails(&report);
-    Ok(exit_code(status, failed.then_some(options.exit_code)))
+    Ok(exit_code(status, fails(&report, options).then_some(options.exit_code)))
 }
 
 /// The user's choice, and not the program's code.
@@ -145,6 +144,12 @@ impl Plan {
         if let Some(every) = options.snapshot_every {
             command.env(wire_env::SNAPSHOT_EVERY, every.as_millis().to_string());
         }
+        if let Some(action) = on_leak_text(options.on_leak) {
+            command.env(wire_env::ON_LEAK, action);
+        }
+        if let Some(limit) = options.leak_limit {
+            command.env(wire_env::LEAK_LIMIT, limit.to_string());
+        }
         if let How::Preload(preload) = &self.how {
             let before = env::var_os("LD_PRELOAD").unwrap_or_default();
             let mut list = preload.clone().into_os_string();
@@ -212,13 +217,13 @@ fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Resu
 /// A program that was not captured: under Valgrind, or where that cannot be,
 /// with the heap preloaded.
 fn as_it_is(target: &Path, reason: &str, options: &Run) -> Result<Plan> {
-    let (plan, how) = match Valgrind::find() {
-        _ if options.snapshot_signal.is_some() => (
+    let (plan, how) = match (not_under_valgrind(options), Valgrind::find()) {
+        (Some(option), _) => (
             preload_plan(target)?,
-            "with the heap preloaded, for --snapshot-signal; leak points are not found".into(),
+            format!("with the heap preloaded, for {option}; leak points are not found"),
         ),
-        Ok(valgrind) => (valgrind_plan(target, valgrind, options)?, "under Valgrind".to_owned()),
-        Err(missing) => (
+        (None, Ok(valgrind)) => (valgrind_plan(target, valgrind, options)?, "under Valgrind".to_owned()),
+        (None, Err(missing)) => (
             preload_plan(target)?,
             format!("with the heap preloaded; leak points are not found, for {missing}"),
         ),
@@ -228,10 +233,8 @@ fn as_it_is(target: &Path, reason: &str, options: &Run) -> Result<Plan> {
 }
 
 fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Plan> {
-    if options.snapshot_signal.is_some() {
-        bail!(
-            "--snapshot-signal needs another engine than valgrind: use --snapshot-every, or --engine preload"
-        );
+    if let Some(option) = not_under_valgrind(options) {
+        bail!("{option} needs another engine than valgrind: leave it out, or use --engine preload");
     }
     let path = existing(target)?;
     let allocator = match kind_of(&path)? {
@@ -243,6 +246,15 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
         if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
     let how = How::Valgrind { valgrind, allocator };
     Ok(Plan { executable: path, shown, how, sources: Captured::default() })
+}
+
+/// The option that our Valgrind tool does not know, if one is asked for.
+fn not_under_valgrind(options: &Run) -> Option<&'static str> {
+    match options.on_leak {
+        OnLeak::Abort => Some("--on-leak abort"),
+        OnLeak::Stop => Some("--on-leak stop"),
+        OnLeak::Report => options.snapshot_signal.map(|_| "--snapshot-signal"),
+    }
 }
 
 fn existing(target: &Path) -> Result<PathBuf> {
@@ -404,6 +416,23 @@ fn last_use_text(last_use: LastUse) -> &'static str {
         LastUse::Sampled => "sampled",
         LastUse::Exact => wire_env::LAST_USE_EXACT,
     }
+}
+
+fn on_leak_text(action: OnLeak) -> Option<&'static str> {
+    match action {
+        OnLeak::Report => None,
+        OnLeak::Abort => Some(wire_env::ON_LEAK_ABORT),
+        OnLeak::Stop => Some(wire_env::ON_LEAK_STOP),
+    }
+}
+
+/// Whether the report fails the run. Less than the limit is no loss.
+fn fails(report: &Report, options: &Run) -> bool {
+    let mut judged = report.clone();
+    if judged.summary.lost.bytes < options.leak_limit.unwrap_or(0) {
+        judged.retain(|finding| finding.kind != core::Kind::Lost);
+    }
+    options.report.fail_on.fails(&judged)
 }
 
 fn no_record_text(status: ExitStatus, plan: &Plan, records: &Records) -> String {
