@@ -11,7 +11,7 @@ use crate::park::{self, Parked, Then};
 use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
-use crate::{actions, caller, depot, heap, modules, signals, sink, sys, thread, uses, waits};
+use crate::{actions, caller, depot, heap, modules, moments, signals, sink, sys, thread, uses, waits};
 
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
@@ -371,6 +371,7 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
 
 extern "C" fn before_fork() {
     SNAPSHOT.acquire();
+    moments::before_fork();
     heap::before_fork();
     depot::before_fork();
     modules::before_fork();
@@ -382,6 +383,7 @@ extern "C" fn after_fork_in_parent() {
     modules::after_fork();
     depot::after_fork();
     heap::after_fork();
+    moments::after_fork();
     SNAPSHOT.release();
 }
 

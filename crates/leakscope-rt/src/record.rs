@@ -12,7 +12,7 @@ use crate::sink::Sink;
 use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
-use crate::{actions, arena, depot, events, modules, scan, stamps, uses, walk};
+use crate::{actions, arena, depot, events, modules, moments, scan, stamps, uses, walk};
 
 const BUFFER: usize = 1 << 16;
 
@@ -180,6 +180,11 @@ impl Writer {
                     mentioned.use_stack(stamps.last_used);
                     writer.put(&stamps);
                 });
+            });
+        }
+        if moments::are_counted() {
+            self.section(wire::SectionKind::MOMENTS, |writer| {
+                scan::for_each_numbered(|block| writer.put(&moments::read(block.slot)));
             });
         }
         let Some(mut reached) = Reached::new(found.live_blocks) else {

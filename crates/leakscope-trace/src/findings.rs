@@ -17,6 +17,7 @@ use leakscope_wire as wire;
 
 use crate::events::{self, Event, EventId, Events, RecordEvents};
 use crate::frees::Frees;
+use crate::moments::Moment;
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::{Process, Record};
 use crate::wrappers::{Allocations, Wrappers};
@@ -102,6 +103,10 @@ struct Group {
     roots: BTreeSet<usize>,
     /// The engine stamps, so that its silence says something.
     stamped: bool,
+    /// The user chose others to be followed.
+    not_followed: bool,
+    /// The first death by which a block was lost, if they were counted.
+    moment: Option<Moment>,
     /// The events by which the blocks were lost, and what may be meant
     /// instead, each with its blocks.
     leaks: IndexMap<EventId, u64>,
@@ -148,6 +153,8 @@ impl Run {
                 direct: 0,
                 roots: BTreeSet::new(),
                 stamped: false,
+                not_followed: false,
+                moment: None,
                 leaks: IndexMap::new(),
                 earlier: IndexMap::new(),
                 last_used: IndexMap::new(),
@@ -170,7 +177,13 @@ impl Run {
             group.direct += u64::from(above.is_empty());
             group.roots.extend(above.iter().map(|&root| groups[root]));
             let Some(stamps) = record.stamps.get(index) else { continue };
+            if stamps.last_used == wire::NOT_FOLLOWED {
+                group.not_followed = true;
+                continue;
+            }
             group.stamped = true;
+            let moment = events.roots.latest(index).and_then(|block| Moment::of(record, block));
+            group.moment = group.moment.into_iter().chain(moment).min();
             weigh(&mut group.leaks, events.leak(index), 1);
             weigh(&mut group.earlier, events.earlier(index), 1);
             weigh(&mut group.last_used, last_use(named, record, stamps.last_used, block.stack), block.bytes);
@@ -229,6 +242,11 @@ impl Run {
         finding.freed_elsewhere = self.frees.of(group.key.allocated, &self.places);
         if group.stamped {
             self.set_leak(&mut finding, group);
+        } else if group.not_followed {
+            finding.evidence.insert("inexact".to_owned(), "its pointers were not followed".into());
+        }
+        if let Some(moment) = group.moment {
+            finding.evidence.insert("moment".to_owned(), moment.to_json());
         }
         if !group.history.is_empty() {
             let snapshots = group.history.iter().map(|(&(pid, sequence), size)| {
@@ -289,7 +307,9 @@ fn by_weight<K: Copy>(weights: &IndexMap<K, u64>) -> impl Iterator<Item = K> + u
 /// A block of which no use was seen was last used by its allocation, if uses
 /// were looked at.
 fn last_use(named: &RecordPlaces, record: &Record, last_used: u32, allocated: u32) -> Option<PlaceId> {
-    let looked_at = record.totals.live_blocks > 0 && record.totals.limits & wire::limits::NO_USES == 0;
+    let looked_at = last_used != wire::NOT_FOLLOWED
+        && record.totals.live_blocks > 0
+        && record.totals.limits & wire::limits::NO_USES == 0;
     named.known(last_used).or_else(|| looked_at.then(|| named.of(allocated)))
 }
 

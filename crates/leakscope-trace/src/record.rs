@@ -35,6 +35,8 @@ pub struct Record {
     pub lost: Vec<wire::LostBlock>,
     /// Of the lost blocks, in their order; empty if the engine has no stamps.
     pub stamps: Vec<wire::Stamps>,
+    /// The latest death of a pointer to each lost block; empty unless counted.
+    pub moments: Vec<wire::Moment>,
     pub edges: Vec<wire::Edge>,
     pub reachable: Vec<wire::Reachable>,
     pub frees: Vec<wire::Freed>,
@@ -66,6 +68,33 @@ pub struct Site {
 }
 
 impl Record {
+    /// How many blocks of each allocation stack were lost, by its identity.
+    pub fn leaking_stacks(&self) -> BTreeMap<u64, u64> {
+        let mut by_number: BTreeMap<u32, u64> = BTreeMap::new();
+        for block in &self.lost {
+            *by_number.entry(block.stack).or_default() += 1;
+        }
+        let mut stacks = BTreeMap::new();
+        for (number, blocks) in by_number {
+            if let Some(stack) = self.stacks.get(&number) {
+                *stacks.entry(self.identity(stack)).or_default() += blocks;
+            }
+        }
+        stacks
+    }
+
+    /// As the runtime makes it of the same stack.
+    fn identity(&self, stack: &Stack) -> u64 {
+        wire::identity(stack.addresses.iter().map(|&address| {
+            let holds = |module: &wire::Module| {
+                (module.start..module.end).contains(&address.wrapping_sub(1))
+                    && (module.first_generation..=module.last_generation).contains(&stack.generation)
+            };
+            let module = self.modules.iter().map(|(module, _)| module).find(|module| holds(module));
+            module.map_or(0, |module| address.wrapping_sub(module.bias))
+        }))
+    }
+
     /// The site of a stack, if it has one.
     pub fn site(&self, stack: &Stack) -> Option<&Site> {
         self.sites.get(stack.site.checked_sub(1)? as usize)
@@ -129,6 +158,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         sites: Vec::new(),
         lost: Vec::new(),
         stamps: Vec::new(),
+        moments: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
         frees: Vec::new(),
@@ -157,6 +187,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::FAULT => record.fault = Some(take(payload)?.0),
         wire::SectionKind::SITES => record.sites = sites(payload)?,
         wire::SectionKind::STAMPS => record.stamps = all(payload)?,
+        wire::SectionKind::MOMENTS => record.moments = all(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}
