@@ -20,8 +20,5 @@ pub fn of_stack(stack: u32) -> u64 {
 
 /// The module into which a return address leads.
 pub fn module_of(address: u64) -> Option<&'static modules::Module> {
-    let call = address.wrapping_sub(1) as usize;
-    modules::all()
-        .iter()
-        .find(|module| module.last_generation == u32::MAX && (module.start..module.end).contains(&call))
+    modules::around(address.wrapping_sub(1) as usize).map(|(_, module)| module)
 }

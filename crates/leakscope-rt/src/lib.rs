@@ -20,6 +20,7 @@ mod events;
 mod fault;
 mod foreign;
 mod heap;
+mod holders;
 mod identity;
 mod jail;
 mod life;

@@ -127,12 +127,9 @@ fn number(text: &[u8]) -> usize {
 
 /// After everything else that runs at the end of the program.
 extern "C" fn at_exit(_: *mut c_void) {
-    if actions::are_wanted() {
-        // The program may go no further, and libc would do this next.
-        // SAFETY: all open streams.
-        unsafe { libc::fflush(core::ptr::null_mut()) };
-    }
-    end(caller!(), 0);
+    let caller = caller!();
+    actions::before_end();
+    end(caller, 0);
 }
 
 /// The last record, made from the end of the program's own frames.

@@ -17,6 +17,7 @@ use leakscope_wire as wire;
 
 use crate::events::{self, Event, EventId, Events, RecordEvents};
 use crate::frees::Frees;
+use crate::holders::{self, HeldBy};
 use crate::moments::Moment;
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::{Process, Record};
@@ -113,6 +114,8 @@ struct Group {
     earlier: IndexMap<EventId, u64>,
     /// Places of the last use, each with its bytes.
     last_used: IndexMap<PlaceId, u64>,
+    /// What holds the first few, where they are forgotten.
+    held_by: BTreeSet<HeldBy>,
     /// What was lost at earlier snapshots, by process and sequence.
     history: BTreeMap<(u32, u32), Size>,
 }
@@ -132,6 +135,9 @@ impl Size {
 
 /// More candidates say no more.
 const CANDIDATES_MAX: usize = 4;
+
+/// More holders say no more.
+const HOLDERS_MAX: usize = 3;
 
 impl Run {
     fn new(program: &Path) -> Run {
@@ -158,6 +164,7 @@ impl Run {
                 leaks: IndexMap::new(),
                 earlier: IndexMap::new(),
                 last_used: IndexMap::new(),
+                held_by: BTreeSet::new(),
                 history: BTreeMap::new(),
             });
             self.groups.len() - 1
@@ -206,6 +213,13 @@ impl Run {
                 weigh(&mut self.groups[group].last_used, end, reachable.bytes);
             }
         }
+        for (holder, held_by) in holders::of_record(record, &mut |code| self.places.function(record, code)) {
+            let end = last_use(named, record, holder.last_used, holder.stack);
+            let key = Key { kind: Kind::Forgotten, allocated: named.of(holder.stack), end };
+            if let Some(&group) = self.index.get(&key) {
+                self.groups[group].held_by.insert(held_by);
+            }
+        }
     }
 
     fn add_frees(&mut self, named: &RecordPlaces, record: &Record) {
@@ -247,6 +261,10 @@ impl Run {
         }
         if let Some(moment) = group.moment {
             finding.evidence.insert("moment".to_owned(), moment.to_json());
+        }
+        if !group.held_by.is_empty() {
+            let held_by = group.held_by.iter().take(HOLDERS_MAX).map(HeldBy::to_json);
+            finding.evidence.insert("held_by".to_owned(), held_by.collect());
         }
         if !group.history.is_empty() {
             let snapshots = group.history.iter().map(|(&(pid, sequence), size)| {

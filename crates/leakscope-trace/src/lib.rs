@@ -9,11 +9,13 @@ mod dwarf;
 mod events;
 mod findings;
 mod frees;
+mod holders;
 mod moments;
 mod places;
 mod record;
 mod roots;
 mod symbols;
+mod variables;
 mod wrappers;
 
 pub use code::code_ranges;

@@ -39,6 +39,8 @@ pub struct Record {
     pub moments: Vec<wire::Moment>,
     pub edges: Vec<wire::Edge>,
     pub reachable: Vec<wire::Reachable>,
+    /// What holds some of the reachable blocks.
+    pub holders: Vec<(wire::Holder, Vec<wire::Link>)>,
     pub frees: Vec<wire::Freed>,
     pub fault: Option<wire::Fault>,
     pub totals: wire::Totals,
@@ -161,6 +163,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         moments: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
+        holders: Vec::new(),
         frees: Vec::new(),
         fault: None,
         totals: wire::Totals::default(),
@@ -188,6 +191,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::SITES => record.sites = sites(payload)?,
         wire::SectionKind::STAMPS => record.stamps = all(payload)?,
         wire::SectionKind::MOMENTS => record.moments = all(payload)?,
+        wire::SectionKind::HOLDERS => record.holders = holders(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}
@@ -222,6 +226,18 @@ fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
         payload = rest;
     }
     Some(sites)
+}
+
+fn holders(mut payload: &[u8]) -> Option<Vec<(wire::Holder, Vec<wire::Link>)>> {
+    let mut holders = Vec::new();
+    while !payload.is_empty() {
+        let (holder, rest) = take::<wire::Holder>(payload)?;
+        let bytes = (holder.links as usize).checked_mul(size_of::<wire::Link>())?;
+        let (links, rest) = rest.split_at_checked(bytes)?;
+        holders.push((holder, all(links)?));
+        payload = rest;
+    }
+    Some(holders)
 }
 
 /// Text of `length` bytes, and what follows its padding to eight.

@@ -145,6 +145,9 @@ impl SectionKind {
     pub const FREES: SectionKind = SectionKind(10);
     /// [`Moment`]s, one for each block of [`SectionKind::LOST`], in its order.
     pub const MOMENTS: SectionKind = SectionKind(11);
+    /// [`Holder`]s, each followed by its [`Link`]s: a few for each entry of
+    /// [`SectionKind::REACHABLE`].
+    pub const HOLDERS: SectionKind = SectionKind(12);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -345,6 +348,68 @@ pub struct Reachable {
     /// Stack of the last use, the same for all; 0 where unknown,
     /// [`NOT_FOLLOWED`] where nobody looked.
     pub last_used: u32,
+}
+
+/// What holds a reachable block: a word outside the heap, which is the root,
+/// and the blocks from there on.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Holder {
+    /// Of the block: the same as in its [`Reachable`].
+    pub stack: u32,
+    pub last_used: u32,
+    /// [`Root`].
+    pub root: u32,
+    /// Whose register, stack or variable it is: 1 is the main thread, others
+    /// follow in the order of their numbers; 0 if it is nobody's.
+    pub thread: u32,
+    /// Index in [`SectionKind::MODULES`], for variables.
+    pub module: u32,
+    /// Blocks between the root and the block, as many as follow and as many
+    /// as do not.
+    pub links: u32,
+    pub omitted: u32,
+    pub reserved: u32,
+    /// Where the word is: in the module's file, in its thread-local storage,
+    /// or, as a signed number, from the end of its frame.
+    pub address: u64,
+    /// Return address into the function whose frame it is in; 0 if unknown.
+    pub code: u64,
+}
+
+/// A block that holds the next one.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Link {
+    pub bytes: u64,
+    /// Where in the block the pointer to it leads.
+    pub entered: u64,
+    /// Where in the block the word is that holds the next one.
+    pub offset: u64,
+}
+
+/// What kind of memory holds a block in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Root {
+    /// A variable of a module.
+    Global = 1,
+    ThreadLocal = 2,
+    /// What `pthread_setspecific` and libc itself keep of a thread.
+    ThreadData = 3,
+    Stack = 4,
+    Register = 5,
+    /// Memory that the program mapped.
+    Mapping = 6,
+}
+
+impl Root {
+    pub fn from_u32(value: u32) -> Option<Root> {
+        use Root::*;
+        [Global, ThreadLocal, ThreadData, Stack, Register, Mapping]
+            .into_iter()
+            .find(|&root| root as u32 == value)
+    }
 }
 
 /// A misuse of the heap that stopped the program. Stacks are 0 where unknown.
