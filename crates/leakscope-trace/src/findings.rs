@@ -213,10 +213,14 @@ impl Run {
                 weigh(&mut self.groups[group].last_used, end, reachable.bytes);
             }
         }
-        for (holder, held_by) in holders::of_record(record, &mut |code| self.places.function(record, code)) {
+        let group = |holder: &wire::Holder| {
             let end = last_use(named, record, holder.last_used, holder.stack);
             let key = Key { kind: Kind::Forgotten, allocated: named.of(holder.stack), end };
-            if let Some(&group) = self.index.get(&key) {
+            self.index.get(&key).copied()
+        };
+        let function = &mut |code| self.places.function(record, code);
+        for (holder, held_by) in holders::of_record(record, |holder| group(holder).is_some(), function) {
+            if let Some(group) = group(holder) {
                 self.groups[group].held_by.insert(held_by);
             }
         }

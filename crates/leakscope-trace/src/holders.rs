@@ -45,14 +45,16 @@ struct Root {
     thread: Option<u32>,
 }
 
-/// What holds the blocks of a record, each with their allocation stack and last
-/// use. `function` names the one at a return address.
+/// What holds the blocks of a record of which somebody wants to know: finding
+/// out may take reading much of a module. `function` names the one at a return
+/// address.
 pub fn of_record<'r>(
     record: &'r Record,
+    wanted: impl Fn(&wire::Holder) -> bool,
     function: &mut dyn FnMut(u64) -> Option<String>,
 ) -> Vec<(&'r wire::Holder, HeldBy)> {
     let mut by_module: BTreeMap<Option<&Path>, Vec<&(wire::Holder, Vec<wire::Link>)>> = BTreeMap::new();
-    for holder in &record.holders {
+    for holder in record.holders.iter().filter(|(holder, _)| wanted(holder)) {
         let module = module_of(record, &holder.0).map(|(_, path)| path.as_path());
         by_module.entry(module).or_default().push(holder);
     }

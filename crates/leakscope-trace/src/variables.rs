@@ -93,7 +93,7 @@ impl<'a> Variables<'a> {
                     if !codes.is_empty() {
                         let ranges = debug.ranges(die, entry);
                         codes.retain(|code| {
-                            ranges.iter().any(|range| (range.0..range.1).contains(&(code - 1)))
+                            ranges.iter().any(|range| (range.0..range.1).contains(&code.wrapping_sub(1)))
                         });
                     }
                     let base = frame_base(debug, die, entry);
@@ -139,7 +139,7 @@ impl<'a> Variables<'a> {
                 Operation::Piece { size_in_bits, .. } => {
                     let bytes = size_in_bits / 8;
                     pieces.extend(place.map(|start| placed(start, bytes, within)));
-                    within += bytes;
+                    within = u64::saturating_add(within, bytes);
                     None
                 }
                 _ => return,
@@ -176,10 +176,10 @@ impl<'a> Variables<'a> {
     }
 
     fn word(&self, all: &[Placed], address: i64) -> Option<Word> {
-        let holds = |placed: &&Placed| (placed.start..placed.start + placed.bytes as i64).contains(&address);
+        let holds = |placed: &&Placed| (address.wrapping_sub(placed.start) as u64) < placed.bytes;
         let Placed { start, die, within, function, .. } = *all.iter().find(holds)?;
         let entry = self.debug.entry(die)?;
-        let offset = (address - start) as u64 + within;
+        let offset = (address.wrapping_sub(start) as u64).saturating_add(within);
         let found = self.type_of(die, &entry).and_then(|kind| self.descend(kind, offset, 0));
         let name = self.debug.full_name(die, &entry)?;
         let is_external = self.debug.inherited(die, &entry, &|_, entry| {
@@ -204,7 +204,8 @@ impl<'a> Variables<'a> {
     pub fn in_block(&self, target: Option<Die>, bytes: u64, offset: u64) -> (String, Option<Die>) {
         let size = target.and_then(|target| self.size(target)).filter(|&size| size >= 8);
         let found = target.zip(size).and_then(|(target, size)| {
-            let is_array = bytes >= 2 * size && !self.is_open(target);
+            let is_array =
+                bytes >= size.saturating_mul(2) && bytes.is_multiple_of(size) && !self.is_open(target);
             let found = self.descend(target, if is_array { offset % size } else { offset }, 0)?;
             let index = if is_array { format!("[{}]", offset / size) } else { String::new() };
             Some((index + &found.path, found.target))
