@@ -153,8 +153,8 @@ fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Resu
         note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
     }
     let mut units = Vec::new();
-    for id in store.units()? {
-        units.push(store.unit(&id)?);
+    for id in &derived.units {
+        units.push(store.unit(id)?);
     }
     let sources = Captured::of(store, &units);
     Ok(Plan {
