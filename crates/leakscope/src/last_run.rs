@@ -101,7 +101,7 @@ impl LastRun {
         match found[..] {
             [one] => Ok(one),
             [] => {
-                let ids: Vec<&str> = self.findings.iter().map(|known| &known.id[..8]).take(8).collect();
+                let ids: Vec<&str> = self.findings.iter().map(Known::short_id).take(8).collect();
                 let had = if ids.is_empty() { "nothing".to_owned() } else { ids.join(", ") };
                 bail!("the run found no {id}, but {had}")
             }
@@ -120,6 +120,11 @@ impl LastRun {
 }
 
 impl Known {
+    /// As much of the id as reports show.
+    pub fn short_id(&self) -> &str {
+        self.id.get(..8).unwrap_or(&self.id)
+    }
+
     fn of(finding: &Finding) -> Known {
         let place = leakscope_report::place;
         Known {

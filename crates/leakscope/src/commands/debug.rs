@@ -36,7 +36,7 @@ pub fn run(options: &Debug) -> Result<ExitCode> {
         bail!("leakscope debug needs a captured program: see `leakscope build`; the last run was of another");
     }
     if finding.kind != Kind::Lost {
-        bail!("{} was not lost but forgotten: there is no moment to stop at", short(finding));
+        bail!("{} was not lost but forgotten: there is no moment to stop at", finding.short_id());
     }
     env::set_current_dir(last.start.folder()).context("cannot go to the folder of the run")?;
     let run = counting(last.options()?, options.quiet);
@@ -106,7 +106,7 @@ fn stop<'a>(processes: &[Process], plan: &Plan, finding: &'a Known) -> Result<St
     let target = Target { program: String::new(), args: Vec::new(), exit: None };
     let found = analyse(processes, &plan.executable).findings;
     let report = Report::new(What::Run, Engine::Track, target, found);
-    let (id, shown) = (short(finding), plan.shown.display());
+    let (id, shown) = (finding.short_id(), plan.shown.display());
     let Some(same) = report.findings.iter().find(|same| same.id == finding.id) else {
         return Err(format!(
             "the program does not repeat: {id} did not come again when {shown} ran once more"
@@ -184,7 +184,7 @@ frame
 {at_the_end}end
 ",
         here = wire_env::LEAK_HERE,
-        id = short(stop.finding),
+        id = stop.finding.short_id(),
         leaked = escaped(leaked),
         allocated = escaped(allocated),
     ))
@@ -198,8 +198,4 @@ fn escaped(text: &str) -> String {
 /// For the shell that gdb uses.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
-}
-
-fn short(finding: &Known) -> &str {
-    &finding.id[..8]
 }
