@@ -34,6 +34,7 @@ meson                       meson
 ninja                       ninja-build
 pkg-config                  pkg-config
 prlimit                     util-linux
+gdb                         gdb
 "
 bench="$build
 $leak_sanitizer

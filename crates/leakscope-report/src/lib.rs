@@ -16,11 +16,16 @@ mod text;
 mod tree;
 mod wording;
 
-use leakscope_core::Report;
+use leakscope_core::{Place, Report};
 
 pub use sarif::sarif;
 pub use snippet::Sources;
 pub use text::{TextOptions, text};
+
+/// A place in one line: `make_node (/src/list.c:12)`.
+pub fn place(place: &Place) -> String {
+    place.headline().map_or_else(|| "unknown code".to_owned(), |frame| wording::frame(frame, None))
+}
 
 /// The report in its own schema, `leakscope-findings/1`.
 pub fn json(report: &Report) -> String {

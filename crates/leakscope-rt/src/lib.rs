@@ -11,6 +11,7 @@
 // What the program calls is not called by tests.
 #![cfg_attr(test, allow(dead_code))]
 
+mod actions;
 mod api;
 mod arena;
 mod cxx;
@@ -19,6 +20,8 @@ mod events;
 mod fault;
 mod foreign;
 mod heap;
+mod holders;
+mod identity;
 mod jail;
 mod life;
 mod limits;
@@ -26,6 +29,8 @@ mod lock;
 mod maps;
 mod mode;
 mod modules;
+mod moments;
+mod only;
 mod park;
 mod record;
 mod scan;

@@ -11,7 +11,7 @@ use crate::park::{self, Parked, Then};
 use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
-use crate::{caller, depot, heap, modules, signals, sink, sys, thread, uses, waits};
+use crate::{actions, caller, depot, heap, modules, moments, signals, sink, sys, thread, uses, waits};
 
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
@@ -109,6 +109,10 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             SNAPSHOT_SIGNAL.store(number(signal) as u32, Ordering::Relaxed);
         } else if let Some(wanted) = value(wire::env::LAST_USE) {
             uses::choose(wanted);
+        } else if let Some(action) = value(wire::env::ON_LEAK) {
+            actions::choose(action);
+        } else if let Some(bytes) = value(wire::env::LEAK_LIMIT) {
+            actions::set_limit(number(bytes) as u64);
         } else if let Some(millis) = value(wire::env::SNAPSHOT_EVERY) {
             EVERY_MILLIS.store(number(millis), Ordering::Relaxed);
         }
@@ -123,7 +127,9 @@ fn number(text: &[u8]) -> usize {
 
 /// After everything else that runs at the end of the program.
 extern "C" fn at_exit(_: *mut c_void) {
-    end(caller!(), 0);
+    let caller = caller!();
+    actions::before_end();
+    end(caller, 0);
 }
 
 /// The last record, made from the end of the program's own frames.
@@ -169,10 +175,13 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     };
     write_in_copy(&occasion, then);
     park::end();
-    if then == Then::Ends {
+    if then == Then::Ends || actions::are_wanted() {
         wait_for_scribe();
     }
     drop(guard);
+    if reason != Reason::Signal {
+        actions::act();
+    }
 }
 
 /// A record of a misuse of the heap, which is about to end the program.
@@ -359,6 +368,7 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
 
 extern "C" fn before_fork() {
     SNAPSHOT.acquire();
+    moments::before_fork();
     heap::before_fork();
     depot::before_fork();
     modules::before_fork();
@@ -370,6 +380,7 @@ extern "C" fn after_fork_in_parent() {
     modules::after_fork();
     depot::after_fork();
     heap::after_fork();
+    moments::after_fork();
     SNAPSHOT.release();
 }
 

@@ -8,13 +8,17 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use leakscope_wire as wire;
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::holders::Chain;
 use crate::sink::Sink;
 use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
-use crate::{arena, depot, events, modules, scan, stamps, uses, walk};
+use crate::{actions, arena, depot, events, modules, moments, scan, stamps, uses, walk};
 
 const BUFFER: usize = 1 << 16;
+
+/// Blocks of one allocation and last use of which is told what holds them.
+const HOLDERS_EACH: u64 = 3;
 
 /// What to say besides the blocks.
 pub struct Occasion {
@@ -154,9 +158,11 @@ impl Writer {
                 heap_limit: limited,
             });
         });
+        let mut lost_bytes = 0;
         self.section(wire::SectionKind::LOST, |writer| {
             scan::for_each_lost(|block| {
                 let stack = block.stack();
+                lost_bytes += block.size() as u64;
                 mentioned.use_stack(stack);
                 writer.put(&wire::LostBlock {
                     address: block.start as u64,
@@ -166,6 +172,7 @@ impl Writer {
                 });
             });
         });
+        actions::note_lost(lost_bytes);
         self.section(wire::SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });
@@ -179,15 +186,26 @@ impl Writer {
                 });
             });
         }
+        if moments::are_counted() {
+            self.section(wire::SectionKind::MOMENTS, |writer| {
+                scan::for_each_numbered(|block| writer.put(&moments::read(block.slot)));
+            });
+        }
         let Some(mut reached) = Reached::new(found.live_blocks) else {
             self.failed = true;
             return;
         };
-        scan::for_each_reached(|block| {
-            let last_used = stamps::read(block).last_used;
-            mentioned.use_stack(block.stack());
-            mentioned.use_stack(last_used);
-            reached.add(block.stack(), last_used, block.size() as u64);
+        self.section(wire::SectionKind::HOLDERS, |writer| {
+            found.for_each_reached(|block, place| {
+                let (stack, last_used) = (block.stack, stamps::read(place).last_used);
+                mentioned.use_stack(stack);
+                mentioned.use_stack(last_used);
+                if reached.add(stack, last_used, place.size() as u64) <= HOLDERS_EACH {
+                    let chain = Chain::to(&found, block);
+                    writer.put(&wire::Holder { stack, last_used, ..chain.holder() });
+                    chain.links().for_each(|link| writer.put(&link));
+                }
+            });
         });
         self.section(wire::SectionKind::FREES, |writer| {
             events::for_each_freed(|freed| {
@@ -323,7 +341,8 @@ impl Reached {
         (!table.is_null()).then_some(Reached { table, capacity })
     }
 
-    fn add(&mut self, stack: u32, last_used: u32, bytes: u64) {
+    /// Counts a block in. Returns how many of its kind there are by now.
+    fn add(&mut self, stack: u32, last_used: u32, bytes: u64) -> u64 {
         let mut index = depot::mix(u64::from(stack), u64::from(last_used)) as usize;
         loop {
             // SAFETY: within the table, in which there is always room.
@@ -334,7 +353,7 @@ impl Reached {
             if (entry.stack, entry.last_used) == (stack, last_used) {
                 entry.blocks += 1;
                 entry.bytes += bytes;
-                return;
+                return entry.blocks;
             }
             index += 1;
         }

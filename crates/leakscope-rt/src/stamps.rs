@@ -15,7 +15,7 @@ use crate::heap::{self, Block};
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, mode, uses};
+use crate::{arena, mode, moments, uses};
 
 /// What is kept for each block. Zero bytes are an untouched one.
 #[repr(C)]
@@ -62,7 +62,10 @@ impl Stamps {
 /// a stamp is later than those before it on the same block, and than what the
 /// thread did before.
 #[inline(always)]
-fn put(thread: &mut Thread, stamps: &Stamps, event: u32) {
+fn put(thread: &mut Thread, stamps: &Stamps, event: u32, caller: Caller) {
+    if moments::are_counted() {
+        count_moment(stamps, caller);
+    }
     // Relaxed: what two threads stamp at the same time has no order.
     let latest = stamps.latest.load(Ordering::Relaxed);
     let time = thread.clock.max(latest >> EVENT_BITS) + 1;
@@ -81,12 +84,18 @@ fn put(thread: &mut Thread, stamps: &Stamps, event: u32) {
     stamps.latest.store(time << EVENT_BITS | event, Ordering::Relaxed);
 }
 
+#[cold]
+fn count_moment(stamps: &Stamps, caller: Caller) {
+    let slot = ((&raw const *stamps) as usize - arena::stamps()) / arena::STAMPS;
+    moments::stamped(slot as u64, caller.returns_to());
+}
+
 /// A pointer to a live block dies.
 #[inline(always)]
 fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
     if let Some(stamps) = of_pointer(pointer) {
         let event = events::number(thread, caller, what);
-        put(thread, stamps, event);
+        put(thread, stamps, event, caller);
     }
 }
 
@@ -97,7 +106,7 @@ pub fn stamp_since(thread: &mut Thread, pointer: usize, since: u64, caller: Call
         && stamps.time() <= since
     {
         let event = events::number(thread, caller, what);
-        put(thread, stamps, event);
+        put(thread, stamps, event, caller);
     }
 }
 
@@ -121,6 +130,11 @@ pub fn begin(thread: &mut Thread, slot: u64) {
         stamps.earlier.iter().for_each(|event| event.store(0, Ordering::Relaxed));
         stamps.used.store(0, Ordering::Relaxed);
     }
+}
+
+/// Whether the block is followed.
+pub fn are_kept(block: Block) -> bool {
+    of(block.slot).is_some_and(|stamps| stamps.time() != 0)
 }
 
 /// A block is freed.
@@ -159,6 +173,9 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
 pub fn read(block: Block) -> wire::Stamps {
     let Some(stamps) = of(block.slot) else { return wire::Stamps::default() };
     let latest = stamps.latest.load(Ordering::Relaxed);
+    if !are_kept(block) {
+        return wire::Stamps { last_used: wire::NOT_FOLLOWED, ..wire::Stamps::default() };
+    }
     let [first, second] = &stamps.earlier;
     wire::Stamps {
         time: latest >> EVENT_BITS,
@@ -334,8 +351,9 @@ mod entry {
         } else if let Some(stamps) = of(slot)
             && stamps.time() != 0
         {
-            let event = events::number(thread, Caller { frame }, What { site, place });
-            put(thread, stamps, event);
+            let caller = Caller { frame };
+            let event = events::number(thread, caller, What { site, place });
+            put(thread, stamps, event, caller);
         }
         thread.clock
     }

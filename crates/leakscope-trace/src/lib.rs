@@ -4,14 +4,21 @@
 //! How the records were made is not known here: every engine that writes
 //! `leakscope-wire` is read alike.
 
+mod code;
+mod dwarf;
 mod events;
 mod findings;
 mod frees;
+mod holders;
+mod moments;
 mod places;
 mod record;
 mod roots;
 mod symbols;
+mod variables;
 mod wrappers;
 
+pub use code::code_ranges;
 pub use findings::{Note, Outcome, analyse};
+pub use moments::Moment;
 pub use record::{Process, Record, TraceError, read_folder, read_records};

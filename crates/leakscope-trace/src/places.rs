@@ -77,6 +77,16 @@ impl Places {
         PlaceId(self.known.insert_full(known).0)
     }
 
+    /// The function of a record's program at a return address of code that is
+    /// still there.
+    pub fn function(&mut self, record: &Record, address: u64) -> Option<String> {
+        let space = AddressSpace::new(record, &mut self.symboliser);
+        let generation = record.modules.iter().map(|(module, _)| module.first_generation).max()?;
+        let (module, probe) = space.find(generation, address.wrapping_sub(1))?;
+        let frames = self.symboliser.frames(module, probe);
+        self.symboliser.frame(*frames.last()?).function.clone()
+    }
+
     pub fn place(&self, id: PlaceId) -> Place {
         let frames = |ids: &[FrameId]| ids.iter().map(|&id| self.symboliser.frame(id).clone()).collect();
         let known = &self.known[id.0];

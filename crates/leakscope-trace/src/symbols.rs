@@ -160,7 +160,7 @@ fn symbol(loader: &Loader, probe: u64) -> Option<String> {
 }
 
 /// A path without `.` and `..`, which compilers leave in.
-fn tidy(path: &str) -> String {
+pub fn tidy(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -198,7 +198,7 @@ const DEBUG_VARIABLE: &str = "LEAKSCOPE_DEBUG_DIR";
 /// Debug information that is kept apart: by the module's build id, or in the
 /// file that the module links to, beside it or in `.debug`, if that has the
 /// same build id.
-fn debug_file(path: &Path) -> Option<PathBuf> {
+pub fn debug_file(path: &Path) -> Option<PathBuf> {
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
     let id = file.build_id().ok()??;

@@ -37,6 +37,27 @@ pub mod env {
     pub const LAST_USE_EXACT: &str = "exact";
     /// Milliseconds between snapshots.
     pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
+    /// A file ([`crate::Only`]) that says which allocations are followed;
+    /// without it all are.
+    pub const ONLY: &str = "LEAKSCOPE_ONLY";
+    /// Whether deaths of pointers are counted for each block:
+    /// [`MOMENTS_COUNT`] writes the counts into the record, and
+    /// [`MOMENTS_STOP`], followed by identity, ordinal and stamp of a
+    /// [`crate::Moment`] in decimal with commas between them, calls
+    /// [`LEAK_HERE`] when that one comes.
+    pub const MOMENTS: &str = "LEAKSCOPE_MOMENTS";
+    pub const MOMENTS_COUNT: &str = "count";
+    pub const MOMENTS_STOP: &str = "stop=";
+    /// A function of the runtime for a debugger's breakpoint. Its first
+    /// argument is the address at which the program goes on.
+    pub const LEAK_HERE: &str = "leakscope_leak_here";
+    /// What happens to the program when something is lost: [`ON_LEAK_ABORT`],
+    /// [`ON_LEAK_STOP`], or anything else for nothing.
+    pub const ON_LEAK: &str = "LEAKSCOPE_ON_LEAK";
+    pub const ON_LEAK_ABORT: &str = "abort";
+    pub const ON_LEAK_STOP: &str = "stop";
+    /// Bytes that must be lost for that.
+    pub const LEAK_LIMIT: &str = "LEAKSCOPE_LEAK_LIMIT";
 }
 
 /// Through a socket a record comes in pieces, each followed by its bytes; the
@@ -48,6 +69,9 @@ pub struct Piece {
     pub offset: u64,
     pub bytes: u64,
 }
+
+/// In place of the offset: what follows is no record but a line for the user.
+pub const NOTICE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -119,6 +143,11 @@ impl SectionKind {
     pub const STAMPS: SectionKind = SectionKind(9);
     /// [`Freed`] totals.
     pub const FREES: SectionKind = SectionKind(10);
+    /// [`Moment`]s, one for each block of [`SectionKind::LOST`], in its order.
+    pub const MOMENTS: SectionKind = SectionKind(11);
+    /// [`Holder`]s, each followed by its [`Link`]s: a few for each entry of
+    /// [`SectionKind::REACHABLE`].
+    pub const HOLDERS: SectionKind = SectionKind(12);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -222,8 +251,62 @@ pub struct Stamps {
     pub time: u64,
     /// Stacks with a site, latest first.
     pub stacks: [u32; 3],
-    /// Stack of the last use.
+    /// Stack of the last use; [`NOT_FOLLOWED`] if nobody looked.
     pub last_used: u32,
+}
+
+/// In place of a block's last use: its pointers and uses were not followed.
+pub const NOT_FOLLOWED: u32 = u32::MAX;
+
+/// The death of a pointer, told so that another run of the same program can
+/// stop at it. Ordinals count from 1; 0 is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Moment {
+    /// Of the block's allocation stack: see [`identity`].
+    pub identity: u64,
+    /// Which of the blocks of that stack it is.
+    pub ordinal: u32,
+    /// Which of the deaths of its pointers it is; in a record, the latest.
+    pub stamp: u32,
+}
+
+/// A number for a call stack that is the same wherever modules are loaded:
+/// made of its return addresses, innermost first, each relative to its module,
+/// or 0 where that is not known.
+pub fn identity(addresses: impl Iterator<Item = u64>) -> u64 {
+    addresses.fold(1, |hash, address| (hash ^ address).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
+}
+
+/// Which allocations are followed, as a file: this header, then so many
+/// identities of allocation stacks in rising order, then so many
+/// [`CodeRange`]s. An allocation is followed if its stack is one of these, or
+/// has a call in one of the ranges.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Only {
+    pub magic: [u8; 8],
+    pub stacks: u64,
+    pub ranges: u64,
+}
+
+/// Code of a module, by addresses in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct CodeRange {
+    /// [`name_hash`] of the module's path.
+    pub module: u64,
+    pub start: u64,
+    pub end: u64,
+}
+
+/// A number for the file that a path names, in whichever folder.
+pub fn name_hash(path: &[u8]) -> u64 {
+    let start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    // FNV-1a.
+    path[start..]
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Blocks of one allocation stack that were freed by one stack.
@@ -262,8 +345,71 @@ pub struct Reachable {
     pub blocks: u64,
     pub bytes: u64,
     pub stack: u32,
-    /// Stack of the last use, the same for all; 0 where unknown.
+    /// Stack of the last use, the same for all; 0 where unknown,
+    /// [`NOT_FOLLOWED`] where nobody looked.
     pub last_used: u32,
+}
+
+/// What holds a reachable block: a word outside the heap, which is the root,
+/// and the blocks from there on.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Holder {
+    /// Of the block: the same as in its [`Reachable`].
+    pub stack: u32,
+    pub last_used: u32,
+    /// [`Root`].
+    pub root: u32,
+    /// Whose register, stack or variable it is: 1 is the main thread, others
+    /// follow in the order of their numbers; 0 if it is nobody's.
+    pub thread: u32,
+    /// Index in [`SectionKind::MODULES`], for variables.
+    pub module: u32,
+    /// Blocks between the root and the block, as many as follow and as many
+    /// as do not.
+    pub links: u32,
+    pub omitted: u32,
+    pub reserved: u32,
+    /// Where the word is: in the module's file, in its thread-local storage,
+    /// or, as a signed number, from the end of its frame.
+    pub address: u64,
+    /// Return address into the function whose frame it is in; 0 if unknown.
+    pub code: u64,
+}
+
+/// A block that holds the next one.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Link {
+    pub bytes: u64,
+    /// Where in the block the pointer to it leads.
+    pub entered: u64,
+    /// Where in the block the word is that holds the next one.
+    pub offset: u64,
+}
+
+/// What kind of memory holds a block in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Root {
+    /// A variable of a module.
+    Global = 1,
+    ThreadLocal = 2,
+    /// What `pthread_setspecific` and libc itself keep of a thread.
+    ThreadData = 3,
+    Stack = 4,
+    Register = 5,
+    /// Memory that the program mapped.
+    Mapping = 6,
+}
+
+impl Root {
+    pub fn from_u32(value: u32) -> Option<Root> {
+        use Root::*;
+        [Global, ThreadLocal, ThreadData, Stack, Register, Mapping]
+            .into_iter()
+            .find(|&root| root as u32 == value)
+    }
 }
 
 /// A misuse of the heap that stopped the program. Stacks are 0 where unknown.

@@ -1,7 +1,8 @@
 //! The commands, one file each.
 
 mod build;
-mod derive;
+mod debug;
+pub mod derive;
 mod inspect;
 mod report;
 mod run;
@@ -16,6 +17,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Build(options) => build::run(&options),
         Command::Run(options) => run::run(&options),
+        Command::Debug(options) => debug::run(&options),
+        Command::Start(options) => debug::start(&options),
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Inspect(options) => inspect::run(&options),

@@ -3,10 +3,18 @@
 
 mod cli;
 mod commands;
+mod execution;
 mod inbox;
+mod input;
+mod last_run;
+mod only;
 mod output;
+mod plan;
+mod records;
 mod runtime;
+mod second_pass;
 mod sources;
+mod start;
 mod valgrind;
 
 use std::env;
