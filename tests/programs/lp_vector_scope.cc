@@ -1,5 +1,4 @@
 // A local vector of raw pointers goes out of scope: it frees its own array, not the tokens.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // valgrind: differs: functions of the C++ library's headers are functions of the program's own, whose locals die later
 // stdout: 42 6
 #include <cctype>

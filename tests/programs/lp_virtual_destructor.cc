@@ -1,5 +1,4 @@
 // delete through a base with a virtual destructor: the derived class forgets a member, and the delete is the place.
-// gap: -O0 -O2: a destructor that the compiler makes counts as the program's own code
 // valgrind: differs: the copy in a parameter, temporary or register outlives the place in the source by a few lines
 // stdout: 8 words in 2 documents
 #include <cstdio>

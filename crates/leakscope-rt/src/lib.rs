@@ -15,11 +15,15 @@ mod api;
 mod arena;
 mod cxx;
 mod depot;
+#[cfg(feature = "executable")]
+mod ends;
 mod events;
 mod fault;
 mod foreign;
 mod heap;
 mod jail;
+#[cfg(feature = "executable")]
+mod left;
 mod life;
 mod limits;
 mod lock;

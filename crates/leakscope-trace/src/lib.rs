@@ -7,10 +7,12 @@
 mod events;
 mod findings;
 mod frees;
+mod objects;
 mod places;
 mod record;
 mod roots;
 mod symbols;
+mod variables;
 mod wrappers;
 
 pub use findings::{Note, Outcome, analyse};
