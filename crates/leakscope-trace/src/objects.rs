@@ -18,11 +18,14 @@ pub enum Called {
     Other,
 }
 
-/// Objects by the file, line and column of the call.
+/// File, line and column of a call.
+type CallPlace = (String, u32, u32);
+
+/// Objects by the place of the call.
 #[derive(Default)]
 pub struct Objects {
     read: BTreeSet<PathBuf>,
-    by_place: BTreeMap<(String, u32, u32), (Called, String)>,
+    by_place: BTreeMap<CallPlace, (Called, String)>,
 }
 
 impl Objects {
@@ -50,7 +53,7 @@ fn section(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&data).into_owned())
 }
 
-fn parse(line: &str) -> Option<((String, u32, u32), (Called, String))> {
+fn parse(line: &str) -> Option<(CallPlace, (Called, String))> {
     let mut parts = line.splitn(5, '\t');
     let place = (tidy(parts.next()?), parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let called = match parts.next()? {
