@@ -48,7 +48,10 @@ impl Events {
                 cause: site.and_then(|site| site.cause).map_or(Cause::Unknown, cause),
                 variable: site.and_then(|site| site.variable.clone()).or_else(|| named.held(id)),
             };
-            if let Some((called, object)) = places.object(place) {
+            // A frame or thread that is left behind has names of its own.
+            if !matches!(event.cause, Cause::Unwound | Cause::ThreadEnd)
+                && let Some((called, object)) = places.object(place)
+            {
                 event.variable = Some(object.to_owned());
                 event.cause = match called {
                     Called::Destructor => Cause::ScopeEnd,
