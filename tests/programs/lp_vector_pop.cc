@@ -1,5 +1,4 @@
 // An undo history drops edits by pop_back() and by resize(): both end an element that was the only owner.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // valgrind: differs: a vector leaves what it drops in its buffer, until that is written over or freed
 // stdout: value 15, history 2
 #include <cstdio>

@@ -17,9 +17,11 @@ mod guards;
 mod ir;
 mod llvm;
 mod names;
+mod objects;
 mod sites;
 mod stamps;
 mod track;
+mod unwinding;
 mod uses;
 mod writes;
 

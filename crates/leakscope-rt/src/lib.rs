@@ -16,6 +16,8 @@ mod api;
 mod arena;
 mod cxx;
 mod depot;
+#[cfg(feature = "executable")]
+mod ends;
 mod events;
 mod fault;
 mod foreign;
@@ -23,6 +25,8 @@ mod heap;
 mod holders;
 mod identity;
 mod jail;
+#[cfg(feature = "executable")]
+mod left;
 mod life;
 mod limits;
 mod lock;

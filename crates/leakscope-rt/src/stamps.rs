@@ -12,10 +12,12 @@ use leakscope_wire as wire;
 use crate::events::{self, What};
 use crate::heap::{self, Block};
 #[cfg(feature = "executable")]
+use crate::left;
+#[cfg(feature = "executable")]
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, mode, moments, uses};
+use crate::{arena, caller, mode, moments, uses};
 
 /// What is kept for each block. Zero bytes are an untouched one.
 #[repr(C)]
@@ -92,7 +94,7 @@ fn count_moment(stamps: &Stamps, caller: Caller) {
 
 /// A pointer to a live block dies.
 #[inline(always)]
-fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
+pub fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
     if let Some(stamps) = of_pointer(pointer) {
         let event = events::number(thread, caller, what);
         put(thread, stamps, event, caller);
@@ -107,6 +109,20 @@ pub fn stamp_since(thread: &mut Thread, pointer: usize, since: u64, caller: Call
     {
         let event = events::number(thread, caller, what);
         put(thread, stamps, event, caller);
+    }
+}
+
+/// A pointer died in an event of before, if the time of the block's latest
+/// stamp is as wanted.
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+pub fn stamp_if(
+    thread: &mut Thread,
+    pointer: usize,
+    is_wanted: impl FnOnce(u64) -> bool,
+    event: impl FnOnce() -> u32,
+) {
+    if let Some(stamps) = of_pointer(pointer).filter(|stamps| is_wanted(stamps.time())) {
+        put(thread, stamps, event(), caller!());
     }
 }
 
@@ -150,7 +166,10 @@ pub fn end(block: Block) {
 /// when the memory is used for something else.
 #[inline]
 pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Caller) {
-    let site = core::mem::take(&mut thread.site);
+    let mut site = core::mem::take(&mut thread.site);
+    if thread.cleaning != 0 {
+        site = thread.cleaning;
+    }
     let size = block.size();
     if arena::stamps() == 0 || size > mode::searched_max() {
         return;
@@ -162,11 +181,25 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
         let word = unsafe { *slot };
         if range.contains(&word) {
             let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
-            stamp(thread, word, caller, What { site, place: at as u64 });
+            holder_dies(thread, word, caller, What { site, place: at as u64 });
             // SAFETY: as above.
             unsafe { *slot = 0 };
         }
     }
+}
+
+/// What a freed block held dies with it, or where an exception was thrown on
+/// whose way it is freed.
+#[inline(always)]
+fn holder_dies(thread: &mut Thread, word: usize, caller: Caller, what: What) {
+    #[cfg(feature = "executable")]
+    // SAFETY: a site of the module that freed it, or of ours.
+    if unsafe { (*(what.site as *const wire::Descriptor)).site.cause } == wire::Cause::Unwound as u32
+        && let Some(stack) = left::thrown(thread)
+    {
+        return stamp_if(thread, word, |_| true, || events::of_stack(stack, what));
+    }
+    stamp(thread, word, caller, what);
 }
 
 /// What a record says of a block.
@@ -189,16 +222,19 @@ pub fn read(block: Block) -> wire::Stamps {
 }
 
 /// The site of a free that instrumented code did not announce.
-static HOLDER_FREED: wire::Descriptor = wire::Descriptor {
-    site: wire::Site { cause: wire::Cause::HolderFreed as u32, line: 0, column: 0, variable_bytes: 0 },
-    bytes: 0,
-    fields: 0,
-};
+static HOLDER_FREED: wire::Descriptor =
+    wire::Descriptor { site: wire::Site::of(wire::Cause::HolderFreed), bytes: 0, fields: 0 };
 
 /// What instrumented code calls.
 #[cfg(feature = "executable")]
 mod entry {
     use super::*;
+    use crate::ends::Exit;
+    use crate::walk;
+
+    /// `pthread_exit` was called; the line is the frame's.
+    static THREAD_END: wire::Descriptor =
+        wire::Descriptor { site: wire::Site::of(wire::Cause::ThreadEnd), bytes: 0, fields: 0 };
 
     // All registers but `r11` and the result's are kept, so that the code around
     // the call loses nothing by it. The frame goes in the register after the
@@ -247,6 +283,9 @@ mod entry {
     keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
 
     // Keeps what only registers hold where it can be searched.
@@ -265,8 +304,8 @@ mod entry {
         "push r13",
         "push r14",
         "push r15",
-        "sub rsp, 8",
         "mov rdx, rsp",
+        "sub rsp, 8",
         "mov rcx, rbp",
         "call leakscope_leaves",
         "add rsp, 8",
@@ -295,14 +334,71 @@ mod entry {
         if !(thread.stack_low..thread.stack_high).contains(&stack) {
             return;
         }
+        let caller = Caller { frame };
         let end = match target {
-            0 => thread.stack_high,
+            0 => {
+                thread.exit = Exit {
+                    stack: walk::stack(thread, caller),
+                    what: What { site: &raw const THREAD_END as usize, place: 0 },
+                    value: 0,
+                };
+                thread.stack_high
+            }
             // SAFETY: as the caller says.
             buffer => unsafe { saved_stack(buffer) },
         };
         if (stack..=thread.stack_high).contains(&end) {
             // SAFETY: between the live end of the stack and its start.
-            unsafe { range_dies(stack, end - stack, Caller { frame }, What { site, place: 0 }) };
+            unsafe { left::frames_end(thread, caller, stack, end, site) };
+        }
+    }
+
+    /// A container is about to be destroyed on the way of an exception, or was.
+    #[unsafe(no_mangle)]
+    extern "C" fn __leakscope_cleans(site: usize) {
+        this_thread().cleaning = site;
+    }
+
+    /// What lies between the new and the old end of a vector's elements is no
+    /// element any more. It is cleared: else it would hold blocks, and stamp
+    /// them when it is used again.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_shrinks(old: usize, new: usize, site: usize, frame: usize) {
+        let (thread, range) = (this_thread(), arena::range());
+        let Some(block) = heap::find(new).filter(|block| old <= block.start + block.room) else { return };
+        if arena::stamps() == 0 || block.size() > mode::searched_max() {
+            return;
+        }
+        for at in (new.next_multiple_of(8)..old & !7).step_by(8) {
+            let slot = at as *mut usize;
+            // SAFETY: within a live block, and nobody's.
+            let word = unsafe { *slot };
+            if range.contains(&word) {
+                stamp(thread, word, Caller { frame }, What { site, place: 0 });
+                // SAFETY: as above.
+                unsafe { *slot = 0 };
+            }
+        }
+    }
+
+    /// A function returns `value` from further out than any before.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_returns(outer: usize, site: usize, place: u64, value: usize, frame: usize) {
+        let thread = this_thread();
+        thread.outer = outer;
+        if arena::stamps() != 0 {
+            let stack = walk::stack(thread, Caller { frame });
+            thread.exit = Exit { stack, what: What { site, place }, value };
+        }
+    }
+
+    /// A pointer dies in a frame that an exception leaves: where it was thrown.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_unwound(pointer: usize, site: usize, frame: usize) {
+        let (thread, what) = (this_thread(), What { site, place: 0 });
+        match left::thrown(thread) {
+            Some(stack) => stamp_if(thread, pointer, |_| true, || events::of_stack(stack, what)),
+            None => stamp(thread, pointer, Caller { frame }, what),
         }
     }
 

@@ -102,7 +102,7 @@ fn is_frame(pointer: usize, low: usize, high: usize) -> bool {
 
 /// The innermost frame of the program, and the end of its stack.
 #[inline(always)]
-fn first_frame(thread: &mut Thread, caller: Caller) -> Option<(Frame, usize)> {
+pub fn first_frame(thread: &mut Thread, caller: Caller) -> Option<(Frame, usize)> {
     if thread.busy > 0 {
         return None;
     }

@@ -172,7 +172,7 @@ impl Run {
     }
 
     fn add_lost(&mut self, named: &RecordPlaces, record: &Record) {
-        let events = self.events.of_record(named, record);
+        let events = self.events.of_record(&self.places, named, record);
         let groups: Vec<usize> = (0..record.lost.len())
             .map(|block| self.group(self.lost_key(named, record, &events, block)))
             .collect();
@@ -234,7 +234,7 @@ impl Run {
     }
 
     fn add_history(&mut self, named: &RecordPlaces, record: &Record) {
-        let events = self.events.of_record(named, record);
+        let events = self.events.of_record(&self.places, named, record);
         let moment = (record.header.pid, record.header.sequence);
         for (index, block) in record.lost.iter().enumerate() {
             if let Some(&group) = self.index.get(&self.lost_key(named, record, &events, index)) {
@@ -293,6 +293,8 @@ impl Run {
         if leak.is_some()
             && let Some(Candidate { place, cause, variable }) = candidates.next()
         {
+            let variables = group.leaks.keys().map(|&id| self.events.event(id).variable.as_deref());
+            let variable = each_element(variables).or(variable);
             (finding.leaked, finding.cause, finding.variable) = (Some(place), cause, variable);
         }
         let mut told = vec![(finding.leaked.as_ref().and_then(function), finding.variable.clone())];
@@ -304,6 +306,28 @@ impl Run {
             }
         }
     }
+}
+
+/// What all variables are called that differ in one index: `rows[i].cells`.
+fn each_element<'a>(variables: impl Iterator<Item = Option<&'a str>>) -> Option<String> {
+    let mut together: Option<String> = None;
+    let mut count = 0;
+    for variable in variables {
+        let each = match variable?.split_once('[') {
+            Some((array, rest)) => {
+                let (index, rest) = rest.split_once(']')?;
+                index.parse::<u64>().ok()?;
+                format!("{array}[i]{rest}")
+            }
+            // The first of several.
+            None => variable?.replacen("->", "[i].", 1),
+        };
+        if *together.get_or_insert_with(|| each.clone()) != each {
+            return None;
+        }
+        count += 1;
+    }
+    together.filter(|_| count > 1)
 }
 
 /// The function to point at, by its address where it has no name.

@@ -8,8 +8,10 @@ use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
 
+use crate::objects::{Called, Objects};
 use crate::record::Record;
 use crate::symbols::{FrameId, ModuleId, Symboliser};
+use crate::slots::{FrameSlots, Held};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(usize);
@@ -17,6 +19,8 @@ pub struct PlaceId(usize);
 /// All places that were named, each once.
 pub struct Places {
     symboliser: Symboliser,
+    variables: FrameSlots,
+    objects: Objects,
     known: IndexSet<Known>,
 }
 
@@ -30,14 +34,20 @@ struct Known {
 impl Places {
     /// `program` is the user's program, wherever it lies.
     pub fn new(program: &Path) -> Places {
-        Places { symboliser: Symboliser::new(program), known: IndexSet::new() }
+        Places {
+            symboliser: Symboliser::new(program),
+            variables: FrameSlots::default(),
+            objects: Objects::default(),
+            known: IndexSet::new(),
+        }
     }
 
     /// Names all stacks of `record`.
     pub fn of_record(&mut self, record: &Record) -> RecordPlaces {
         let space = AddressSpace::new(record, &mut self.symboliser);
+        record.modules.iter().for_each(|(_, path)| self.objects.read(path));
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
-        let mut frames = Vec::new();
+        let (mut frames, mut held) = (Vec::new(), HashMap::new());
         for (&id, stack) in &record.stacks {
             frames.clear();
             for &address in &stack.addresses {
@@ -53,8 +63,22 @@ impl Places {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
             by_stack.insert(id, self.place_of(&frames));
+            if let Some((frame, place)) = record.site(stack).and_then(|site| site.held) {
+                if frame == wire::OF_THREAD as usize {
+                    let executable = record.modules.first().map(|(_, path)| path.as_path());
+                    let name = executable.and_then(|path| self.variables.of_thread(path, place));
+                    held.extend(name.map(|name| (id, name)));
+                    continue;
+                }
+                let outer = stack.addresses.iter().skip(frame.saturating_sub(1));
+                let located: Vec<(&Path, u64)> = outer
+                    .map_while(|address| space.find(stack.generation, address.wrapping_sub(1)))
+                    .map(|(module, probe)| (self.symboliser.path(module), probe))
+                    .collect();
+                held.extend(self.variables.name(&located, Held::new(place)).map(|name| (id, name)));
+            }
         }
-        RecordPlaces { by_stack, unknown: self.place_of(&[]) }
+        RecordPlaces { by_stack, held, unknown: self.place_of(&[]) }
     }
 
     /// The user's innermost frame comes first. Frames of the system inside it
@@ -104,6 +128,15 @@ impl Places {
         known.inner.first().or(known.stack.first()).map(|&id| self.symboliser.frame(id))
     }
 
+    /// The object on which the user's code called a function of a library in
+    /// which this happened.
+    pub fn object(&self, id: PlaceId) -> Option<(Called, &str)> {
+        let known = &self.known[id.0];
+        let (_, &outer) = known.inner.first().zip(known.stack.first())?;
+        let frame = self.symboliser.frame(outer);
+        self.objects.find(frame.file.as_deref()?, frame.line?, frame.column?)
+    }
+
     /// Code of the user's program had a part in it.
     pub fn is_users(&self, id: PlaceId) -> bool {
         self.known[id.0].stack.first().is_some_and(|&id| !self.symboliser.frame(id).system)
@@ -113,6 +146,8 @@ impl Places {
 /// The places of one record.
 pub struct RecordPlaces {
     by_stack: HashMap<u32, PlaceId>,
+    /// Variables of frames that were left behind.
+    held: HashMap<u32, String>,
     unknown: PlaceId,
 }
 
@@ -120,6 +155,12 @@ impl RecordPlaces {
     /// A stack that the record does not have is a place without frames.
     pub fn of(&self, stack: u32) -> PlaceId {
         self.known(stack).unwrap_or(self.unknown)
+    }
+
+    /// What held the pointer that died at a stack, if that is known by its
+    /// place in a frame alone.
+    pub fn held(&self, stack: u32) -> Option<String> {
+        self.held.get(&stack).cloned()
     }
 
     /// The place of a stack that has frames.

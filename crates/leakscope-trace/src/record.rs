@@ -67,6 +67,8 @@ pub struct Site {
     pub column: Option<u32>,
     /// What held the pointer.
     pub variable: Option<String>,
+    /// Or in which frame it was, from 1 on, and where in it.
+    pub held: Option<(usize, u32)>,
 }
 
 impl Record {
@@ -222,6 +224,7 @@ fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
             line: known(site.line),
             column: known(site.column),
             variable: (!variable.is_empty()).then(|| String::from_utf8_lossy(variable).into_owned()),
+            held: known(site.frame).map(|frame| (frame as usize, site.held)),
         });
         payload = rest;
     }

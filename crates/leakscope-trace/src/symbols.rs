@@ -71,6 +71,11 @@ impl Symboliser {
         ModuleId(self.modules.insert_full(path.to_owned(), module).0)
     }
 
+    /// The module's file.
+    pub fn path(&self, module: ModuleId) -> &Path {
+        self.modules.get_index(module.0).map_or(Path::new(""), |(path, _)| path)
+    }
+
     /// The frames at an address of a module's file, innermost first: more than
     /// one where functions were inlined.
     pub fn frames(&mut self, module: ModuleId, probe: u64) -> Rc<[FrameId]> {
@@ -127,6 +132,9 @@ impl Module {
                 frame.function = Some(name.to_owned());
             }
             *frame = std::mem::take(frame).of_module(module);
+            // What stands nowhere in a source that is known was made by the
+            // compiler.
+            frame.system |= frame.file.is_some() && frame.line.is_none();
         }
         frames
     }

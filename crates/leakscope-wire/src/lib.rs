@@ -13,7 +13,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const MAGIC: [u8; 8] = *b"LEAKSCOP";
 
 /// Raised when a layout below changes its meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// Section of a derived program that says what the source calls the objects on
+/// which functions of libraries are called. Lines of text: file, line, column,
+/// what is called (`d` a destructor, `a` an assignment, `m` another function)
+/// and the object, with tabs between them.
+pub const OBJECTS: &str = ".leakscope.objects";
 
 /// Environment variables by which the target's runtime is told what to do.
 pub mod env {
@@ -189,7 +195,22 @@ pub struct Site {
     pub column: u32,
     /// Length of what held the pointer, as the source writes it; 0 if unknown.
     pub variable_bytes: u32,
+    /// Which frame of the stack held it, from 1 on, where the frame was left
+    /// behind and the variable is to be found by its place there; else 0.
+    pub frame: u32,
+    /// That place: how far below the caller's stack pointer, or a register as
+    /// DWARF counts them with [`IN_REGISTER`].
+    pub held: u32,
 }
+
+impl Site {
+    /// A site of which only the cause is known.
+    pub const fn of(cause: Cause) -> Site {
+        Site { cause: cause as u32, line: 0, column: 0, variable_bytes: 0, frame: 0, held: 0 }
+    }
+}
+
+pub const IN_REGISTER: u32 = 1 << 31;
 
 /// A site as it stands in instrumented code, followed by the variable and the
 /// fields, without padding.
@@ -206,6 +227,24 @@ pub struct Descriptor {
 /// Set in what instrumented code passes with a [`Descriptor`] if that is the
 /// line and column of the statement that ran; else it is an offset.
 pub const PLACE_IS_LINE: u64 = 1 << 61;
+
+/// Set together with that if a variable of the thread held the pointer, with
+/// its offset in words from bit 40 on; the line has 24 bits.
+pub const PLACE_IS_VARIABLE: u64 = 1 << 60;
+
+/// What is added to the line of a statement to say which variable.
+pub const fn place_of_variable(offset: usize) -> u64 {
+    let word = offset as u64 / 8;
+    if word < 1 << 20 { PLACE_IS_LINE | PLACE_IS_VARIABLE | word << 40 } else { 0 }
+}
+
+/// [`Site::frame`] of a variable of the thread: the place is its offset in the
+/// executable's.
+pub const OF_THREAD: u32 = u32::MAX;
+
+/// Set by the runtime if it is a place in a frame: `frame` of a [`Site`] above
+/// bit 32, and `held`.
+pub const PLACE_IS_FRAME: u64 = 1 << 60;
 
 /// A pointer in memory that dies as a whole, followed by how the source would
 /// write it. For an array it stands for all elements, and has `[]` where the

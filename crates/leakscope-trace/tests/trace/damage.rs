@@ -84,7 +84,12 @@ fn what_is_wrong_is_said() {
     check(&Written::new(1, 0, Reason::Exit).all(SectionKind::STACKS, &[stack]).bytes(), DAMAGED);
     check(&Written::new(1, 0, Reason::Exit).section(SectionKind::FAULT, &[0; 4]).bytes(), DAMAGED);
     // A variable of more bytes than there are.
-    let site = wire::Site { cause: 1, line: 1, column: 1, variable_bytes: u32::MAX };
+    let site = wire::Site {
+        line: 1,
+        column: 1,
+        variable_bytes: u32::MAX,
+        ..wire::Site::of(wire::Cause::Overwritten)
+    };
     check(&Written::new(1, 0, Reason::Exit).all(SectionKind::SITES, &[site]).bytes(), DAMAGED);
     // A holder with more links than there are.
     let holder = wire::Holder { links: u32::MAX, ..wire::Holder::default() };
