@@ -399,8 +399,8 @@ impl Case {
             };
             Arc::make_mut(&mut self.memory).insert((to, at), Cell { value, bytes: cell.bytes });
         }
-        if let Some(block) = self.blocks.remove(&recent) {
-            self.blocks.insert(recent.older(), Block { is_nullable: false, ..block });
+        if self.blocks.remove(&recent).is_some() {
+            self.blocks.insert(recent.older(), Block { is_nullable: false });
         }
     }
 

@@ -160,7 +160,7 @@ fn liveness(body: &Body, order: &[Option<u32>], words: usize) -> Vec<Values> {
 }
 
 /// What is live before a block, and what dies at each of its instructions. A
-/// PHI reads at the end of the blocks before; a variable's name is no read.
+/// PHI reads at the end of the blocks before.
 fn last_reads(block: &leakscope_ir::Block, mut live: Values) -> (Values, Vec<Vec<ValueId>>) {
     let mut last = vec![Vec::new(); block.instructions.len()];
     if let Some(Operand::Value(value)) = block.end.operand() {
@@ -170,7 +170,7 @@ fn last_reads(block: &leakscope_ir::Block, mut live: Values) -> (Values, Vec<Vec
         if !live.remove(instruction.result) {
             last[index].push(instruction.result);
         }
-        if matches!(instruction.op, Op::Phi { .. } | Op::Name { .. }) {
+        if matches!(instruction.op, Op::Phi { .. }) {
             continue;
         }
         instruction.op.for_each_operand(&mut |operand| {

@@ -198,11 +198,6 @@ impl<'m> Value<'m> {
         unsafe { !LLVMIsAFunction(self.raw).is_null() }
     }
 
-    pub fn is_global(self) -> bool {
-        // SAFETY: a live value.
-        unsafe { !LLVMIsAGlobalVariable(self.raw).is_null() }
-    }
-
     pub fn is_declaration(self) -> bool {
         // SAFETY: asked of functions and globals.
         unsafe { LLVMIsDeclaration(self.raw) != 0 }
@@ -234,12 +229,6 @@ impl<'m> Value<'m> {
     /// A function's own type.
     pub fn function_type(self) -> Type<'m> {
         // SAFETY: asked of functions.
-        Type::new(unsafe { LLVMGlobalGetValueType(self.raw) })
-    }
-
-    /// The type of a global's content.
-    pub fn value_type(self) -> Type<'m> {
-        // SAFETY: asked of globals.
         Type::new(unsafe { LLVMGlobalGetValueType(self.raw) })
     }
 
@@ -435,10 +424,6 @@ impl<'m> Type<'m> {
     pub fn kind(self) -> LLVMTypeKind {
         // SAFETY: a live type.
         unsafe { LLVMGetTypeKind(self.raw) }
-    }
-
-    pub fn is_pointer(self) -> bool {
-        self.kind() == LLVMTypeKind::LLVMPointerTypeKind
     }
 
     /// Of an integer; 64 for all else.

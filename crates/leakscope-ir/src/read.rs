@@ -143,7 +143,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
     fn read(&mut self, function: Value<'m>) {
         let mut local_names = Vec::new();
         for block in function.blocks() {
-            let (mut instructions, mut end, mut end_at) = (Vec::new(), Terminator::Unreachable, Spot::UNKNOWN);
+            let (mut instructions, mut end, mut end_at): (Vec<Instruction>, _, _) = (Vec::new(), Terminator::Unreachable, Spot::UNKNOWN);
             for instruction in block.instructions() {
                 let at = self.lines.of_instruction(instruction);
                 let result = self.values[&instruction];
@@ -160,7 +160,11 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                                 local_names.push((variable, local));
                             }
                         }
-                        op => instructions.push(Instruction { result, op, at }),
+                        op => {
+                            // Names that SSA form brought have no line of their own.
+                            let at = if at.line == 0 { instructions.last().map_or(at, |before| before.at) } else { at };
+                            instructions.push(Instruction { result, op, at });
+                        }
                     },
                 }
             }
