@@ -144,13 +144,20 @@ impl Case {
     pub fn first_content(&self, scope: &mut Scope, base: Base, offset: Offset) -> Value {
         match base {
             _ if self.zeroed.contains(&base) => Value::NULL,
-            Base::Symbol(_) => scope.symbols.value(SymbolKey::Content(base, offset)),
+            Base::Symbol(id) if !self.is_known_from_start(scope, id) => {
+                scope.symbols.value(SymbolKey::Content(base, offset))
+            }
             Base::Global(global) => match scope.world.initial(global, offset) {
                 Some(value) => value,
                 None => scope.symbols.value(SymbolKey::Content(base, offset)),
             },
             _ => Value::Top,
         }
+    }
+
+    /// Elements of a container that was made here.
+    fn is_known_from_start(&self, scope: &Scope, id: SymbolId) -> bool {
+        matches!(scope.symbols.key(id), SymbolKey::Elements(..)) && !scope.symbols.is_input(id)
     }
 
     pub fn cells(&self, base: Base) -> impl Iterator<Item = (Offset, &Cell)> {
@@ -192,7 +199,14 @@ impl Case {
     fn note_store(&mut self, scope: &mut Scope, base: Base, value: &Value, bytes: u32) {
         let escapes = match base {
             Base::Heap(block) => !self.blocks.contains_key(&block),
-            Base::Symbol(id) => !scope.symbols.is_input(id) || self.escaped.contains(&id),
+            Base::Symbol(id) => {
+                let owner = scope.symbols.owner(base);
+                match owner {
+                    Base::Heap(block) => !self.blocks.contains_key(&block),
+                    Base::Local(_) | Base::Global(_) => false,
+                    _ => !scope.symbols.is_input(id) || self.escaped.contains(&id),
+                }
+            }
             Base::Function(_) => true,
             Base::Global(_) | Base::Local(_) => false,
         };
@@ -436,13 +450,24 @@ impl Case {
                 Base::Symbol(_) => {}
                 _ => continue,
             }
-            let cells: Vec<Offset> = self.cells(base).map(|(at, _)| at).collect();
-            for at in cells {
-                let cell = Arc::make_mut(&mut self.memory).remove(&(base, at));
-                held_blocks |= cell.is_some_and(|cell| cell.value.has_heap());
-            }
+            held_blocks |= self.drop_memory(scope, base);
         }
         held_blocks
+    }
+
+    /// Forgets all memory of an object; whether it held pointers to blocks.
+    pub fn drop_memory(&mut self, scope: &Scope, owner: Base) -> bool {
+        let is_part = |base: Base| scope.symbols.owner(base) == owner;
+        let mut held = false;
+        if self.memory.keys().any(|(base, _)| is_part(*base)) {
+            Arc::make_mut(&mut self.memory).retain(|(base, _), cell| {
+                let goes = is_part(*base);
+                held |= goes && cell.value.has_heap();
+                !goes
+            });
+        }
+        self.zeroed.remove(&owner);
+        held
     }
 
     /// Nobody here is responsible any more for what `value` leads to.
@@ -459,8 +484,10 @@ impl Case {
                 Base::Symbol(_) | Base::Local(_) => {}
                 Base::Global(_) | Base::Function(_) => continue,
             }
-            for (_, cell) in self.cells(base) {
-                bases.extend(cell.value.bases().map(|(base, _)| base));
+            for ((part, _), cell) in self.memory.iter() {
+                if *part == base || scope.symbols.owner(*part) == base {
+                    bases.extend(cell.value.bases().map(|(base, _)| base));
+                }
             }
         }
     }
@@ -483,6 +510,7 @@ impl Case {
     pub fn reachable(&self, scope: &Scope, extra: Option<&Value>) -> BTreeSet<HeapId> {
         let mut found: BTreeSet<HeapId> = BTreeSet::new();
         let mut open: Vec<HeapId> = Vec::new();
+        let mut inside: Vec<(HeapId, &Value)> = Vec::new();
         let mut add = |value: &Value, open: &mut Vec<HeapId>| {
             for block in value.heap_blocks() {
                 if found.insert(block) {
@@ -494,18 +522,15 @@ impl Case {
         self.variables.values().for_each(|value| add(value, &mut open));
         extra.into_iter().for_each(|value| add(value, &mut open));
         for ((base, _), cell) in self.memory.iter() {
-            let is_root = match base {
-                Base::Heap(block) => !self.blocks.contains_key(block),
-                Base::Global(global) => !scope.world.is_never_read(*global),
-                _ => true,
-            };
-            if is_root {
-                add(&cell.value, &mut open);
+            match scope.symbols.owner(*base) {
+                Base::Heap(block) if self.blocks.contains_key(&block) => inside.push((block, &cell.value)),
+                Base::Global(global) if scope.world.is_never_read(global) => {}
+                _ => add(&cell.value, &mut open),
             }
         }
         while let Some(block) = open.pop() {
-            for (_, cell) in self.cells(Base::Heap(block)) {
-                add(&cell.value, &mut open);
+            for (_, value) in inside.iter().filter(|(holder, _)| *holder == block) {
+                add(value, &mut open);
             }
         }
         found

@@ -14,8 +14,10 @@ pub fn findings(program: &Program, leaks: Vec<(FuncId, Leak, Arc<Origin>)>) -> V
 }
 
 fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Finding {
-    let stack = origin.stack.iter().map(|&(function, at)| frame(program, function, at)).collect();
-    let mut finding = Finding::new(Kind::Warning, Place::new(stack));
+    let mut inner: Vec<Frame> = origin.stack.iter().map(|&(function, at)| frame(program, function, at)).collect();
+    let first = inner.iter().position(|frame| !frame.system).unwrap_or(0);
+    let stack = inner.split_off(first);
+    let mut finding = Finding::new(Kind::Warning, Place { stack, inner });
     let place = |at: Spot| Place::new(vec![frame(program, id, at)]);
     finding.leaked = Some(place(leak.at));
     finding.exact = true;

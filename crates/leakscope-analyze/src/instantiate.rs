@@ -154,6 +154,13 @@ impl Instance<'_> {
                 let address = self.base_before(scope, base).plus(offset);
                 before.load(scope, &address)
             }
+            SymbolKey::Elements(base, offset) => {
+                let address = self.base_before(scope, base).plus(offset);
+                address.map(|part| match part {
+                    Value::Sum(base, offset) => scope.symbols.value(SymbolKey::Elements(*base, *offset)),
+                    _ => Value::Top,
+                })
+            }
             SymbolKey::Binary(op, left, right) => {
                 let (left, right) = (self.value_before(scope, &left), self.value_before(scope, &right));
                 arithmetic::binary(scope, op, &left, &right)

@@ -9,6 +9,7 @@
 mod analyze;
 mod arithmetic;
 mod case;
+mod containers;
 mod exits;
 mod fact;
 mod findings;

@@ -304,7 +304,8 @@ impl<'a> Simulation<'a, '_> {
         let holders = self.holders(&case);
         case.env.clear();
         case.variables.clear();
-        Arc::make_mut(&mut case.memory).retain(|(base, _), _| !matches!(base, Base::Local(_)));
+        let symbols = &self.result.scope.symbols;
+        Arc::make_mut(&mut case.memory).retain(|(base, _), _| !matches!(symbols.owner(*base), Base::Local(_)));
         let cause = if exit == Exit::Throw { Cause::Unwound } else { Cause::ScopeEnd };
         let lost = self.unreachable(&case, &value);
         for block in lost {
@@ -329,9 +330,9 @@ impl<'a> Simulation<'a, '_> {
             }
         }
         for ((base, _), cell) in case.memory.iter() {
-            let Base::Local(local) = base else { continue };
+            let Base::Local(local) = self.result.scope.symbols.owner(*base) else { continue };
             for block in cell.value.heap_blocks() {
-                if let Some(name) = self.local_name(*local) {
+                if let Some(name) = self.local_name(local) {
                     holders.entry(block).or_insert(name);
                 }
             }

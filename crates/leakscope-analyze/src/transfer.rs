@@ -8,6 +8,7 @@ use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Shape, Spot, V
 
 use crate::arithmetic;
 use crate::case::{Case, Feasibility};
+use crate::containers::{self, Dropped};
 use crate::instantiate::{Outcome, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, compare};
@@ -199,11 +200,7 @@ impl Simulation<'_, '_> {
             }
             Op::LifeEnd { local } => {
                 if let Value::Sum(base @ Base::Local(local), _) = self.operand(case, local) {
-                    let held = case.cells(base).any(|(_, cell)| cell.value.has_heap());
-                    if case.cells(base).next().is_some() {
-                        Arc::make_mut(&mut case.memory).retain(|(other, _), _| *other != base);
-                    }
-                    case.zeroed.remove(&base);
+                    let held = case.drop_memory(&self.result.scope, base);
                     if held && self.function.name != "main" {
                         let name = self.local_name(local);
                         self.look_for_leaks(case, instruction.at, Cause::ScopeEnd, name.as_deref());
@@ -301,6 +298,14 @@ impl Simulation<'_, '_> {
         let function = world.program.function(callee);
         if function.name == "__cxa_throw" || function.name == "__cxa_rethrow" {
             return vec![Outcome { exit: Exit::Throw, ..returned(case) }];
+        }
+        if let Some(role) = world.role(callee) {
+            let pair = function.signature.0.starts_with('s');
+            let dropped = containers::call(&mut case, self.scope(), role, instruction, pair, arguments);
+            if dropped == Dropped::Elements {
+                self.look_for_leaks(&mut case, instruction.at, Cause::ScopeEnd, None);
+            }
+            return vec![returned(case)];
         }
         let site = Site { result: instruction.result, caller: self.id, at: instruction.at, arguments };
         if let Some(model) = world.model(callee) {

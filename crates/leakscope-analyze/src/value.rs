@@ -52,6 +52,8 @@ pub enum SymbolKey {
     Parameter(u32),
     /// What memory held when the procedure was entered.
     Content(Base, Offset),
+    /// The elements of a container at this address.
+    Elements(Base, Offset),
     Binary(Binary, Value, Value),
     Compare(Compare, Value, Value),
     /// An instruction's result, until it runs again; a call may bring several.
@@ -266,6 +268,7 @@ impl Symbols {
                 let depth = self.depth_of_base(*base);
                 Depth { dereferences: depth.dereferences + 1, ..depth }
             }
+            SymbolKey::Elements(base, _) => self.depth_of_base(*base),
             SymbolKey::Binary(_, left, right) | SymbolKey::Compare(_, left, right) => {
                 let (left, right) = (self.depth_of_value(left), self.depth_of_value(right));
                 Depth {
@@ -299,11 +302,22 @@ impl Symbols {
         let in_value = |value: &Value| value.bases().any(|(base, _)| self.base_mentions(base, other));
         match self.key(id) {
             _ if Base::Symbol(id) == other => true,
-            SymbolKey::Content(base, _) => self.base_mentions(*base, other),
+            SymbolKey::Content(base, _) | SymbolKey::Elements(base, _) => self.base_mentions(*base, other),
             SymbolKey::Binary(_, left, right) | SymbolKey::Compare(_, left, right) => {
                 in_value(left) || in_value(right)
             }
             _ => false,
+        }
+    }
+
+    /// The object that a base is a part of.
+    pub fn owner(&self, base: Base) -> Base {
+        match base {
+            Base::Symbol(id) => match self.key(id) {
+                SymbolKey::Elements(outer, _) => self.owner(*outer),
+                _ => base,
+            },
+            _ => base,
         }
     }
 

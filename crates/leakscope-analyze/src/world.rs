@@ -7,6 +7,7 @@ use std::sync::Arc;
 use leakscope_ir::{Body, Callee, Function, GlobalId, Op, Operand, Program, ValueId};
 use rustc_hash::FxHashMap;
 
+use crate::containers::{self, Role};
 use crate::models::Models;
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
@@ -16,6 +17,7 @@ pub struct World<'a> {
     globals: Vec<GlobalUse>,
     /// Of functions that models describe, by function.
     models: Vec<Option<Modelled>>,
+    roles: Vec<Option<Role>>,
     first: FxHashMap<(GlobalId, i64), Value>,
 }
 
@@ -62,7 +64,8 @@ impl<'a> World<'a> {
                 ((GlobalId(index as u32), cell.offset), constant(&cell.value))
             })
         });
-        World { program, first: first.collect(), models: program.functions.iter().map(modelled).collect(), globals }
+        let roles = program.functions.iter().map(containers::role).collect();
+        World { program, roles, first: first.collect(), models: program.functions.iter().map(modelled).collect(), globals }
     }
 
     /// What is at `offset` of a global that nobody writes.
@@ -77,6 +80,11 @@ impl<'a> World<'a> {
     /// A global that only gets values: what it holds is lost.
     pub fn is_never_read(&self, global: GlobalId) -> bool {
         !self.globals[global.0 as usize].is_read
+    }
+
+    /// Of a function of the C++ standard library.
+    pub fn role(&self, function: leakscope_ir::FuncId) -> Option<Role> {
+        self.roles[function.0 as usize]
     }
 
     pub fn model(&self, function: leakscope_ir::FuncId) -> Option<&Modelled> {
