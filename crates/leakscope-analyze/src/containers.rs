@@ -22,6 +22,8 @@ pub enum Role {
     Insert,
     /// No elements are left.
     Drop,
+    /// The same where elements release what they hold.
+    DropOwners,
     /// Nothing moves.
     Query,
     /// An iterator goes on, and is the result.
@@ -91,8 +93,9 @@ pub fn role(function: &Function) -> Option<Role> {
     // Results of these come in memory of the caller's, before the container.
     let comes_in_memory = name.starts_with("std::deque<") && function.signature.0.starts_with('v');
     Some(match method()? {
-        method if method.starts_with('~') => Role::Drop,
-        "clear" => Role::Drop,
+        method if method.starts_with('~') || method == "clear" => {
+            if has_pointers(name) { Role::Drop } else { Role::DropOwners }
+        }
         "size" | "empty" | "max_size" | "capacity" | "count" | "reserve" | "shrink_to_fit" | "pop_back"
         | "pop_front" | "remove" | "unique" | "sort" | "reverse" | "get_allocator" | "resize" | "bucket_count"
         | "load_factor" | "rehash" => Role::Query,
@@ -106,6 +109,31 @@ pub fn role(function: &Function) -> Option<Role> {
         _ if comes_in_memory => Role::Shared,
         _ => Role::Insert,
     })
+}
+
+/// Whether a container's elements, or a map's values, are plain pointers.
+fn has_pointers(name: &str) -> bool {
+    let mut depth = 0;
+    let mut arguments = vec![String::new()];
+    for letter in name.chars() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            ',' if depth == 1 => {
+                arguments.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if depth > 0 {
+            arguments.last_mut().expect("one at least").push(letter);
+        }
+        if depth == 0 && letter == '>' {
+            break;
+        }
+    }
+    let index = usize::from(name.contains("map<"));
+    arguments.get(index).is_some_and(|argument| argument.ends_with('*'))
 }
 
 /// The name after the class with its template arguments.
@@ -153,6 +181,14 @@ pub fn call(
         Role::Insert => {
             insert(case, scope, &this, &arguments[1..]);
             elements(scope, &this)
+        }
+        Role::DropOwners => {
+            let held: Vec<Value> = elements(scope, &this)
+                .bases()
+                .flat_map(|(base, _)| case.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>())
+                .collect();
+            held.iter().for_each(|value| case.escape(scope, value));
+            unknown
         }
         Role::Drop => {
             for (base, _) in elements(scope, &this).bases() {

@@ -7,7 +7,10 @@ pub struct Flow {
     /// Position of each block in reverse postorder; unreachable ones have none.
     pub order: Vec<Option<u32>>,
     pub is_loop_head: Vec<bool>,
-    pub is_in_loop: Vec<bool>,
+    /// For each block, the heads of the loops that it is in, innermost first.
+    pub loops: Vec<Vec<BlockId>>,
+    /// The block that each value is computed in.
+    pub block_of: Vec<BlockId>,
     /// For each block, what it needs from before.
     pub live_in: Vec<Vec<ValueId>>,
     /// For each block and instruction, the values that nothing reads after it.
@@ -16,6 +19,8 @@ pub struct Flow {
 
 /// Blocks times words of a set of values: above, liveness costs too much.
 const MAX_CELLS: usize = 1 << 26;
+/// Loops of one procedure that are told apart.
+const MAX_LOOPS: usize = 256;
 
 impl Flow {
     /// `None` for a body that is too large.
@@ -35,7 +40,13 @@ impl Flow {
                 }
             }
         }
-        let is_in_loop = loops(body);
+        let loops = loops(body, &order, &is_loop_head);
+        let mut block_of = vec![BlockId(0); body.values as usize];
+        for (index, block) in body.blocks.iter().enumerate() {
+            for instruction in &block.instructions {
+                block_of[instruction.result.0 as usize] = BlockId(index as u32);
+            }
+        }
         let live_out = liveness(body, &order, words);
         let (mut live_in, mut dying) = (Vec::new(), Vec::new());
         for (index, block) in body.blocks.iter().enumerate() {
@@ -43,7 +54,7 @@ impl Flow {
             live_in.push(before.values());
             dying.push(last);
         }
-        Some(Flow { order, is_loop_head, is_in_loop, live_in, dying })
+        Some(Flow { order, is_loop_head, loops, block_of, live_in, dying })
     }
 }
 
@@ -102,33 +113,44 @@ fn reverse_postorder(body: &Body) -> Vec<Option<u32>> {
     order
 }
 
-/// Which blocks can come to run again.
-fn loops(body: &Body) -> Vec<bool> {
-    let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
-    let nodes: Vec<_> = body.blocks.iter().map(|_| graph.add_node(())).collect();
-    let mut is_in_loop = vec![false; nodes.len()];
-    for (index, block) in body.blocks.iter().enumerate() {
-        for to in block.end.successors() {
-            graph.add_edge(nodes[index], nodes[to.0 as usize], ());
-            is_in_loop[index] |= to.0 as usize == index;
+/// The natural loops that each block is in: of a head, all blocks from which
+/// an edge back to it can be reached without passing it.
+fn loops(body: &Body, order: &[Option<u32>], is_head: &[bool]) -> Vec<Vec<BlockId>> {
+    let predecessors = predecessors(body);
+    let mut loops: Vec<Vec<BlockId>> = vec![Vec::new(); body.blocks.len()];
+    let mut heads: Vec<usize> = (0..body.blocks.len()).filter(|&index| is_head[index]).collect();
+    // Inner heads come later in the order.
+    heads.sort_by_key(|&index| std::cmp::Reverse(order[index]));
+    for head in heads.into_iter().take(MAX_LOOPS) {
+        let mut seen = vec![false; body.blocks.len()];
+        seen[head] = true;
+        loops[head].push(BlockId(head as u32));
+        let mut open: Vec<usize> =
+            predecessors[head].iter().copied().filter(|&from| order[from] >= order[head]).collect();
+        while let Some(block) = open.pop() {
+            if !seen[block] && order[block].is_some() {
+                seen[block] = true;
+                loops[block].push(BlockId(head as u32));
+                open.extend(&predecessors[block]);
+            }
         }
     }
-    for component in petgraph::algo::kosaraju_scc(&graph).into_iter().filter(|component| component.len() > 1) {
-        for node in component {
-            is_in_loop[node.index()] = true;
-        }
-    }
-    is_in_loop
+    loops
 }
 
-fn liveness(body: &Body, order: &[Option<u32>], words: usize) -> Vec<Values> {
-    let mut live_out = vec![Values(vec![0; words]); body.blocks.len()];
+fn predecessors(body: &Body) -> Vec<Vec<usize>> {
     let mut predecessors = vec![Vec::new(); body.blocks.len()];
     for (index, block) in body.blocks.iter().enumerate() {
         for to in block.end.successors() {
             predecessors[to.0 as usize].push(index);
         }
     }
+    predecessors
+}
+
+fn liveness(body: &Body, order: &[Option<u32>], words: usize) -> Vec<Values> {
+    let mut live_out = vec![Values(vec![0; words]); body.blocks.len()];
+    let predecessors = predecessors(body);
     let mut blocks: Vec<usize> = (0..body.blocks.len()).filter(|&index| order[index].is_some()).collect();
     blocks.sort_by_key(|&index| order[index]);
     let mut queued = vec![true; body.blocks.len()];

@@ -14,6 +14,8 @@ use crate::value::{Base, HeapId, Holder, Offset, Point, SymbolId, SymbolKey, Val
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Property {
     pub blocks: Vec<HeapId>,
+    /// Those that memory of others points to.
+    pub kept: BTreeSet<HeapId>,
     pub freed: BTreeSet<SymbolId>,
     pub escaped: BTreeSet<SymbolId>,
     pub stored: BTreeSet<SymbolId>,
@@ -23,6 +25,7 @@ impl Property {
     pub fn of(case: &Case) -> Property {
         Property {
             blocks: case.blocks.keys().copied().collect(),
+            kept: kept_blocks(case),
             freed: case.freed.clone(),
             escaped: case.escaped.clone(),
             stored: case.stored.clone(),
@@ -35,10 +38,20 @@ impl Property {
         let blocks = self.blocks.iter().filter(|block| !other.blocks.contains(block)).count()
             + other.blocks.iter().filter(|block| !self.blocks.contains(block)).count();
         4 * blocks
+            + self.kept.symmetric_difference(&other.kept).count()
             + self.freed.symmetric_difference(&other.freed).count()
             + self.escaped.symmetric_difference(&other.escaped).count()
             + self.stored.symmetric_difference(&other.stored).count()
     }
+}
+
+fn kept_blocks(case: &Case) -> BTreeSet<HeapId> {
+    if case.blocks.is_empty() {
+        return BTreeSet::new();
+    }
+    let others = case.memory.iter().filter(|((base, _), _)| matches!(base, Base::Symbol(_) | Base::Global(_)));
+    let held = others.flat_map(|(_, cell)| cell.value.heap_blocks());
+    held.filter(|block| case.blocks.contains_key(block)).collect()
 }
 
 /// Whether growing values are to stop growing.

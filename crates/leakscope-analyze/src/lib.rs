@@ -17,6 +17,7 @@ mod flow;
 mod instantiate;
 mod join;
 mod models;
+mod names;
 mod refine;
 mod scope;
 mod simulate;

@@ -191,6 +191,25 @@ impl Model {
         })
     }
 
+    /// Of a function with the attribute `malloc`, of which nothing else is
+    /// known: it keeps what it is given.
+    pub fn of_attribute() -> Arc<Model> {
+        Arc::new(Model {
+            returns: Some(Place::New),
+            out: Vec::new(),
+            frees: Vec::new(),
+            escapes: (0..16).collect(),
+            links: Vec::new(),
+            buffer: None,
+            realloc: None,
+            kind: "memory".to_owned(),
+            fails: Fails::Null,
+            is_noreturn: false,
+            noreturn_if: Vec::new(),
+            is_pure: false,
+        })
+    }
+
     /// The summary of `function`, of which this is the model.
     pub fn summary(&self, function: &Function) -> Summary {
         let mut symbols = Symbols::default();

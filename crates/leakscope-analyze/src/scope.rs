@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use leakscope_ir::{FuncId, Spot, ValueId};
+use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::value::{HeapId, Symbols};
@@ -13,15 +13,18 @@ pub struct Scope<'a> {
     pub world: &'a World<'a>,
     pub symbols: Symbols,
     pub sites: Sites,
-    /// Sites whose blocks are freed in a loop that runs now.
-    pub freed_in_loops: BTreeSet<usize>,
-    pub is_in_loop: bool,
+    /// Sites whose blocks are freed in loops, with the heads of those.
+    pub freed_in_loops: BTreeSet<(usize, BlockId)>,
+    /// Heads of the loops around the block that runs now.
+    pub loops: Vec<BlockId>,
 }
 
 /// Where blocks come from, in this procedure or in those that it calls.
 #[derive(Default)]
 pub struct Sites {
     pub origins: Vec<Arc<Origin>>,
+    /// The instructions that bring them.
+    pub at: Vec<ValueId>,
     ids: FxHashMap<(ValueId, u32), usize>,
 }
 
@@ -43,23 +46,26 @@ impl<'a> Scope<'a> {
             symbols: Symbols::default(),
             sites: Sites::default(),
             freed_in_loops: BTreeSet::new(),
-            is_in_loop: false,
+            loops: Vec::new(),
         }
     }
 
     pub fn note_free(&mut self, block: HeapId) {
-        if self.is_in_loop {
-            self.freed_in_loops.insert(block.site());
-        }
+        self.freed_in_loops.extend(self.loops.iter().map(|&head| (block.site(), head)));
+    }
+
+    pub fn is_in_loop(&self) -> bool {
+        !self.loops.is_empty()
     }
 }
 
 impl Sites {
     /// The site of the `number`th block that an instruction brings.
     pub fn get(&mut self, at: ValueId, number: u32, origin: impl FnOnce() -> Arc<Origin>) -> usize {
-        let origins = &mut self.origins;
+        let (origins, places) = (&mut self.origins, &mut self.at);
         *self.ids.entry((at, number)).or_insert_with(|| {
             origins.push(origin());
+            places.push(at);
             origins.len() - 1
         })
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{BlockId, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId, VariableId};
+use leakscope_ir::{BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId, VariableId};
 
 use crate::case::{Case, Feasibility, Mark};
 use crate::flow::Flow;
@@ -81,27 +81,28 @@ pub fn simulate<'a>(
         options,
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
+        is_caught: false,
         result: Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false },
     };
     simulation.arrive(BlockId(0), first);
     simulation.run();
-    let mut result = simulation.result;
-    let in_loops = std::mem::take(&mut result.scope.freed_in_loops);
-    // A loop that frees is taken to run at least once (SPARROW, section 3).
-    result.leaks.retain(|site, _| !in_loops.contains(site));
-    result
+    simulation.leave_out_skipped_loops();
+    simulation.result
 }
 
 pub struct Simulation<'a, 'b> {
     pub function: &'a Function,
     pub id: FuncId,
-    body: &'a Body,
+    pub body: &'a Body,
     flow: Flow,
     pub summaries: &'b dyn Summaries,
     options: &'b Options,
     entries: Vec<Vec<Entry>>,
     /// Blocks in their order, with the entry to run.
     queue: BTreeSet<(u32, u32, usize)>,
+    /// An exception of the call at hand would be caught here, so the author
+    /// expects one.
+    pub is_caught: bool,
     pub result: Simulated<'a>,
 }
 
@@ -114,6 +115,18 @@ struct Entry {
 impl<'a> Simulation<'a, '_> {
     pub fn scope(&mut self) -> &mut Scope<'a> {
         &mut self.result.scope
+    }
+
+    /// A loop that frees blocks from before it is taken to run at least once
+    /// (SPARROW, section 3).
+    fn leave_out_skipped_loops(&mut self) {
+        let (flow, scope) = (&self.flow, &self.result.scope);
+        let is_skipped = |site: usize| {
+            let made_in = &flow.loops[flow.block_of[scope.sites.at[site].0 as usize].0 as usize];
+            let mut freed_in = scope.freed_in_loops.range((site, BlockId(0))..=(site, BlockId(u32::MAX)));
+            freed_in.any(|(_, head)| !made_in.contains(head))
+        };
+        self.result.leaks.retain(|&site, _| !is_skipped(site));
     }
 
     fn run(&mut self) {
@@ -164,11 +177,13 @@ impl<'a> Simulation<'a, '_> {
     fn block(&mut self, id: BlockId, case: Case) {
         let body = self.body;
         let block = body.block(id);
-        self.result.scope.is_in_loop = self.flow.is_in_loop[id.0 as usize];
+        self.result.scope.loops.clone_from(&self.flow.loops[id.0 as usize]);
         let mut cases = vec![case];
         let last = block.instructions.len().saturating_sub(1);
         for (index, instruction) in block.instructions.iter().enumerate() {
             let mut thrown = Vec::new();
+            self.is_caught = index == last
+                && matches!(block.end, Terminator::Invoke { unwind, .. } if body.block(unwind).role == BlockRole::Catches);
             cases = self.instruction(instruction, cases, &mut thrown);
             for case in &mut cases {
                 self.drop_values(case, id, index, instruction.at);
@@ -280,12 +295,32 @@ impl<'a> Simulation<'a, '_> {
         if held {
             self.look_for_leaks(&mut case, end_at, Cause::Discarded, None);
         }
-        case.left_at = match (&body.block(from).end, case.left_at) {
-            (Terminator::Jump(_), None) if end_at.line > 0 && is_quiet(target) => Some(end_at),
-            (Terminator::Jump(_), Some(left)) if is_quiet(target) => Some(left),
+        let (left, reached) = (body.block(from).role, target.role);
+        case.left_at = match (left, reached) {
+            (BlockRole::Leaves, _) if end_at.line > 0 => case.left_at.or(Some(end_at)),
+            (BlockRole::Exit, _) | (_, BlockRole::Exit) => case.left_at,
             _ => None,
         };
+        if !case.variables.is_empty() {
+            self.end_scopes(&mut case, target, end_at);
+        }
         self.arrive(to, case);
+    }
+
+    /// Variables of scopes that a block is outside of are gone.
+    fn end_scopes(&mut self, case: &mut Case, target: &leakscope_ir::Block, at: Spot) {
+        let Some(scope) = target.scope else { return };
+        let body = self.body;
+        let ends = |id: &VariableId| {
+            let own = body.variables[id.0 as usize].scope;
+            own.is_some_and(|own| !body.is_within(scope, own))
+        };
+        let gone: Vec<VariableId> = case.variables.keys().copied().filter(ends).collect();
+        for id in gone {
+            case.variables.remove(&id);
+            let at = case.left_at.unwrap_or(at);
+            self.look_for_leaks(case, at, Cause::ScopeEnd, Some(self.variable(id).to_owned()));
+        }
     }
 
     pub fn operand(&self, case: &Case, operand: &Operand) -> Value {
@@ -301,56 +336,38 @@ impl<'a> Simulation<'a, '_> {
             return;
         }
         let at = case.left_at.unwrap_or(at);
-        let holders = self.holders(&case);
+        let before = case.clone();
         case.env.clear();
         case.variables.clear();
         let symbols = &self.result.scope.symbols;
         Arc::make_mut(&mut case.memory).retain(|(base, _), _| !matches!(symbols.owner(*base), Base::Local(_)));
         let cause = if exit == Exit::Throw { Cause::Unwound } else { Cause::ScopeEnd };
         let lost = self.unreachable(&case, &value);
+        let roots = self.roots(&before, &lost);
         for block in lost {
             case.blocks.remove(&block);
-            let is_end = self.function.name == "main" && holders.contains_key(&block);
-            if !is_end || self.options.at_exit {
-                self.leak(block, at, cause, holders.get(&block).cloned(), &case);
+            let is_end = self.function.name == "main" && exit == Exit::Return;
+            if roots.contains(&block) && (!is_end || self.options.at_exit) {
+                let holder = self.holder(&before, block);
+                self.leak(block, at, cause, holder, &case);
             }
         }
         self.result.exits.push((exit, case, value));
     }
 
-    /// Names of what holds each block.
-    fn holders(&self, case: &Case) -> BTreeMap<HeapId, String> {
-        let mut holders = BTreeMap::new();
-        if case.blocks.is_empty() {
-            return holders;
-        }
-        for (variable, value) in &case.variables {
-            for block in value.heap_blocks() {
-                holders.entry(block).or_insert_with(|| self.variable(*variable).to_owned());
-            }
-        }
+    /// Of lost blocks, those that no other one leads to.
+    fn roots(&self, case: &Case, lost: &[HeapId]) -> Vec<HeapId> {
+        let symbols = &self.result.scope.symbols;
+        let mut inner = BTreeSet::new();
         for ((base, _), cell) in case.memory.iter() {
-            let Base::Local(local) = self.result.scope.symbols.owner(*base) else { continue };
-            for block in cell.value.heap_blocks() {
-                if let Some(name) = self.local_name(local) {
-                    holders.entry(block).or_insert(name);
+            if let Base::Heap(holder) = symbols.owner(*base) {
+                if lost.contains(&holder) {
+                    inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
                 }
             }
         }
-        holders
-    }
-
-    pub fn variable(&self, id: VariableId) -> &'a str {
-        &self.body.variables[id.0 as usize].name
-    }
-
-    pub fn local_name(&self, local: ValueId) -> Option<String> {
-        let mut instructions = self.body.blocks.iter().flat_map(|block| &block.instructions);
-        let found = instructions.find(|instruction| instruction.result == local)?;
-        match &found.op {
-            Op::Local { variable: Some(variable), .. } => Some(self.variable(*variable).to_owned()),
-            _ => None,
-        }
+        let roots: Vec<HeapId> = lost.iter().copied().filter(|block| !inner.contains(block)).collect();
+        if roots.is_empty() { lost.to_vec() } else { roots }
     }
 
     fn unreachable(&self, case: &Case, value: &Value) -> Vec<HeapId> {
@@ -362,13 +379,30 @@ impl<'a> Simulation<'a, '_> {
     }
 
     /// Blocks that no pointer leads to any more are leaks from here on.
-    pub fn look_for_leaks(&mut self, case: &mut Case, at: Spot, cause: Cause, variable: Option<&str>) {
+    pub fn look_for_leaks(&mut self, case: &mut Case, at: Spot, cause: Cause, variable: Option<String>) {
         if case.feasibility == Feasibility::Dead {
             return;
         }
-        for block in self.unreachable(case, &Value::Top) {
+        let lost = self.unreachable(case, &Value::Top);
+        let roots = self.roots(case, &lost);
+        for block in lost {
             case.blocks.remove(&block);
-            self.leak(block, at, cause, variable.map(str::to_owned), case);
+            if roots.contains(&block) {
+                self.leak(block, at, cause, variable.clone(), case);
+            }
+        }
+    }
+
+    /// The same after a call, with the names that places had before it.
+    pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
+        let lost = self.unreachable(case, &Value::Top);
+        let roots = self.roots(case, &lost);
+        for block in lost {
+            case.blocks.remove(&block);
+            if roots.contains(&block) {
+                let holder = self.holder(before, block);
+                self.leak(block, at, cause, holder, case);
+            }
         }
     }
 
@@ -404,9 +438,4 @@ pub fn steps(function: FuncId, newest: Option<&Arc<Mark>>) -> Vec<Step> {
     path.reverse();
     path.truncate(MAX_PATH as usize);
     path
-}
-
-/// A block that only ends lives on the way out.
-fn is_quiet(block: &leakscope_ir::Block) -> bool {
-    block.instructions.iter().all(|instruction| matches!(instruction.op, Op::Phi { .. } | Op::LifeEnd { .. } | Op::Name { .. }))
 }

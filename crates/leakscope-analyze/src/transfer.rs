@@ -13,7 +13,7 @@ use crate::instantiate::{Outcome, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, compare};
 use crate::simulate::Simulation;
-use crate::summary::{Exit, Summary};
+use crate::summary::Exit;
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
 
 impl Simulation<'_, '_> {
@@ -30,7 +30,7 @@ impl Simulation<'_, '_> {
             for case in cases {
                 outcomes.extend(self.call(instruction, call, case));
             }
-            let mut after = BTreeMap::new();
+            let mut after: BTreeMap<(Property, Class), Case> = BTreeMap::new();
             for outcome in outcomes {
                 if outcome.exit == Exit::Throw {
                     thrown.push(outcome.case);
@@ -53,8 +53,8 @@ impl Simulation<'_, '_> {
     }
 
     /// Cases after a call that agree on the property become one at once.
-    fn merge(&mut self, after: &mut BTreeMap<Property, Case>, case: Case, at: ValueId) {
-        match after.entry(Property::of(&case)) {
+    fn merge(&mut self, after: &mut BTreeMap<(Property, Class), Case>, case: Case, at: ValueId) {
+        match after.entry((Property::of(&case), Class::of(&case.get(at)))) {
             std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(case)),
             std::collections::btree_map::Entry::Occupied(mut entry) => {
                 join(entry.get_mut(), case, self.scope(), Point::Call(at), Growth::Free);
@@ -67,7 +67,7 @@ impl Simulation<'_, '_> {
         let result = instruction.result;
         match &instruction.op {
             Op::Local { .. } => {
-                if self.result.scope.is_in_loop {
+                if self.result.scope.is_in_loop() {
                     case.forget(&self.result.scope, Base::Local(result));
                 }
                 case.set(result, Value::address(Base::Local(result)));
@@ -194,16 +194,17 @@ impl Simulation<'_, '_> {
                     case.variables.remove(variable)
                 };
                 if before.is_some() {
-                    let name = self.variable(*variable);
+                    let name = self.variable(*variable).to_owned();
                     self.look_for_leaks(case, instruction.at, Cause::Overwritten, Some(name));
                 }
             }
             Op::LifeEnd { local } => {
-                if let Value::Sum(base @ Base::Local(local), _) = self.operand(case, local) {
-                    let held = case.drop_memory(&self.result.scope, base);
-                    if held && self.function.name != "main" {
-                        let name = self.local_name(local);
-                        self.look_for_leaks(case, instruction.at, Cause::ScopeEnd, name.as_deref());
+                if let Value::Sum(base @ Base::Local(_), _) = self.operand(case, local) {
+                    let before = case.clone();
+                    let is_end = self.function.name == "main" && !self.result.scope.is_in_loop();
+                    if case.drop_memory(&self.result.scope, base) && !is_end {
+                        let at = case.left_at.unwrap_or(instruction.at);
+                        self.look_for_leaks_after(&before, case, at, Cause::ScopeEnd);
                     }
                 }
             }
@@ -219,7 +220,7 @@ impl Simulation<'_, '_> {
             return value;
         }
         let Some(id) = self.scope().symbols.get(SymbolKey::Result(result, 0)) else { return value };
-        if self.result.scope.is_in_loop {
+        if self.result.scope.is_in_loop() {
             case.forget(&self.result.scope, Base::Symbol(id));
         }
         Value::symbol(id)
@@ -239,21 +240,15 @@ impl Simulation<'_, '_> {
             }
         };
         if before.is_some() {
-            let name = match to {
-                Value::Sum(Base::Local(local), _) => self.local_name(*local),
-                Value::Sum(Base::Global(global), _) => {
-                    Some(self.result.scope.world.program.global(*global).name.clone())
-                }
-                _ => None,
-            };
-            self.look_for_leaks(case, at, Cause::Overwritten, name.as_deref());
+            let name = self.place(case, to);
+            self.look_for_leaks(case, at, Cause::Overwritten, name);
         }
     }
 
     fn call(&mut self, instruction: &Instruction, call: &Call, mut case: Case) -> Vec<Outcome> {
         let arguments: Vec<Value> =
             call.arguments.iter().map(|argument| self.operand(&case, argument)).collect();
-        if self.result.scope.is_in_loop {
+        if self.result.scope.is_in_loop() {
             for id in self.scope().symbols.results_of(instruction.result) {
                 case.forget(&self.result.scope, Base::Symbol(id));
             }
@@ -271,17 +266,16 @@ impl Simulation<'_, '_> {
                 }
                 outcomes
             }
-            None if matches!(call.callee, Callee::Assembler) => vec![returned(case)],
-            None => self.call_unknown(instruction, &arguments, case),
+            None => self.call_unknown(instruction, &arguments, case.clone()),
         };
         if call.is_noreturn {
             outcomes.retain(|outcome| outcome.exit == Exit::Throw);
         }
         for outcome in &mut outcomes {
             if outcome.freed_holders {
-                self.look_for_leaks(&mut outcome.case, instruction.at, Cause::HolderFreed, None);
+                self.look_for_leaks_after(&case, &mut outcome.case, instruction.at, Cause::HolderFreed);
             } else if outcome.overwrote {
-                self.look_for_leaks(&mut outcome.case, instruction.at, Cause::Overwritten, None);
+                self.look_for_leaks_after(&case, &mut outcome.case, instruction.at, Cause::Overwritten);
             }
         }
         outcomes
@@ -297,13 +291,16 @@ impl Simulation<'_, '_> {
         let world = self.result.scope.world;
         let function = world.program.function(callee);
         if function.name == "__cxa_throw" || function.name == "__cxa_rethrow" {
+            arguments.iter().for_each(|argument| case.escape(self.scope(), argument));
             return vec![Outcome { exit: Exit::Throw, ..returned(case) }];
         }
         if let Some(role) = world.role(callee) {
             let pair = function.signature.0.starts_with('s');
+            let before = case.clone();
             let dropped = containers::call(&mut case, self.scope(), role, instruction, pair, arguments);
             if dropped == Dropped::Elements {
-                self.look_for_leaks(&mut case, instruction.at, Cause::ScopeEnd, None);
+                let at = case.left_at.unwrap_or(instruction.at);
+                self.look_for_leaks_after(&before, &mut case, at, Cause::ScopeEnd);
             }
             return vec![returned(case)];
         }
@@ -321,15 +318,15 @@ impl Simulation<'_, '_> {
         if function.is_noreturn {
             return Vec::new();
         }
+        // What a body gets beyond its parameters cannot be followed.
+        for argument in arguments.iter().skip(function.parameters as usize) {
+            case.escape(self.scope(), argument);
+        }
         match self.summaries.summary(callee).filter(|_| function.body.is_some()) {
-            Some(summary) => self.call_summary(&site, &summary, &case),
+            Some(summary) => instantiate(&case, self.scope(), &site, &summary),
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
         }
-    }
-
-    fn call_summary(&mut self, site: &Site, summary: &Summary, case: &Case) -> Vec<Outcome> {
-        instantiate(case, self.scope(), site, summary)
     }
 
     /// Code that nobody knows keeps what it is given.
@@ -338,9 +335,28 @@ impl Simulation<'_, '_> {
             case.escape(self.scope(), argument);
             case.clobber(argument);
         }
+        let thrown = self.is_caught.then(|| Outcome { exit: Exit::Throw, ..returned(case.clone()) });
         let value = self.scope().symbols.value(SymbolKey::Result(instruction.result, 0));
         case.set(instruction.result, value);
-        vec![returned(case)]
+        [returned(case)].into_iter().chain(thrown).collect()
+    }
+}
+
+/// What a call returned: cases are kept apart by whether it is a block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Block,
+    Null,
+    Other,
+}
+
+impl Class {
+    fn of(result: &Value) -> Class {
+        match result {
+            Value::Int(0) => Class::Null,
+            value if value.has_heap() => Class::Block,
+            _ => Class::Other,
+        }
     }
 }
 

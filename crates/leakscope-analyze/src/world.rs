@@ -8,7 +8,7 @@ use leakscope_ir::{Body, Callee, Function, GlobalId, Op, Operand, Program, Value
 use rustc_hash::FxHashMap;
 
 use crate::containers::{self, Role};
-use crate::models::Models;
+use crate::models::{Model, Models};
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
 
@@ -32,6 +32,8 @@ pub struct Modelled {
 struct GlobalUse {
     is_written: bool,
     is_read: bool,
+    /// Loaded, whatever is done with it then.
+    is_loaded: bool,
 }
 
 impl<'a> World<'a> {
@@ -40,7 +42,7 @@ impl<'a> World<'a> {
         for global in &program.globals {
             for cell in global.initial.iter().flatten() {
                 if let Operand::Global(id, _) = cell.value {
-                    globals[id.0 as usize] = GlobalUse { is_written: true, is_read: true };
+                    globals[id.0 as usize] = GlobalUse { is_written: true, is_read: true, is_loaded: true };
                 }
             }
         }
@@ -55,7 +57,8 @@ impl<'a> World<'a> {
             uses.is_written &= !global.is_constant;
         }
         let modelled = |function: &Function| {
-            let model = models.of(function).filter(|_| function.body.is_none() || is_library(function))?;
+            let known = models.of(function).filter(|_| function.body.is_none() || is_library(function));
+            let model = known.cloned().or_else(|| function.returns_new.then(Model::of_attribute))?;
             Some(Modelled { summary: Arc::new(model.summary(function)), is_pure: model.is_pure })
         };
         let first = program.globals.iter().enumerate().filter(|(index, _)| !globals[*index].is_written);
@@ -77,9 +80,11 @@ impl<'a> World<'a> {
         Some(self.first.get(&(global, at)).cloned().unwrap_or(Value::NULL))
     }
 
-    /// A global that only gets values: what it holds is lost.
+    /// A global whose value nobody does anything with, though somebody looks
+    /// at it: what it holds is lost.
     pub fn is_never_read(&self, global: GlobalId) -> bool {
-        !self.globals[global.0 as usize].is_read
+        let uses = self.globals[global.0 as usize];
+        uses.is_loaded && !uses.is_read
     }
 
     /// Of a function of the C++ standard library.
@@ -128,14 +133,16 @@ fn note_uses(body: &Body, globals: &mut [GlobalUse]) {
             let known = &mut globals[global.0 as usize];
             known.is_written |= uses.is_written;
             known.is_read |= uses.is_read;
+            known.is_loaded |= uses.is_loaded;
         }
     };
-    let (read, written) =
-        (GlobalUse { is_read: true, is_written: false }, GlobalUse { is_read: false, is_written: true });
-    let both = GlobalUse { is_read: true, is_written: true };
+    let loaded = GlobalUse { is_loaded: true, ..GlobalUse::default() };
+    let read = GlobalUse { is_read: true, ..GlobalUse::default() };
+    let written = GlobalUse { is_written: true, ..GlobalUse::default() };
+    let both = GlobalUse { is_read: true, ..written };
     for instruction in instructions() {
         match &instruction.op {
-            Op::Load { from, .. } if !used[instruction.result.0 as usize] => note(from, GlobalUse::default()),
+            Op::Load { from, .. } if !used[instruction.result.0 as usize] => note(from, loaded),
             Op::Load { from, .. } => note(from, read),
             Op::Store { to, value, .. } => {
                 note(to, written);

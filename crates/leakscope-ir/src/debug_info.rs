@@ -1,4 +1,4 @@
-//! Lines and variables, as debug information tells them.
+//! Lines, scopes, variables and types, as debug information tells them.
 //!
 //! LLVM's C interface gives nodes as lists of operands; their order is that of
 //! LLVM 19.
@@ -13,7 +13,7 @@ use llvm_sys::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::llvm::{Module, Value};
-use crate::program::{FileId, Spot};
+use crate::program::{Body, Field, FileId, ScopeId, Spot, Type, TypeId};
 
 /// Lines of one module, with the files that they are in.
 pub struct Lines {
@@ -22,19 +22,38 @@ pub struct Lines {
     /// Files by their node, and of the scope that asked last.
     known: FxHashMap<usize, FileId>,
     scopes: FxHashMap<usize, FileId>,
+    pub types: Vec<Type>,
+    type_ids: FxHashMap<usize, TypeId>,
 }
+
+/// The scopes of one function by their nodes.
+#[derive(Default)]
+pub struct Scopes(FxHashMap<usize, ScopeId>);
 
 /// What `llvm.dbg.declare` or `llvm.dbg.value` says.
 pub struct Named<'m> {
     /// Tells variables of one name apart.
     pub key: usize,
     pub name: String,
-    pub is_pointer: bool,
+    pub ty: Option<TypeId>,
+    /// The node of its scope.
+    pub scope: usize,
     pub value: Option<Value<'m>>,
 }
 
-const POINTER_TAGS: [u16; 3] = [0x0f, 0x10, 0x42];
-const QUALIFIER_TAGS: [u16; 5] = [0x16, 0x26, 0x35, 0x37, 0x47];
+/// DWARF's numbers.
+mod tag {
+    pub const ARRAY: u16 = 0x01;
+    pub const MEMBER: u16 = 0x0d;
+    pub const BASE_CLASS: u16 = 0x1c;
+    pub const POINTERS: [u16; 3] = [0x0f, 0x10, 0x42];
+    pub const RECORDS: [u16; 3] = [0x02, 0x13, 0x17];
+    pub const QUALIFIERS: [u16; 6] = [0x16, 0x26, 0x35, 0x37, 0x43, 0x47];
+}
+
+/// Operands of types.
+const BASE: usize = 3;
+const ELEMENTS: usize = 4;
 
 impl Lines {
     pub fn new(module: &Module<'_>) -> Lines {
@@ -43,6 +62,8 @@ impl Lines {
             files: vec![String::new()],
             known: FxHashMap::default(),
             scopes: FxHashMap::default(),
+            types: Vec::new(),
+            type_ids: FxHashMap::default(),
         }
     }
 
@@ -105,7 +126,7 @@ impl Lines {
     }
 
     /// The variable that a call of a debug intrinsic names.
-    pub fn named<'m>(&self, call: Value<'m>) -> Option<Named<'m>> {
+    pub fn named<'m>(&mut self, call: Value<'m>) -> Option<Named<'m>> {
         // SAFETY: a debug intrinsic has these operands, as metadata; a
         // value as metadata has itself as its one operand.
         unsafe {
@@ -122,7 +143,8 @@ impl Lines {
             let name = self.string(*operands.get(1)?);
             Some(Named {
                 key: variable as usize,
-                is_pointer: operands.get(3).is_some_and(|&ty| self.is_pointer(ty)),
+                ty: operands.get(BASE).and_then(|&ty| self.ty(ty)),
+                scope: operands.first().map_or(0, |&scope| node_of(scope)),
                 name: (!name.is_empty()).then_some(name)?,
                 value: Value::new(raw),
             })
@@ -150,30 +172,154 @@ impl Lines {
         unsafe { text(LLVMGetMDString(node, &mut length), length) }
     }
 
-    /// # Safety
-    /// `ty` is null or metadata of this context.
-    unsafe fn is_pointer(&self, ty: LLVMValueRef) -> bool {
-        if ty.is_null() {
-            return false;
-        }
-        // SAFETY: as above; operand 3 of a derived type is its base.
-        unsafe {
-            let mut node = LLVMValueAsMetadata(ty);
-            loop {
-                let tag = LLVMGetDINodeTag(node);
-                if POINTER_TAGS.contains(&tag) {
-                    return true;
-                }
-                if !QUALIFIER_TAGS.contains(&tag) {
-                    return false;
-                }
-                match self.operands(node).get(3) {
-                    Some(base) if !base.is_null() => node = LLVMValueAsMetadata(*base),
-                    _ => return false,
-                }
+    /// The scope that an instruction is in.
+    pub fn scope_of(&self, instruction: Value<'_>, scopes: &mut Scopes, body: &mut Body) -> Option<ScopeId> {
+        // SAFETY: an instruction; its location has a scope.
+        let node = unsafe {
+            let location = LLVMInstructionGetDebugLoc(instruction.raw);
+            if location.is_null() || LLVMDILocationGetLine(location) == 0 {
+                return None;
             }
+            LLVMDILocationGetScope(location)
+        };
+        Some(self.scope(node as usize, scopes, body))
+    }
+
+    /// The scope of a node of this module.
+    pub fn scope(&self, node: usize, scopes: &mut Scopes, body: &mut Body) -> ScopeId {
+        if let Some(&known) = scopes.0.get(&node) {
+            return known;
+        }
+        let raw = node as LLVMMetadataRef;
+        // SAFETY: a live scope; the first operands of a block in a function
+        // are its file and the scope around it.
+        let outer = unsafe {
+            let is_block = matches!(
+                LLVMGetMetadataKind(raw),
+                LLVMDILexicalBlockMetadataKind | LLVMDILexicalBlockFileMetadataKind
+            );
+            if is_block { self.operands(raw).get(1).map(|&outer| node_of(outer)) } else { None }
+        };
+        let outer = outer.filter(|&outer| outer != 0).map(|outer| self.scope(outer, scopes, body));
+        body.scopes.push(outer);
+        let id = ScopeId(body.scopes.len() as u32 - 1);
+        scopes.0.insert(node, id);
+        id
+    }
+
+    /// Types of a function's result and parameters.
+    pub fn signature(&mut self, function: Value<'_>) -> Vec<Option<TypeId>> {
+        const TYPE: usize = 4;
+        const TYPES: usize = 3;
+        // SAFETY: a function, with or without debug information; operands of
+        // nodes are nodes or null.
+        unsafe {
+            let node = LLVMGetSubprogram(function.raw);
+            if node.is_null() {
+                return Vec::new();
+            }
+            let Some(types) = self.child(node, TYPE).and_then(|ty| self.child(ty, TYPES)) else {
+                return Vec::new();
+            };
+            let types = self.operands(types);
+            types.into_iter().map(|ty| self.ty(ty)).collect()
         }
     }
+
+    /// The type of a global variable.
+    pub fn global(&mut self, global: Value<'_>) -> Option<TypeId> {
+        let mut count = 0;
+        // SAFETY: a live global; so many entries are there until released.
+        unsafe {
+            let entries = LLVMGlobalCopyAllMetadata(global.raw, &mut count);
+            let variable = (0..count as u32)
+                .map(|index| LLVMValueMetadataEntriesGetMetadata(entries, index))
+                .find(|&node| matches!(LLVMGetMetadataKind(node), LLVMDIGlobalVariableExpressionMetadataKind))
+                .map(|node| LLVMDIGlobalVariableExpressionGetVariable(node));
+            LLVMDisposeValueMetadataEntries(entries);
+            let operands = self.operands(variable?);
+            operands.get(BASE).and_then(|&ty| self.ty(ty))
+        }
+    }
+
+    /// # Safety
+    /// `node` is a live node.
+    unsafe fn child(&self, node: LLVMMetadataRef, index: usize) -> Option<LLVMMetadataRef> {
+        // SAFETY: as above.
+        let operand = unsafe { self.operands(node) }.get(index).copied()?;
+        // SAFETY: a value that is not null.
+        (!operand.is_null()).then(|| unsafe { LLVMValueAsMetadata(operand) })
+    }
+
+    fn ty(&mut self, ty: LLVMValueRef) -> Option<TypeId> {
+        if ty.is_null() {
+            return None;
+        }
+        // SAFETY: metadata of this context.
+        let mut node = unsafe { LLVMValueAsMetadata(ty) };
+        // SAFETY: as above; names for types and qualifiers have a base.
+        while unsafe { tag::QUALIFIERS.contains(&LLVMGetDINodeTag(node)) } {
+            // SAFETY: as above.
+            node = unsafe { self.child(node, BASE) }?;
+        }
+        if let Some(&known) = self.type_ids.get(&(node as usize)) {
+            return Some(known);
+        }
+        let id = TypeId(self.types.len() as u32);
+        self.types.push(Type::Scalar);
+        self.type_ids.insert(node as usize, id);
+        // SAFETY: a live node.
+        let ty = unsafe { self.shape(node) };
+        self.types[id.0 as usize] = ty;
+        Some(id)
+    }
+
+    /// # Safety
+    /// `node` is a live type.
+    unsafe fn shape(&mut self, node: LLVMMetadataRef) -> Type {
+        // SAFETY: as above; each question is asked of the kind that has it.
+        unsafe {
+            let number = LLVMGetDINodeTag(node);
+            let operands = self.operands(node);
+            let operand = |index: usize| operands.get(index).copied().unwrap_or(null_mut());
+            if tag::POINTERS.contains(&number) {
+                return Type::Pointer(self.ty(operand(BASE)));
+            }
+            if number == tag::ARRAY {
+                let Some(element) = self.ty(operand(BASE)) else { return Type::Scalar };
+                let base = LLVMValueAsMetadata(operand(BASE));
+                return Type::Array(element, LLVMDITypeGetSizeInBits(base) / 8);
+            }
+            if !tag::RECORDS.contains(&number) || operand(ELEMENTS).is_null() {
+                return Type::Scalar;
+            }
+            let mut fields = Vec::new();
+            for element in self.operands(LLVMValueAsMetadata(operand(ELEMENTS))) {
+                let element = if element.is_null() { continue } else { LLVMValueAsMetadata(element) };
+                let hidden = match LLVMGetDINodeTag(element) {
+                    tag::MEMBER => LLVMDIFlagStaticMember | LLVMDIFlagBitField,
+                    tag::BASE_CLASS => LLVMDIFlagVirtual,
+                    _ => continue,
+                };
+                if LLVMDITypeGetFlags(element) & hidden != 0 {
+                    continue;
+                }
+                let Some(base) = self.child(element, BASE) else { continue };
+                let mut length = 0;
+                let start = LLVMDITypeGetName(element, &mut length);
+                let offset = (LLVMDITypeGetOffsetInBits(element) / 8) as i64;
+                let Some(ty) = self.ty(LLVMMetadataAsValue(self.context, base)) else { continue };
+                fields.push(Field { name: text(start, length as u32), offset, ty });
+            }
+            Type::Record(fields)
+        }
+    }
+}
+
+/// The address of the metadata in a value, as a key.
+fn node_of(value: LLVMValueRef) -> usize {
+    // SAFETY: null is asked for nothing; else metadata as a value.
+    if value.is_null() { 0 } else { unsafe { LLVMValueAsMetadata(value) as usize } }
 }
 
 fn text(start: *const c_char, length: u32) -> String {

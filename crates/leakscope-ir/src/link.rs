@@ -35,15 +35,18 @@ struct Renaming {
     functions: Vec<FuncId>,
     globals: Vec<GlobalId>,
     files: Vec<FileId>,
+    first_type: u32,
 }
 
 impl Linker {
     fn add(&mut self, module: Module) {
-        let Program { functions, globals, files } = module.program;
+        let Program { functions, globals, files, types } = module.program;
+        let first_type = self.program.types.len() as u32;
         let files = files.into_iter().map(|path| self.file(path)).collect();
         let function_ids = functions.iter().map(|function| self.function_id(function)).collect();
         let global_ids = globals.iter().map(|global| self.global_id(global)).collect();
-        let renaming = Renaming { functions: function_ids, globals: global_ids, files };
+        let renaming = Renaming { functions: function_ids, globals: global_ids, files, first_type };
+        self.program.types.extend(types.into_iter().map(|ty| renaming.shape(ty)));
         for (function, &id) in functions.into_iter().zip(&renaming.functions) {
             let known = &mut self.program.functions[id.0 as usize];
             if known.body.is_none() && function.body.is_some() {
@@ -83,7 +86,7 @@ impl Linker {
         if let Some(&known) = self.functions.get(&function.name).filter(|_| shared) {
             return known;
         }
-        let declared = Function { body: None, at: Spot::UNKNOWN, ..function.clone() };
+        let declared = Function { body: None, at: Spot::UNKNOWN, types: Vec::new(), ..function.clone() };
         self.push(declared, shared.then(|| function.name.clone()))
     }
 
@@ -102,7 +105,7 @@ impl Linker {
             return known;
         }
         let id = GlobalId(self.program.globals.len() as u32);
-        self.program.globals.push(Global { initial: None, ..global.clone() });
+        self.program.globals.push(Global { initial: None, ty: None, ..global.clone() });
         if shared {
             self.globals.insert(global.name.clone(), id);
         }
@@ -122,9 +125,30 @@ impl Linker {
 }
 
 impl Renaming {
+    fn ty(&self, id: TypeId) -> TypeId {
+        TypeId(id.0 + self.first_type)
+    }
+
+    fn shape(&self, ty: Type) -> Type {
+        match ty {
+            Type::Pointer(to) => Type::Pointer(to.map(|to| self.ty(to))),
+            Type::Array(element, bytes) => Type::Array(self.ty(element), bytes),
+            Type::Record(fields) => {
+                Type::Record(fields.into_iter().map(|field| Field { ty: self.ty(field.ty), ..field }).collect())
+            }
+            Type::Scalar => Type::Scalar,
+        }
+    }
+
     fn function(&self, mut function: Function) -> Function {
         function.at.file = self.files[function.at.file.0 as usize];
+        for ty in function.types.iter_mut().flatten() {
+            *ty = self.ty(*ty);
+        }
         let body = function.body.as_mut().and_then(Arc::get_mut).expect("a body of its own");
+        for ty in body.variables.iter_mut().filter_map(|variable| variable.ty.as_mut()) {
+            *ty = self.ty(*ty);
+        }
         for block in &mut body.blocks {
             block.end_at.file = self.files[block.end_at.file.0 as usize];
             if let Some(operand) = block.end.operand_mut() {
@@ -142,6 +166,7 @@ impl Renaming {
     }
 
     fn global(&self, mut global: Global) -> Global {
+        global.ty = global.ty.map(|ty| self.ty(ty));
         for cell in global.initial.iter_mut().flatten() {
             self.operand(&mut cell.value);
         }

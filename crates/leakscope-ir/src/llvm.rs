@@ -18,7 +18,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement, LLVMTargetDataRef};
 use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{
-    LLVMAttributeFunctionIndex, LLVMDiagnosticSeverity, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMTypeKind,
+    LLVMAttributeFunctionIndex, LLVMAttributeReturnIndex, LLVMDiagnosticSeverity, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMTypeKind,
 };
 
 /// Owns everything that is read in it, and collects the errors that LLVM would
@@ -249,6 +249,27 @@ impl<'m> Value<'m> {
             .filter_map(move |index| Value::new(unsafe { LLVMGetParam(self.raw, index) }))
     }
 
+    pub fn returns_noalias(self) -> bool {
+        let name = "noalias";
+        // SAFETY: asked of functions; the name is a live string.
+        unsafe {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            !LLVMGetEnumAttributeAtIndex(self.raw, LLVMAttributeReturnIndex, kind).is_null()
+        }
+    }
+
+    /// Whether a landing pad catches anything.
+    pub fn catches(self) -> bool {
+        // SAFETY: asked of landing pads only.
+        unsafe { LLVMGetNumClauses(self.raw) > 0 }
+    }
+
+    /// The block that an unconditional branch leads to.
+    pub fn leads_to(self) -> Option<Block<'m>> {
+        let is_jump = self.opcode() == Some(LLVMOpcode::LLVMBr) && !self.is_conditional();
+        is_jump.then(|| self.successors().first().copied()).flatten()
+    }
+
     /// Whether a function, or the call at hand, has an attribute.
     pub fn has_attribute(self, name: &str) -> bool {
         // SAFETY: asked of functions and calls; the name is a live string.
@@ -408,6 +429,12 @@ impl<'m> Value<'m> {
 impl<'m> Block<'m> {
     fn new(raw: LLVMBasicBlockRef) -> Option<Block<'m>> {
         (!raw.is_null()).then_some(Block { raw, module: PhantomData })
+    }
+
+    pub fn name(self) -> &'m str {
+        // SAFETY: a live block, whose name is a C string that the module keeps.
+        let name = unsafe { CStr::from_ptr(LLVMGetBasicBlockName(self.raw)) };
+        name.to_str().unwrap_or_default()
     }
 
     pub fn instructions(self) -> impl Iterator<Item = Value<'m>> {

@@ -31,6 +31,28 @@ pub struct Program {
     pub globals: Vec<Global>,
     /// Absolute paths where the compiler knew them.
     pub files: Vec<String>,
+    pub types: Vec<Type>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub u32);
+
+/// A type as the source has it, without names for other types and qualifiers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    Pointer(Option<TypeId>),
+    Record(Vec<Field>),
+    /// Elements with their size.
+    Array(TypeId, u64),
+    Scalar,
+}
+
+/// A member of a record; a base or an anonymous member has no name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub name: String,
+    pub offset: i64,
+    pub ty: TypeId,
 }
 
 #[derive(Clone, Debug)]
@@ -43,7 +65,12 @@ pub struct Function {
     pub parameters: u32,
     pub is_variadic: bool,
     pub is_noreturn: bool,
+    /// What it returns is nobody else's: `__attribute__((malloc))`.
+    pub returns_new: bool,
     pub signature: Signature,
+    /// Of the result and the parameters, where the source and the machine
+    /// agree on how many there are.
+    pub types: Vec<Option<TypeId>>,
     /// Where its body begins.
     pub at: Spot,
     /// `None` for what is only declared.
@@ -69,6 +96,7 @@ pub struct Global {
     pub name: String,
     pub linkage: Linkage,
     pub is_constant: bool,
+    pub ty: Option<TypeId>,
     /// `None` for what is only declared; else what is not listed is zero.
     pub initial: Option<Vec<Cell>>,
 }
@@ -85,6 +113,8 @@ pub struct Cell {
 pub struct Body {
     pub blocks: Vec<Block>,
     pub variables: Vec<Variable>,
+    /// The scope around each scope.
+    pub scopes: Vec<Option<ScopeId>>,
     /// One more than the highest value.
     pub values: u32,
 }
@@ -92,15 +122,35 @@ pub struct Body {
 #[derive(Clone, Debug)]
 pub struct Variable {
     pub name: String,
-    /// Its type is a pointer.
-    pub is_pointer: bool,
+    pub ty: Option<TypeId>,
+    pub scope: Option<ScopeId>,
 }
+
+/// A part of a function between braces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScopeId(pub u32);
 
 #[derive(Clone, Debug)]
 pub struct Block {
     pub instructions: Vec<Instruction>,
     pub end: Terminator,
     pub end_at: Spot,
+    /// Of its first instruction.
+    pub scope: Option<ScopeId>,
+    pub role: BlockRole,
+}
+
+/// What the compiler made a block for, where that matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockRole {
+    #[default]
+    Plain,
+    /// Ends with a `return`, `break`, `continue` or `goto` of the source.
+    Leaves,
+    /// Where those meet on the way out.
+    Exit,
+    /// Catches exceptions, not only to go on with them.
+    Catches,
 }
 
 #[derive(Clone, Debug)]
@@ -246,6 +296,18 @@ impl Program {
 }
 
 impl Body {
+    /// Whether `inner` is `outer` or in it.
+    pub fn is_within(&self, inner: ScopeId, outer: ScopeId) -> bool {
+        let mut scope = Some(inner);
+        while let Some(at) = scope {
+            if at == outer {
+                return true;
+            }
+            scope = self.scopes[at.0 as usize];
+        }
+        false
+    }
+
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id.0 as usize]
     }

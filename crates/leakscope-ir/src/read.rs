@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::IrError;
 use crate::constants::{cells, operand, scalars, shape, steps};
-use crate::debug_info::Lines;
+use crate::debug_info::{Lines, Named, Scopes};
 use crate::llvm::{self, Context, Layout, Type, Value};
 use crate::program::*;
 
@@ -48,6 +48,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
             name: global.name().to_owned(),
             linkage: linkage(global.linkage()),
             is_constant: global.is_constant_global(),
+            ty: lines.global(global),
             initial,
         });
     }
@@ -65,7 +66,9 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
             parameters: function.parameters().count() as u32,
             is_variadic: ty.is_variadic(),
             is_noreturn: function.has_attribute("noreturn"),
+            returns_new: function.is_declaration() && function.returns_noalias(),
             signature: signature(ty),
+            types: if function.is_declaration() { Vec::new() } else { lines.signature(function) },
             at: lines.of_function(function),
             body,
         });
@@ -75,6 +78,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
     };
     let aliases = module.aliases().filter_map(alias).collect();
     program.files = lines.files;
+    program.types = lines.types;
     Ok(Module { program, aliases })
 }
 
@@ -125,6 +129,7 @@ struct BodyReader<'a, 'm> {
     values: FxHashMap<Value<'m>, ValueId>,
     blocks: FxHashMap<llvm::Block<'m>, BlockId>,
     variables: FxHashMap<usize, VariableId>,
+    scopes: Scopes,
     body: Body,
 }
 
@@ -137,14 +142,28 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         }
         let body = Body { values: values.len() as u32, ..Body::default() };
         let blocks = function.blocks().enumerate().map(|(index, block)| (block, BlockId(index as u32))).collect();
-        BodyReader { names, layout, lines, values, blocks, variables: FxHashMap::default(), body }
+        BodyReader { names, layout, lines, values, blocks, variables: FxHashMap::default(), scopes: Scopes::default(), body }
     }
 
     fn read(&mut self, function: Value<'m>) {
         let mut local_names = Vec::new();
         for block in function.blocks() {
             let (mut instructions, mut end, mut end_at): (Vec<Instruction>, _, _) = (Vec::new(), Terminator::Unreachable, Spot::UNKNOWN);
+            let (mut scope, mut role) = (None, BlockRole::Plain);
+            if is_exit(block.name()) {
+                role = BlockRole::Exit;
+            }
             for instruction in block.instructions() {
+                let is_phi = instruction.opcode() == Some(LLVMOpcode::LLVMPHI);
+                if scope.is_none() && !is_phi {
+                    scope = self.lines.scope_of(instruction, &mut self.scopes, &mut self.body);
+                }
+                if instruction.opcode() == Some(LLVMOpcode::LLVMLandingPad) && instruction.catches() {
+                    role = BlockRole::Catches;
+                }
+                if instruction.leads_to().is_some_and(|block| is_exit(block.name())) {
+                    role = if role == BlockRole::Plain { BlockRole::Leaves } else { role };
+                }
                 let at = self.lines.of_instruction(instruction);
                 let result = self.values[&instruction];
                 match self.terminator(instruction) {
@@ -168,7 +187,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                     },
                 }
             }
-            self.body.blocks.push(Block { instructions, end, end_at });
+            self.body.blocks.push(Block { instructions, end, end_at, scope, role });
         }
         let names: FxHashMap<ValueId, VariableId> =
             local_names.into_iter().map(|(variable, local)| (local, variable)).collect();
@@ -325,7 +344,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         if is("llvm.dbg.value") {
             let Some(named) = self.lines.named(at) else { return Op::Opaque };
             let value = named.value.map_or(Operand::Unknown, |value| self.operand(value));
-            return Op::Name { variable: self.variable(named.key, named.name, named.is_pointer), value };
+            return Op::Name { variable: self.variable(named), value };
         }
         if is("llvm.expect") || is("llvm.launder") || is("llvm.strip.invariant") || is("llvm.ptr.annotation") {
             return Op::Cast { value: argument(0), bits: 64, truncates: false };
@@ -344,15 +363,18 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         }
         let named = self.lines.named(at)?;
         let local = *self.values.get(&named.value?)?;
-        Some((self.variable(named.key, named.name, named.is_pointer), local))
+        Some((self.variable(named), local))
     }
 
-    fn variable(&mut self, key: usize, name: String, is_pointer: bool) -> VariableId {
-        let variables = &mut self.body.variables;
-        *self.variables.entry(key).or_insert_with(|| {
-            variables.push(Variable { name, is_pointer });
-            VariableId(variables.len() as u32 - 1)
-        })
+    fn variable(&mut self, named: Named<'m>) -> VariableId {
+        if let Some(&known) = self.variables.get(&named.key) {
+            return known;
+        }
+        let scope = (named.scope != 0).then(|| self.lines.scope(named.scope, &mut self.scopes, &mut self.body));
+        let id = VariableId(self.body.variables.len() as u32);
+        self.body.variables.push(Variable { name: named.name, ty: named.ty, scope });
+        self.variables.insert(named.key, id);
+        id
     }
 
     fn terminator(&self, at: Value<'m>) -> Option<Terminator> {
@@ -388,6 +410,11 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             _ => return None,
         })
     }
+}
+
+/// Clang's names for the blocks that ways out of a scope meet in.
+fn is_exit(name: &str) -> bool {
+    name == "return" || name.starts_with("cleanup")
 }
 
 fn binary(opcode: LLVMOpcode) -> Option<Binary> {
