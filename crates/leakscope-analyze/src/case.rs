@@ -446,7 +446,10 @@ impl Case {
                         scope.note_free(block);
                     }
                 }
-                Base::Symbol(id) if scope.symbols.is_input(id) => drop(self.freed.insert(id)),
+                Base::Symbol(id) if scope.symbols.is_input(id) => {
+                    self.freed.insert(id);
+                    scope.ever_freed.insert(id);
+                }
                 Base::Symbol(_) => {}
                 _ => continue,
             }
@@ -508,6 +511,19 @@ impl Case {
 
     /// Blocks that the procedure or its callers can still get at.
     pub fn reachable(&self, scope: &Scope, extra: Option<&Value>) -> BTreeSet<HeapId> {
+        self.closure(scope, self.variables.values().chain(extra))
+    }
+
+    /// Followed blocks that instructions to come, or callers, can get at:
+    /// variables that nothing reads again are no way to them.
+    pub fn usable(&self, scope: &Scope) -> BTreeSet<HeapId> {
+        let mut found = self.closure(scope, std::iter::empty());
+        found.retain(|block| self.blocks.contains_key(block));
+        found
+    }
+
+    /// All blocks that values, memory and `more` lead to.
+    fn closure<'v>(&self, scope: &Scope, more: impl Iterator<Item = &'v Value>) -> BTreeSet<HeapId> {
         let mut found: BTreeSet<HeapId> = BTreeSet::new();
         let mut open: Vec<HeapId> = Vec::new();
         let mut inside: Vec<(HeapId, &Value)> = Vec::new();
@@ -519,8 +535,7 @@ impl Case {
             }
         };
         self.env.iter().for_each(|(_, value)| add(value, &mut open));
-        self.variables.values().for_each(|value| add(value, &mut open));
-        extra.into_iter().for_each(|value| add(value, &mut open));
+        more.for_each(|value| add(value, &mut open));
         for ((base, _), cell) in self.memory.iter() {
             match scope.symbols.owner(*base) {
                 Base::Heap(block) if self.blocks.contains_key(&block) => inside.push((block, &cell.value)),
@@ -534,6 +549,16 @@ impl Case {
             }
         }
         found
+    }
+
+    /// To release null is to release nothing: what is known to be null counts
+    /// as released where it is in another case.
+    pub fn release_nulls(&mut self, scope: &Scope) {
+        for &id in &scope.ever_freed {
+            if self.facts.get(&id).is_some_and(|fact| fact.is_zero()) {
+                self.freed.insert(id);
+            }
+        }
     }
 
     /// Drops what no pointer leads to any more, for a reason that is no leak.

@@ -50,7 +50,7 @@ fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -
     for (exit, mut case, value) in exits {
         let class = if by_class { class_of(case.fact_of(scope, &value)) } else { Class::Other };
         case.set(RESULT, value);
-        let key = (exit == Exit::Throw, class, Property::of(&case));
+        let key = (exit == Exit::Throw, class, Property::of(&case, scope));
         match groups.get_mut(&key) {
             Some(known) => drop(join(known, case, scope, Point::Exit, Growth::Free)),
             None => drop(groups.insert(key, case)),
@@ -64,11 +64,11 @@ fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -
 fn bound(scope: &mut Scope, cases: &mut Vec<(Exit, Case)>) {
     while cases.len() > MAX_CASES {
         let (exit, last) = cases.pop().expect("more than the bound");
-        let property = Property::of(&last);
+        let property = Property::of(&last, scope);
         let nearest = cases
             .iter_mut()
             .filter(|(other, _)| *other == exit)
-            .min_by_key(|(_, case)| Property::of(case).distance(&property));
+            .min_by_key(|(_, case)| Property::of(case, scope).distance(&property));
         if let Some((_, nearest)) = nearest {
             join(nearest, last, scope, Point::Exit, Growth::Free);
         }

@@ -46,6 +46,7 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
             before: case.clone(),
             symbols: FxHashMap::default(),
             blocks: FxHashMap::default(),
+            renamed: Vec::new(),
         };
         outcomes.extend(call.outcome(scope));
     }
@@ -61,6 +62,8 @@ struct Instance<'a> {
     before: Case,
     symbols: FxHashMap<SymbolId, Value>,
     blocks: FxHashMap<HeapId, HeapId>,
+    /// What was the most recent block of a site before is an older one.
+    renamed: Vec<HeapId>,
 }
 
 impl Instance<'_> {
@@ -80,23 +83,27 @@ impl Instance<'_> {
             }
         }
         let mut after = self.before.clone();
+        for &(block, _) in &self.exit.blocks {
+            self.allocate(scope, &mut after, block);
+        }
         // Everything is looked up in the state before the call.
         let result = self.value(scope, &mut after, &self.exit.result);
         let mut writes = Vec::new();
         for write in &self.exit.writes {
-            let base = self.base(scope, &mut after, write.base).plus(write.offset);
+            let base = self.base(scope, write.base).plus(write.offset);
             let value = self.value(scope, &mut after, &write.value);
             writes.push((base, value, write.bytes));
         }
-        let freed: Vec<Value> = self.exit.freed.iter().map(|&id| self.symbol(scope, id)).collect();
-        let escaped: Vec<Value> = self.exit.escaped.iter().map(|&id| self.symbol(scope, id)).collect();
+        let exit = self.exit;
+        let freed = self.values(scope, &exit.freed);
+        let escaped = self.values(scope, &exit.escaped);
 
         let mut freed_holders = false;
         for value in &freed {
             freed_holders |= after.free(scope, value);
         }
         for base in &self.exit.zeroed {
-            if let Value::Sum(base, _) = self.base(scope, &mut after, *base) {
+            if let Value::Sum(base, _) = self.base(scope, *base) {
                 after.zeroed.insert(base);
             }
         }
@@ -127,6 +134,15 @@ impl Instance<'_> {
             freed_holders,
             overwrote,
         })
+    }
+
+    fn values(&mut self, scope: &mut Scope, ids: &[SymbolId]) -> Vec<Value> {
+        let mut values = Vec::with_capacity(ids.len());
+        for &id in ids {
+            let value = self.symbol(scope, id);
+            values.push(self.carry(value));
+        }
+        values
     }
 
     /// What the callee knows of values that it made.
@@ -194,16 +210,32 @@ impl Instance<'_> {
         }
     }
 
-    fn base(&mut self, scope: &mut Scope, after: &mut Case, base: Base) -> Value {
+    fn base(&mut self, scope: &mut Scope, base: Base) -> Value {
         match base {
-            Base::Heap(block) => self.block(scope, after, block),
-            other => self.base_before(scope, other),
+            Base::Heap(block) => self.block(scope, block),
+            other => {
+                let value = self.base_before(scope, other);
+                self.carry(value)
+            }
         }
+    }
+
+    /// A value from before the call, after its new blocks came to be.
+    fn carry(&self, value: Value) -> Value {
+        if self.renamed.is_empty() {
+            return value;
+        }
+        value.map(|part| match part {
+            Value::Sum(Base::Heap(block), offset) if self.renamed.contains(block) => {
+                Value::Sum(Base::Heap(block.older()), *offset)
+            }
+            other => other.clone(),
+        })
     }
 
     fn value(&mut self, scope: &mut Scope, after: &mut Case, value: &Value) -> Value {
         match value {
-            Value::Sum(base, offset) => self.base(scope, after, *base).plus(*offset),
+            Value::Sum(base, offset) => self.base(scope, *base).plus(*offset),
             Value::OneOf(parts) => {
                 let parts = parts.iter().map(|part| self.value(scope, after, part)).collect();
                 after.any_of(scope, parts)
@@ -216,15 +248,20 @@ impl Instance<'_> {
     }
 
     /// A new block of the callee is one of the call.
-    fn block(&mut self, scope: &mut Scope, after: &mut Case, block: HeapId) -> Value {
-        let Some((_, state)) = self.exit.blocks.iter().find(|(known, _)| *known == block) else {
+    fn block(&mut self, scope: &mut Scope, block: HeapId) -> Value {
+        match self.blocks.get(&block) {
+            Some(known) => Value::address(Base::Heap(*known)),
             // It has escaped, so that only its address is of interest.
-            let key = SymbolKey::Result(self.site.result, self.number * 4096 + 2048 + block.site() as u32);
-            return scope.symbols.value(key);
-        };
-        if let Some(known) = self.blocks.get(&block) {
-            return Value::address(Base::Heap(*known));
+            None => {
+                let key = SymbolKey::Result(self.site.result, self.number * 4096 + 2048 + block.site() as u32);
+                scope.symbols.value(key)
+            }
         }
+    }
+
+    fn allocate(&mut self, scope: &mut Scope, after: &mut Case, block: HeapId) {
+        let state = self.exit.blocks.iter().find(|(known, _)| *known == block).map(|(_, state)| *state);
+        let Some(state) = state else { return };
         let number = block.site() as u32 * 2 + u32::from(block.is_older());
         let (inner, caller, at) = (&self.summary.origins[block.site()], self.site.caller, self.site.at);
         let site = scope.sites.get(self.site.result, number, || {
@@ -233,8 +270,8 @@ impl Instance<'_> {
             stack.truncate(MAX_STACK);
             Arc::new(Origin { stack, allocator: inner.allocator.clone(), kind: inner.kind.clone() })
         });
-        let known = after.allocate(scope, site, *state);
+        let known = after.allocate(scope, site, state);
+        self.renamed.push(known);
         self.blocks.insert(block, known);
-        Value::address(Base::Heap(known))
     }
 }

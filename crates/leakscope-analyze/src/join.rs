@@ -16,16 +16,20 @@ pub struct Property {
     pub blocks: Vec<HeapId>,
     /// Those that memory of others points to.
     pub kept: BTreeSet<HeapId>,
+    /// Those that instructions to come can get at.
+    pub usable: BTreeSet<HeapId>,
     pub freed: BTreeSet<SymbolId>,
     pub escaped: BTreeSet<SymbolId>,
     pub stored: BTreeSet<SymbolId>,
 }
 
 impl Property {
-    pub fn of(case: &Case) -> Property {
+    pub fn of(case: &Case, scope: &Scope) -> Property {
+        let usable = if case.blocks.is_empty() { BTreeSet::new() } else { case.usable(scope) };
         Property {
             blocks: case.blocks.keys().copied().collect(),
             kept: kept_blocks(case),
+            usable,
             freed: case.freed.clone(),
             escaped: case.escaped.clone(),
             stored: case.stored.clone(),
@@ -39,6 +43,7 @@ impl Property {
             + other.blocks.iter().filter(|block| !self.blocks.contains(block)).count();
         4 * blocks
             + self.kept.symmetric_difference(&other.kept).count()
+            + self.usable.symmetric_difference(&other.usable).count()
             + self.freed.symmetric_difference(&other.freed).count()
             + self.escaped.symmetric_difference(&other.escaped).count()
             + self.stored.symmetric_difference(&other.stored).count()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
 use rustc_hash::FxHashMap;
 
-use crate::value::{HeapId, Symbols};
+use crate::value::{HeapId, SymbolId, Symbols};
 use crate::world::World;
 
 pub struct Scope<'a> {
@@ -15,6 +15,8 @@ pub struct Scope<'a> {
     pub sites: Sites,
     /// Sites whose blocks are freed in loops, with the heads of those.
     pub freed_in_loops: BTreeSet<(usize, BlockId)>,
+    /// What came in and is released in some case.
+    pub ever_freed: BTreeSet<SymbolId>,
     /// Heads of the loops around the block that runs now.
     pub loops: Vec<BlockId>,
 }
@@ -46,6 +48,7 @@ impl<'a> Scope<'a> {
             symbols: Symbols::default(),
             sites: Sites::default(),
             freed_in_loops: BTreeSet::new(),
+            ever_freed: BTreeSet::new(),
             loops: Vec::new(),
         }
     }

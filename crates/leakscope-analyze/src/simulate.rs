@@ -13,7 +13,7 @@ use crate::join::{Growth, Property, join};
 use crate::refine::{assume, assume_compare};
 use crate::scope::Scope;
 use crate::summary::{Exit, Step, Summary};
-use crate::value::{Base, HeapId, Point, SymbolKey, Value};
+use crate::value::{Base, HeapId, Offset, Point, SymbolKey, Value};
 use crate::world::{World, constant};
 
 /// Cases of one block; above, the nearest are joined.
@@ -143,9 +143,10 @@ impl<'a> Simulation<'a, '_> {
     }
 
     /// A case comes to the start of a block.
-    fn arrive(&mut self, block: BlockId, case: Case) {
+    fn arrive(&mut self, block: BlockId, mut case: Case) {
         let Some(order) = self.flow.order[block.0 as usize] else { return };
-        let property = Property::of(&case);
+        case.release_nulls(&self.result.scope);
+        let property = Property::of(&case, &self.result.scope);
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);
         let nearest = || {
@@ -163,7 +164,7 @@ impl<'a> Simulation<'a, '_> {
                 if !join(&mut entry.case, case, &mut self.result.scope, point, growth) {
                     return;
                 }
-                entry.property = Property::of(&entry.case);
+                entry.property = Property::of(&entry.case, &self.result.scope);
                 index
             }
             None => {
@@ -335,6 +336,13 @@ impl<'a> Simulation<'a, '_> {
         if case.feasibility == Feasibility::Dead {
             return;
         }
+        if let Some(outcomes) = self.outcomes(&case, &value) {
+            for (case, value) in outcomes {
+                self.exit(exit, case, value, at);
+            }
+            return;
+        }
+        case.release_nulls(&self.result.scope);
         let at = case.left_at.unwrap_or(at);
         let before = case.clone();
         case.env.clear();
@@ -353,6 +361,23 @@ impl<'a> Simulation<'a, '_> {
             }
         }
         self.result.exits.push((exit, case, value));
+    }
+
+    /// A comparison that the caller cannot name is one result or the other.
+    fn outcomes(&mut self, case: &Case, value: &Value) -> Option<Vec<(Case, Value)>> {
+        let Value::Sum(Base::Symbol(id), Offset::At(0)) = value else { return None };
+        let symbols = &self.result.scope.symbols;
+        if symbols.is_input(*id) || !matches!(symbols.key(*id), SymbolKey::Compare(..)) {
+            return None;
+        }
+        let mut outcomes = Vec::new();
+        for truth in [true, false] {
+            let mut case = case.clone();
+            if assume(&mut case, self.scope(), value, truth) {
+                outcomes.push((case, Value::Int(truth.into())));
+            }
+        }
+        Some(outcomes)
     }
 
     /// Of lost blocks, those that no other one leads to.

@@ -54,7 +54,7 @@ impl Simulation<'_, '_> {
 
     /// Cases after a call that agree on the property become one at once.
     fn merge(&mut self, after: &mut BTreeMap<(Property, Class), Case>, case: Case, at: ValueId) {
-        match after.entry((Property::of(&case), Class::of(&case.get(at)))) {
+        match after.entry((Property::of(&case, &self.result.scope), Class::of(&case.get(at)))) {
             std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(case)),
             std::collections::btree_map::Entry::Occupied(mut entry) => {
                 join(entry.get_mut(), case, self.scope(), Point::Call(at), Growth::Free);
