@@ -21,7 +21,8 @@ Examples:
   leakscope run ./prog -- in.txt      run it, and report what it leaked
   leakscope run a.c b.c -- x y        the same for bare source files
   leakscope run /usr/bin/xmllint -- --noout a.xml
-                                      any program, as it is";
+                                      any program, as it is
+  leakscope check a.c b.c             what the source can leak, without running it";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -31,6 +32,9 @@ pub enum Command {
     /// Run a program and report what it leaked
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<Run>),
+    /// Say which leaks the source can have
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Box<Check>),
     /// Make an instrumented variant of a captured program
     #[command(after_help = DERIVE_EXAMPLES)]
     Derive(Derive),
@@ -158,6 +162,65 @@ pub struct ReportOptions {
     pub quiet: bool,
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  leakscope check a.c b.c
+  leakscope build -- make && leakscope check ./prog
+  leakscope check --format sarif -o leaks.sarif ./prog
+
+Nothing is run. The exit code is 0 when there is no warning, 1 when there are some, 2 after
+an error. What libraries do is known from models; leakscope.toml in the current folder
+adds to them, in the format of models/README.md.";
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// A captured program, or source files
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// Report also what `main` still holds at its end
+    #[arg(long)]
+    pub at_exit: bool,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the report to a file instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show at most so many warnings as text, 0 for all; json and sarif have all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub max: usize,
+    /// Suppressions; leakscope.supp is read by itself where it is there
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Vec<PathBuf>,
+    /// Warnings of an earlier --format json report do not count
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Say nothing but errors and warnings
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// A flag for compiling bare source files, as in --cflag=-DX=1
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflag: Vec<String>,
+}
+
+impl Check {
+    /// What this command and those that run programs have in common.
+    pub fn report_options(&self) -> ReportOptions {
+        ReportOptions {
+            format: self.format,
+            output: self.output.clone(),
+            show_forgotten: false,
+            max: self.max,
+            suppressions: self.suppressions.clone(),
+            baseline: self.baseline.clone(),
+            fail_on: FailOn::Any,
+            quiet: self.quiet,
+            color: self.color,
+        }
+    }
 }
 
 const DERIVE_EXAMPLES: &str = "\

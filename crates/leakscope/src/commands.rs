@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod build;
+mod check;
 mod derive;
 mod inspect;
 mod report;
@@ -16,6 +17,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Build(options) => build::run(&options),
         Command::Run(options) => run::run(&options),
+        Command::Check(options) => check::run(&options),
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Inspect(options) => inspect::run(&options),

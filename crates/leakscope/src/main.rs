@@ -3,7 +3,9 @@
 
 mod cli;
 mod commands;
+mod files;
 mod inbox;
+mod models;
 mod output;
 mod runtime;
 mod sources;
