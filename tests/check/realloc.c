@@ -187,3 +187,34 @@ void xrealloc_bad(void)
     p = xrealloc(p, 10);
     p[0] = 1;
 } // leak @x: p
+
+// An array of the caller's grows by one, and its new item holds blocks.
+struct option {
+    char *name;
+    char *help;
+};
+
+int option_add_good(struct option **items, int *count, const struct option *from)
+{
+    struct option *larger = realloc(*items, (*count + 1) * sizeof **items);
+    if (larger == NULL)
+        return 1;
+    *items = larger;
+    struct option *item = *items + *count;
+    item->name = from->name ? strdup(from->name) : NULL;
+    item->help = from->help ? strdup(from->help) : NULL;
+    (*count)++;
+    return 0;
+}
+
+int option_add_bad(struct option **items, int *count, const char *name)
+{
+    char *copy = strdup(name); // alloc @option
+    struct option *larger = realloc(*items, (*count + 1) * sizeof **items);
+    if (larger == NULL)
+        return 1; // leak @option: copy
+    *items = larger;
+    larger[*count].name = copy;
+    (*count)++;
+    return 0;
+}
