@@ -437,3 +437,125 @@ int line_of_child_bad(FILE *from, int pid)
     free(line);
     return 0;
 }
+
+// Elements are copied into an array by their bytes.
+struct vector {
+    char *elements;
+    int used, room;
+    size_t size;
+};
+
+static void vector_append(struct vector *vector, const void *from, int count)
+{
+    if (vector->used + count >= vector->room) {
+        vector->room += count + 8;
+        vector->elements = realloc(vector->elements, vector->room * vector->size);
+        if (!vector->elements)
+            abort();
+    }
+    memcpy(vector->elements + vector->used * vector->size, from, count * vector->size);
+    vector->used += count;
+}
+
+void vector_good(struct vector *vector, const char *text)
+{
+    char *copy = strdup(text);
+    vector_append(vector, &copy, 1);
+}
+
+// A static array that grows, by a function that ends the program instead of failing.
+static void *resized(void *block, size_t size)
+{
+    block = realloc(block, size);
+    if (block == NULL)
+        failed();
+    return block;
+}
+
+static int *keys;
+static int *next_key;
+static size_t room_for_keys = 32, waiting_keys;
+
+static void reserve_keys(size_t size)
+{
+    keys = resized(keys, size * sizeof *keys);
+    next_key = keys;
+    room_for_keys = size;
+}
+
+void put_key_good(int key)
+{
+    if (next_key == keys) {
+        if (waiting_keys == room_for_keys)
+            reserve_keys(2 * room_for_keys);
+        memmove(keys + 1, keys, waiting_keys * sizeof *keys);
+    } else {
+        next_key--;
+    }
+    *next_key = key;
+    waiting_keys++;
+}
+
+int take_key(void)
+{
+    waiting_keys--;
+    return *next_key++;
+}
+
+void put_keys_good(const char *text, int count)
+{
+    if (count > 3)
+        put_key_good(7);
+    for (int i = count - 1; i >= 0; i--)
+        put_key_good(text[i]);
+}
+
+// Stored through a pointer into an array of the argument's.
+struct setting {
+    int key;
+    union {
+        void *pointer;
+        unsigned number;
+        const char *text;
+    } value;
+};
+
+struct settings {
+    int count;
+    struct setting *list;
+};
+
+static void *parsed(const char *text, void *earlier)
+{
+    if (!earlier && !(earlier = strdup(text)))
+        abort();
+    return earlier;
+}
+
+int settings_good(struct settings *settings)
+{
+    for (int i = 0; i < settings->count; i++) {
+        struct setting *setting = settings->list + settings->list[i].value.number;
+        struct setting *once = NULL, *always = NULL;
+        for (; setting->key != -1; setting++) {
+            switch (setting->key) {
+            case 0:
+                once = setting;
+                break;
+            case 1:
+                always = setting;
+                break;
+            }
+        }
+        void *made = NULL;
+        if ((setting = once)) {
+            setting->value.pointer = parsed(setting->value.text, made);
+            made = setting->value.pointer;
+        }
+        if ((setting = always)) {
+            setting->value.pointer = parsed(setting->value.text, made);
+            made = setting->value.pointer;
+        }
+    }
+    return 0;
+}
