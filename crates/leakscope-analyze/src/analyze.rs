@@ -10,10 +10,11 @@ use rustc_hash::FxHashSet;
 use crate::exits::summarise;
 use crate::findings;
 use crate::models::Models;
+use crate::relevance::is_relevant;
 use crate::simulate::{self, Leak, Simulated, Summaries, simulate};
 use crate::scope::Origin;
 use crate::summary::{ExitCase, Summary};
-use crate::value::{SymbolKey, Symbols, Value};
+use crate::value::{SymbolKey, Symbols};
 use crate::world::World;
 
 #[derive(Clone, Debug, Default)]
@@ -41,7 +42,18 @@ pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis 
     let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
     let mut leaks: Vec<(FuncId, Leak, Arc<Origin>)> = Vec::new();
     let mut cut = Vec::new();
+    let mut relevant = vec![false; program.functions.len()];
     for component in components(program) {
+        if component.len() > 1 {
+            component.iter().for_each(|id| relevant[id.0 as usize] = true);
+        } else {
+            let id = component[0];
+            relevant[id.0 as usize] = is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
+        }
+        if !relevant[component[0].0 as usize] {
+            let _ = ready.0[component[0].0 as usize].set(Arc::new(without_effect()));
+            continue;
+        }
         let done = component_summaries(&world, &ready, &component, &options);
         for (id, outcome) in component.iter().zip(done) {
             let _ = ready.0[id.0 as usize].set(outcome.summary);
@@ -130,8 +142,19 @@ fn silent(world: &World, id: FuncId) -> Summary {
     let escaped = parameters.filter_map(|index| symbols.get(SymbolKey::Parameter(index))).collect();
     let result = symbols.value(SymbolKey::Result(leakscope_ir::ValueId(0), 0));
     let case = ExitCase { escaped, ..ExitCase::returning(result) };
-    let _ = Value::Top;
-    Summary { cases: vec![case], symbols: Arc::new(symbols), origins: Vec::new() }
+    Summary { cases: vec![case], symbols: Arc::new(symbols), writes_numbers: true, ..Summary::default() }
+}
+
+/// The summary of a procedure that moves no pointers.
+fn without_effect() -> Summary {
+    let mut symbols = Symbols::default();
+    let result = symbols.value(SymbolKey::Result(leakscope_ir::ValueId(0), 0));
+    Summary {
+        cases: vec![ExitCase::returning(result)],
+        symbols: Arc::new(symbols),
+        writes_numbers: true,
+        ..Summary::default()
+    }
 }
 
 fn calls_itself(program: &Program, id: FuncId) -> bool {

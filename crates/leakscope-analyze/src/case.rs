@@ -351,6 +351,12 @@ impl Case {
     /// Forgets what was known of a symbol, or a local, that becomes another.
     pub fn forget(&mut self, scope: &Scope, base: Base) {
         let symbols = &scope.symbols;
+        if let Base::Symbol(id) = base {
+            // A symbol that was just made is nowhere yet.
+            if id.0 as usize + 1 == symbols.len() {
+                return;
+            }
+        }
         self.facts.retain(|&id, _| !symbols.mentions(id, base));
         let is_stale = |value: &Value| value.bases().any(|(other, _)| symbols.base_mentions(other, base));
         let renew = |value: &mut Value| {

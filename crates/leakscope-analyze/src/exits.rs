@@ -42,7 +42,7 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
         bound(&mut scope, &mut cases);
     }
     let cases = cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
-    Summary { cases, symbols: Arc::new(scope.symbols), origins: scope.sites.origins }
+    Summary { cases, symbols: Arc::new(scope.symbols), writes_numbers: false, origins: scope.sites.origins }
 }
 
 fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -> Vec<(Exit, Case)> {

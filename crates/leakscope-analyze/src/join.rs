@@ -31,8 +31,8 @@ impl Property {
             kept: kept_blocks(case),
             usable,
             freed: case.freed.clone(),
-            escaped: case.escaped.clone(),
-            stored: case.stored.clone(),
+            escaped: parameters(&case.escaped, scope),
+            stored: parameters(&case.stored, scope),
         }
     }
 
@@ -48,6 +48,12 @@ impl Property {
             + self.escaped.symmetric_difference(&other.escaped).count()
             + self.stored.symmetric_difference(&other.stored).count()
     }
+}
+
+/// What came in as an argument itself: deeper parts would tell too many cases
+/// apart.
+fn parameters(ids: &BTreeSet<SymbolId>, scope: &Scope) -> BTreeSet<SymbolId> {
+    ids.iter().copied().filter(|id| matches!(scope.symbols.key(*id), SymbolKey::Parameter(_))).collect()
 }
 
 fn kept_blocks(case: &Case) -> BTreeSet<HeapId> {

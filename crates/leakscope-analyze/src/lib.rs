@@ -19,6 +19,7 @@ mod join;
 mod models;
 mod names;
 mod refine;
+mod relevance;
 mod scope;
 mod simulate;
 mod summary;
