@@ -35,6 +35,8 @@ pub struct Analysis {
 /// Rounds over the procedures of a cycle until their summaries are taken as
 /// they are.
 const ROUNDS: usize = 3;
+/// Larger cycles get one round.
+const FEW: usize = 30;
 
 pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis {
     let world = World::new(program, models);
@@ -54,7 +56,9 @@ pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis 
             let _ = ready.0[component[0].0 as usize].set(Arc::new(without_effect()));
             continue;
         }
+        let began = std::time::Instant::now();
         let done = component_summaries(&world, &ready, &component, &options);
+        if std::env::var_os("TIMES").is_some() && began.elapsed().as_millis() > 20 { eprintln!("{:?} {} {} cases {:?}", began.elapsed(), component.len(), program.function(component[0]).display, done.iter().map(|o| o.summary.cases.len()).max()); }
         for (id, outcome) in component.iter().zip(done) {
             let _ = ready.0[id.0 as usize].set(outcome.summary);
             leaks.extend(outcome.leaks.into_iter().map(|(leak, origin)| (*id, leak, origin)));
@@ -111,7 +115,17 @@ fn component_summaries(
     }
     let mut cycle = InCycle { ready, cycle: component, current: vec![None; component.len()] };
     let mut outcomes = Vec::new();
-    for _ in 0..ROUNDS {
+    let rounds = match component.len() {
+        0..=4 => ROUNDS,
+        5..=FEW => ROUNDS - 1,
+        // Not worth it: what is not known yet keeps what it is given.
+        _ => {
+            let silent = component.iter().map(|&id| Some(Arc::new(silent(world, id))));
+            cycle.current = silent.collect();
+            1
+        }
+    };
+    for _ in 0..rounds {
         outcomes.clear();
         for (index, &id) in component.iter().enumerate() {
             let done = outcome(world, id, simulate(world, &cycle, id, options));

@@ -77,9 +77,8 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
     let mut joiner = Joiner { point, growth, bound: BTreeMap::new(), is_changed: false };
     let facts = joiner.facts_of(&other, scope);
     let current = joiner.bound_symbols(case, scope);
-    for &id in &current {
-        other.forget(scope, Base::Symbol(id));
-    }
+    let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
+    other.forget_all(scope, &current);
     joiner.env(case, &other, &facts, scope);
     joiner.memory(case, &mut other, &facts, scope);
     joiner.variables(case, &other, scope);
@@ -210,7 +209,7 @@ impl Joiner {
         let (growth, bound) = (self.growth, &self.bound);
         let mut is_changed = self.is_changed;
         let mut joined = BTreeMap::new();
-        for (&id, &own) in &case.facts {
+        for (&id, &own) in case.facts.iter() {
             if bound.contains_key(&id) {
                 continue;
             }
@@ -225,7 +224,9 @@ impl Joiner {
             }
         }
         joined.extend(bound.iter().filter(|(_, fact)| **fact != Fact::ANY));
-        case.facts = joined;
+        if *case.facts != joined {
+            case.facts = Arc::new(joined);
+        }
         self.is_changed = is_changed;
     }
 

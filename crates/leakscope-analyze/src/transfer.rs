@@ -219,8 +219,10 @@ impl Simulation<'_, '_> {
         if value != Value::Top {
             return value;
         }
+        let known = self.scope().symbols.len();
         let Some(id) = self.scope().symbols.get(SymbolKey::Result(result, 0)) else { return value };
-        if self.result.scope.is_in_loop() {
+        // One that was just made is nowhere yet.
+        if self.result.scope.is_in_loop() && self.scope().symbols.len() == known {
             case.forget(&self.result.scope, Base::Symbol(id));
         }
         Value::symbol(id)
@@ -249,9 +251,9 @@ impl Simulation<'_, '_> {
         let arguments: Vec<Value> =
             call.arguments.iter().map(|argument| self.operand(&case, argument)).collect();
         if self.result.scope.is_in_loop() {
-            for id in self.scope().symbols.results_of(instruction.result) {
-                case.forget(&self.result.scope, Base::Symbol(id));
-            }
+            let results = self.scope().symbols.results_of(instruction.result);
+            let results: Vec<Base> = results.into_iter().map(Base::Symbol).collect();
+            case.forget_all(&self.result.scope, &results);
         }
         let callees = match &call.callee {
             Callee::Function(function) => Some(vec![*function]),
