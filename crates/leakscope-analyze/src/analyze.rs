@@ -58,7 +58,7 @@ pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis 
         }
         let began = std::time::Instant::now();
         let done = component_summaries(&world, &ready, &component, &options);
-        if std::env::var_os("TIMES").is_some() && began.elapsed().as_millis() > 20 { eprintln!("{:?} {} {} cases {:?}", began.elapsed(), component.len(), program.function(component[0]).display, done.iter().map(|o| o.summary.cases.len()).max()); }
+        if std::env::var_os("TIMES").is_some() && began.elapsed().as_millis() > 20 { eprintln!("{:?} {} {} cases {:?}", began.elapsed(), component.len(), program.function(component[0]).display, done.iter().map(|o| (o.summary.cases.len(), o.is_cut)).max()); }
         for (id, outcome) in component.iter().zip(done) {
             let _ = ready.0[id.0 as usize].set(outcome.summary);
             leaks.extend(outcome.leaks.into_iter().map(|(leak, origin)| (*id, leak, origin)));

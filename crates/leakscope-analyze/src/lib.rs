@@ -10,6 +10,7 @@ mod analyze;
 mod arithmetic;
 mod case;
 mod containers;
+mod describe;
 mod exits;
 mod fact;
 mod findings;
@@ -28,4 +29,5 @@ mod value;
 mod world;
 
 pub use analyze::{Analysis, Config, analyze};
+pub use describe::{Category, Description, describe};
 pub use models::{ModelError, Models};

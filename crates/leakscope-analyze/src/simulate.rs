@@ -20,8 +20,8 @@ use crate::world::{World, constant};
 const MAX_CASES: usize = 16;
 /// Work in one procedure, for each block and at least; a run of a block costs
 /// as much as its case is large.
-const WORK_PER_BLOCK: usize = 1_500;
-const MIN_WORK: usize = 100_000;
+const WORK_PER_BLOCK: usize = 600;
+const MIN_WORK: usize = 40_000;
 /// Joins of a case before growing values are widened.
 const JOINS: u32 = 3;
 /// Branches kept on the way to a leak.
