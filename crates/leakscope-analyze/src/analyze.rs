@@ -10,10 +10,11 @@ use rustc_hash::FxHashSet;
 use crate::exits::summarise;
 use crate::findings;
 use crate::models::Models;
+use crate::relevance::is_relevant;
 use crate::simulate::{self, Leak, Simulated, Summaries, simulate};
 use crate::scope::Origin;
 use crate::summary::{ExitCase, Summary};
-use crate::value::{SymbolKey, Symbols, Value};
+use crate::value::{SymbolKey, Symbols};
 use crate::world::World;
 
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,8 @@ pub struct Analysis {
 /// Rounds over the procedures of a cycle until their summaries are taken as
 /// they are.
 const ROUNDS: usize = 3;
+/// Larger cycles get one round.
+const FEW: usize = 30;
 
 pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis {
     let world = World::new(program, models);
@@ -41,8 +44,21 @@ pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis 
     let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
     let mut leaks: Vec<(FuncId, Leak, Arc<Origin>)> = Vec::new();
     let mut cut = Vec::new();
+    let mut relevant = vec![false; program.functions.len()];
     for component in components(program) {
+        if component.len() > 1 {
+            component.iter().for_each(|id| relevant[id.0 as usize] = true);
+        } else {
+            let id = component[0];
+            relevant[id.0 as usize] = is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
+        }
+        if !relevant[component[0].0 as usize] {
+            let _ = ready.0[component[0].0 as usize].set(Arc::new(without_effect()));
+            continue;
+        }
+        let began = std::time::Instant::now();
         let done = component_summaries(&world, &ready, &component, &options);
+        if std::env::var_os("TIMES").is_some() && began.elapsed().as_millis() > 20 { eprintln!("{:?} {} {} cases {:?}", began.elapsed(), component.len(), program.function(component[0]).display, done.iter().map(|o| (o.summary.cases.len(), o.is_cut)).max()); }
         for (id, outcome) in component.iter().zip(done) {
             let _ = ready.0[id.0 as usize].set(outcome.summary);
             leaks.extend(outcome.leaks.into_iter().map(|(leak, origin)| (*id, leak, origin)));
@@ -99,7 +115,17 @@ fn component_summaries(
     }
     let mut cycle = InCycle { ready, cycle: component, current: vec![None; component.len()] };
     let mut outcomes = Vec::new();
-    for _ in 0..ROUNDS {
+    let rounds = match component.len() {
+        0..=4 => ROUNDS,
+        5..=FEW => ROUNDS - 1,
+        // Not worth it: what is not known yet keeps what it is given.
+        _ => {
+            let silent = component.iter().map(|&id| Some(Arc::new(silent(world, id))));
+            cycle.current = silent.collect();
+            1
+        }
+    };
+    for _ in 0..rounds {
         outcomes.clear();
         for (index, &id) in component.iter().enumerate() {
             let done = outcome(world, id, simulate(world, &cycle, id, options));
@@ -130,8 +156,19 @@ fn silent(world: &World, id: FuncId) -> Summary {
     let escaped = parameters.filter_map(|index| symbols.get(SymbolKey::Parameter(index))).collect();
     let result = symbols.value(SymbolKey::Result(leakscope_ir::ValueId(0), 0));
     let case = ExitCase { escaped, ..ExitCase::returning(result) };
-    let _ = Value::Top;
-    Summary { cases: vec![case], symbols: Arc::new(symbols), origins: Vec::new() }
+    Summary { cases: vec![case], symbols: Arc::new(symbols), writes_numbers: true, ..Summary::default() }
+}
+
+/// The summary of a procedure that moves no pointers.
+fn without_effect() -> Summary {
+    let mut symbols = Symbols::default();
+    let result = symbols.value(SymbolKey::Result(leakscope_ir::ValueId(0), 0));
+    Summary {
+        cases: vec![ExitCase::returning(result)],
+        symbols: Arc::new(symbols),
+        writes_numbers: true,
+        ..Summary::default()
+    }
 }
 
 fn calls_itself(program: &Program, id: FuncId) -> bool {

@@ -12,7 +12,7 @@ use leakscope_ir::{Spot, ValueId, VariableId};
 
 use crate::fact::Fact;
 use crate::scope::Scope;
-use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
+use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value, mark};
 
 #[derive(Clone, Debug, Default)]
 pub struct Case {
@@ -23,7 +23,7 @@ pub struct Case {
     pub memory: Arc<BTreeMap<(Base, Offset), Cell>>,
     /// Memory that is zero where no cell says otherwise.
     pub zeroed: BTreeSet<Base>,
-    pub facts: BTreeMap<SymbolId, Fact>,
+    pub facts: Arc<BTreeMap<SymbolId, Fact>>,
     pub blocks: BTreeMap<HeapId, Block>,
     /// What came in and was released, kept by somebody, or stored in memory
     /// that outlives the call.
@@ -112,6 +112,30 @@ impl Case {
             found.push(self.content(scope, base, offset));
         }
         if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
+    }
+
+    /// What is at an address, without the effects of looking; unknown where
+    /// that is too many things.
+    pub fn peek(&self, scope: &mut Scope, from: &Value) -> Value {
+        let mut found = Vec::new();
+        for (base, offset) in from.bases() {
+            let before = found.len();
+            match offset {
+                Offset::At(_) => found.extend(self.memory.get(&(base, offset)).map(|cell| cell.value.clone())),
+                Offset::Any => found.extend(self.cells(base).map(|(_, cell)| cell.value.clone())),
+            }
+            let is_exact = found.len() > before;
+            if offset != Offset::Any {
+                found.extend(self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone()));
+            }
+            if !is_exact || offset == Offset::Any {
+                match self.first_content(scope, base, offset) {
+                    Value::Top if found.len() > before => {}
+                    first => found.push(first),
+                }
+            }
+        }
+        if found.is_empty() { Value::Top } else { Value::one_of(found).unwrap_or(Value::Top) }
     }
 
     fn content(&mut self, scope: &mut Scope, base: Base, offset: Offset) -> Value {
@@ -312,7 +336,8 @@ impl Case {
             Value::Sum(Base::Symbol(id), Offset::At(0)) => {
                 let known = self.fact(scope, *id);
                 match known.and(Fact::NONZERO) {
-                    Some(fact) => drop(self.facts.insert(*id, fact)),
+                    Some(fact) if fact == known => {}
+                    Some(fact) => drop(Arc::make_mut(&mut self.facts).insert(*id, fact)),
                     None => self.feasibility = Feasibility::Dead,
                 }
             }
@@ -348,25 +373,54 @@ impl Case {
         self.blocks.get(&block).is_some_and(|block| block.is_nullable)
     }
 
+    /// Drops facts about what nothing can ask for again.
+    pub fn prune_facts(&mut self, scope: &Scope) {
+        let symbols = &scope.symbols;
+        if self.facts.keys().all(|id| symbols.is_input(*id)) {
+            return;
+        }
+        let values = self.env.iter().map(|(_, value)| value).chain(self.memory.values().map(|cell| &cell.value));
+        let marks = values.flat_map(Value::bases).fold(0, |marks, (base, _)| marks | symbols.marks(base));
+        let is_kept = |id: SymbolId| symbols.is_input(id) || symbols.is_marked(marks, id);
+        if !self.facts.keys().all(|&id| is_kept(id)) {
+            Arc::make_mut(&mut self.facts).retain(|&id, _| is_kept(id));
+        }
+    }
+
+    /// How large the case is, as a measure of the work with it.
+    pub fn size(&self) -> usize {
+        self.env.len() + self.memory.len() + self.facts.len()
+    }
+
     /// Forgets what was known of a symbol, or a local, that becomes another.
     pub fn forget(&mut self, scope: &Scope, base: Base) {
+        self.forget_all(scope, &[base]);
+    }
+
+    /// The same for several at once.
+    pub fn forget_all(&mut self, scope: &Scope, gone: &[Base]) {
         let symbols = &scope.symbols;
-        self.facts.retain(|&id, _| !symbols.mentions(id, base));
-        let is_stale = |value: &Value| value.bases().any(|(other, _)| symbols.base_mentions(other, base));
+        let marks = gone.iter().fold(0, |marks, &base| marks | mark(base));
+        if marks == 0 {
+            return;
+        }
+        let is_gone = |base: Base| {
+            symbols.marks(base) & marks != 0 && gone.iter().any(|&other| symbols.base_mentions(base, other))
+        };
+        if self.facts.keys().any(|&id| is_gone(Base::Symbol(id))) {
+            Arc::make_mut(&mut self.facts).retain(|&id, _| !is_gone(Base::Symbol(id)));
+        }
+        let is_stale = |value: &Value| value.bases().any(|(base, _)| is_gone(base));
         let renew = |value: &mut Value| {
             if is_stale(value) {
                 *value = value.map(|part| if is_stale(part) { Value::Top } else { part.clone() });
             }
         };
         self.env.iter_mut().for_each(|(_, value)| renew(value));
-        let stale_cell = |key: &(Base, Offset), cell: &Cell| {
-            symbols.base_mentions(key.0, base) || is_stale(&cell.value)
-        };
-        if self.memory.iter().any(|(key, cell)| stale_cell(key, cell)) {
-            let memory = Arc::make_mut(&mut self.memory);
-            memory.retain(|key, cell| {
+        if self.memory.iter().any(|(key, cell)| is_gone(key.0) || is_stale(&cell.value)) {
+            Arc::make_mut(&mut self.memory).retain(|key, cell| {
                 renew(&mut cell.value);
-                !symbols.base_mentions(key.0, base) || cell.value.has_heap()
+                !is_gone(key.0) || cell.value.has_heap()
             });
         }
     }
@@ -395,7 +449,9 @@ impl Case {
     fn rename_block(&mut self, scope: &mut Scope, recent: HeapId) {
         let (from, to) = (Base::Heap(recent), Base::Heap(recent.older()));
         let stale = &scope.symbols;
-        self.facts.retain(|&id, _| !stale.mentions(id, from));
+        if self.facts.keys().any(|&id| stale.mentions(id, from)) {
+            Arc::make_mut(&mut self.facts).retain(|&id, _| !stale.mentions(id, from));
+        }
         self.rewrite(|part| match part {
             Value::Sum(base, offset) if *base == from => Value::Sum(to, *offset),
             Value::Sum(base, _) if stale.base_mentions(*base, from) => Value::Top,

@@ -19,7 +19,9 @@ const RESULT: ValueId = ValueId(u32::MAX);
 /// Cases of a summary.
 const MAX_CASES: usize = 10;
 /// Memory cells that a summary tells of.
-const MAX_WRITES: usize = 48;
+const MAX_WRITES: usize = 32;
+/// Facts in the guard of a case.
+const MAX_GUARDS: usize = 16;
 
 /// How a result is told apart by a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,8 +43,10 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
         cases = grouped(&mut scope, exits.collect(), false);
         bound(&mut scope, &mut cases);
     }
-    let cases = cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
-    Summary { cases, symbols: Arc::new(scope.symbols), origins: scope.sites.origins }
+    let mut cases: Vec<ExitCase> =
+        cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
+    keep_guards(&scope, &mut cases);
+    Summary { cases, symbols: Arc::new(scope.symbols), writes_numbers: false, origins: scope.sites.origins }
 }
 
 fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -> Vec<(Exit, Case)> {
@@ -129,6 +133,28 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         zeroed: zeroed.copied().collect(),
         path: steps(id, case.path.as_ref()).into(),
         writes,
+    }
+}
+
+/// Facts about input are kept only where they tell cases apart.
+fn keep_guards(scope: &Scope, cases: &mut [ExitCase]) {
+    let mut seen: BTreeMap<SymbolId, (usize, BTreeSet<Fact>)> = BTreeMap::new();
+    for (id, fact) in cases.iter().flat_map(|case| &case.facts) {
+        let (count, facts) = seen.entry(*id).or_default();
+        *count += 1;
+        facts.insert(*fact);
+    }
+    let count = cases.len();
+    let tells_apart = |id: &SymbolId| {
+        let (held, facts) = &seen[id];
+        *held < count || facts.len() > 1
+    };
+    for case in cases {
+        let (mut guards, results): (Vec<_>, Vec<_>) =
+            case.facts.drain(..).partition(|(id, _)| scope.symbols.is_input(*id));
+        guards.retain(|(id, _)| count > 1 && tells_apart(id));
+        guards.truncate(MAX_GUARDS);
+        case.facts = guards.into_iter().chain(results).collect();
     }
 }
 

@@ -58,6 +58,14 @@ impl Flow {
     }
 }
 
+/// Whether any block of a body can run again.
+pub fn has_loop(body: &Body) -> bool {
+    let order = reverse_postorder(body);
+    body.blocks.iter().enumerate().any(|(index, block)| {
+        order[index].is_some() && block.end.successors().iter().any(|to| order[to.0 as usize] <= order[index])
+    })
+}
+
 /// A set of values.
 #[derive(Clone, PartialEq)]
 struct Values(Vec<u64>);

@@ -71,15 +71,13 @@ impl Instance<'_> {
         for &(id, fact) in &self.exit.facts {
             if self.summary.symbols.is_input(id) {
                 let value = self.symbol(scope, id);
-                let mut narrowed = self.before.clone();
-                if !assume_in(&mut narrowed, scope, &value, fact) {
+                if !assume_in(&mut self.before, scope, &value, fact) {
                     return None;
                 }
                 // Alternatives that the guard excludes are gone everywhere.
                 if matches!(value, Value::OneOf(_)) {
                     self.symbols.clear();
                 }
-                self.before = narrowed;
             }
         }
         let mut after = self.before.clone();
@@ -150,7 +148,7 @@ impl Instance<'_> {
         for &(id, fact) in &self.exit.facts {
             if !self.summary.symbols.is_input(id) {
                 if let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id) {
-                    after.facts.insert(id, fact);
+                    Arc::make_mut(&mut after.facts).insert(id, fact);
                 }
             }
         }
@@ -166,9 +164,8 @@ impl Instance<'_> {
                 self.site.arguments.get(index as usize).cloned().unwrap_or(Value::Top)
             }
             SymbolKey::Content(base, offset) => {
-                let mut before = self.before.clone();
                 let address = self.base_before(scope, base).plus(offset);
-                before.load(scope, &address)
+                self.before.peek(scope, &address)
             }
             SymbolKey::Elements(base, offset) => {
                 let address = self.base_before(scope, base).plus(offset);

@@ -31,8 +31,8 @@ impl Property {
             kept: kept_blocks(case),
             usable,
             freed: case.freed.clone(),
-            escaped: case.escaped.clone(),
-            stored: case.stored.clone(),
+            escaped: parameters(&case.escaped, scope),
+            stored: parameters(&case.stored, scope),
         }
     }
 
@@ -48,6 +48,12 @@ impl Property {
             + self.escaped.symmetric_difference(&other.escaped).count()
             + self.stored.symmetric_difference(&other.stored).count()
     }
+}
+
+/// What came in as an argument itself: deeper parts would tell too many cases
+/// apart.
+fn parameters(ids: &BTreeSet<SymbolId>, scope: &Scope) -> BTreeSet<SymbolId> {
+    ids.iter().copied().filter(|id| matches!(scope.symbols.key(*id), SymbolKey::Parameter(_))).collect()
 }
 
 fn kept_blocks(case: &Case) -> BTreeSet<HeapId> {
@@ -71,9 +77,8 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
     let mut joiner = Joiner { point, growth, bound: BTreeMap::new(), is_changed: false };
     let facts = joiner.facts_of(&other, scope);
     let current = joiner.bound_symbols(case, scope);
-    for &id in &current {
-        other.forget(scope, Base::Symbol(id));
-    }
+    let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
+    other.forget_all(scope, &current);
     joiner.env(case, &other, &facts, scope);
     joiner.memory(case, &mut other, &facts, scope);
     joiner.variables(case, &other, scope);
@@ -204,7 +209,7 @@ impl Joiner {
         let (growth, bound) = (self.growth, &self.bound);
         let mut is_changed = self.is_changed;
         let mut joined = BTreeMap::new();
-        for (&id, &own) in &case.facts {
+        for (&id, &own) in case.facts.iter() {
             if bound.contains_key(&id) {
                 continue;
             }
@@ -219,7 +224,9 @@ impl Joiner {
             }
         }
         joined.extend(bound.iter().filter(|(_, fact)| **fact != Fact::ANY));
-        case.facts = joined;
+        if *case.facts != joined {
+            case.facts = Arc::new(joined);
+        }
         self.is_changed = is_changed;
     }
 

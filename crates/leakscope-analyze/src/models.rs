@@ -86,7 +86,7 @@ pub struct Model {
     is_noreturn: bool,
     noreturn_if: Vec<(u32, Fact)>,
     /// Writes nothing through its arguments.
-    pub is_pure: bool,
+    is_pure: bool,
 }
 
 /// What a result or output argument is.
@@ -221,7 +221,7 @@ impl Model {
         let mut maker = Maker { model: self, symbols, parameters, blocks: 0 };
         let cases = if self.is_noreturn { Vec::new() } else { maker.cases() };
         let origins = vec![Arc::new(origin); maker.blocks];
-        Summary { cases, symbols: Arc::new(maker.symbols), origins }
+        Summary { cases, symbols: Arc::new(maker.symbols), writes_numbers: !self.is_pure, origins }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Pruning by conditions: comparisons as values, and what their outcome says
 //! of the case.
 
+use std::sync::Arc;
+
 use leakscope_ir::Compare;
 
 use crate::case::Case;
@@ -186,8 +188,8 @@ pub fn assume_in(case: &mut Case, scope: &mut Scope, value: &Value, fact: Fact) 
 fn restrict(case: &mut Case, scope: &Scope, id: SymbolId, fact: Fact) -> bool {
     match case.fact(scope, id).and(fact) {
         Some(both) => {
-            if both != Fact::ANY {
-                case.facts.insert(id, both);
+            if both != Fact::ANY && case.facts.get(&id) != Some(&both) {
+                Arc::make_mut(&mut case.facts).insert(id, both);
             }
             true
         }
@@ -213,5 +215,5 @@ fn replace(case: &mut Case, from: &Value, to: &Value) {
     };
     case.env.iter_mut().for_each(|(_, value)| renew(value));
     case.variables.values_mut().for_each(renew);
-    std::sync::Arc::make_mut(&mut case.memory).values_mut().for_each(|cell| renew(&mut cell.value));
+    Arc::make_mut(&mut case.memory).values_mut().for_each(|cell| renew(&mut cell.value));
 }

@@ -18,9 +18,10 @@ use crate::world::{World, constant};
 
 /// Cases of one block; above, the nearest are joined.
 const MAX_CASES: usize = 16;
-/// Runs of blocks in one procedure, for each block and at least.
-const STEPS_PER_BLOCK: usize = 60;
-const MIN_STEPS: usize = 2_000;
+/// Work in one procedure, for each block and at least; a run of a block costs
+/// as much as its case is large.
+const WORK_PER_BLOCK: usize = 600;
+const MIN_WORK: usize = 40_000;
 /// Joins of a case before growing values are widened.
 const JOINS: u32 = 3;
 /// Branches kept on the way to a leak.
@@ -130,15 +131,16 @@ impl<'a> Simulation<'a, '_> {
     }
 
     fn run(&mut self) {
-        let mut steps = MIN_STEPS + STEPS_PER_BLOCK * self.body.blocks.len();
+        let mut work = MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len();
         while let Some((_, block, entry)) = self.queue.pop_first() {
             let case = self.entries[block as usize][entry].case.clone();
+            let cost = 4 + case.size();
             self.block(BlockId(block), case);
-            steps -= 1;
-            if steps == 0 {
+            if work < cost {
                 self.result.is_cut = true;
                 return;
             }
+            work -= cost;
         }
     }
 
@@ -146,6 +148,7 @@ impl<'a> Simulation<'a, '_> {
     fn arrive(&mut self, block: BlockId, mut case: Case) {
         let Some(order) = self.flow.order[block.0 as usize] else { return };
         case.release_nulls(&self.result.scope);
+        case.prune_facts(&self.result.scope);
         let property = Property::of(&case, &self.result.scope);
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);

@@ -13,7 +13,7 @@ use crate::instantiate::{Outcome, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, compare};
 use crate::simulate::Simulation;
-use crate::summary::Exit;
+use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
 
 impl Simulation<'_, '_> {
@@ -219,8 +219,10 @@ impl Simulation<'_, '_> {
         if value != Value::Top {
             return value;
         }
+        let known = self.scope().symbols.len();
         let Some(id) = self.scope().symbols.get(SymbolKey::Result(result, 0)) else { return value };
-        if self.result.scope.is_in_loop() {
+        // One that was just made is nowhere yet.
+        if self.result.scope.is_in_loop() && self.scope().symbols.len() == known {
             case.forget(&self.result.scope, Base::Symbol(id));
         }
         Value::symbol(id)
@@ -228,7 +230,7 @@ impl Simulation<'_, '_> {
 
     fn store(&mut self, case: &mut Case, to: &Value, value: &Value, shape: &Shape, at: Spot) {
         let before = match shape {
-            Shape::Scalar { bytes } => case.store(self.scope(), to, value, *bytes),
+            Shape::Scalar { bytes, .. } => case.store(self.scope(), to, value, *bytes),
             Shape::Record(members) => {
                 let mut before = None;
                 for (index, member) in members.iter().enumerate() {
@@ -249,9 +251,9 @@ impl Simulation<'_, '_> {
         let arguments: Vec<Value> =
             call.arguments.iter().map(|argument| self.operand(&case, argument)).collect();
         if self.result.scope.is_in_loop() {
-            for id in self.scope().symbols.results_of(instruction.result) {
-                case.forget(&self.result.scope, Base::Symbol(id));
-            }
+            let results = self.scope().symbols.results_of(instruction.result);
+            let results: Vec<Base> = results.into_iter().map(Base::Symbol).collect();
+            case.forget_all(&self.result.scope, &results);
         }
         let callees = match &call.callee {
             Callee::Function(function) => Some(vec![*function]),
@@ -305,15 +307,8 @@ impl Simulation<'_, '_> {
             return vec![returned(case)];
         }
         let site = Site { result: instruction.result, caller: self.id, at: instruction.at, arguments };
-        if let Some(model) = world.model(callee) {
-            if !model.is_pure {
-                // Numbers in locals whose address it gets may be others now.
-                for argument in arguments {
-                    clobber_numbers(&mut case, argument);
-                }
-            }
-            let summary = model.summary.clone();
-            return instantiate(&case, self.scope(), &site, &summary);
+        if let Some(summary) = world.model(callee) {
+            return self.call_summary(&site, summary, case);
         }
         if function.is_noreturn {
             return Vec::new();
@@ -323,10 +318,17 @@ impl Simulation<'_, '_> {
             case.escape(self.scope(), argument);
         }
         match self.summaries.summary(callee).filter(|_| function.body.is_some()) {
-            Some(summary) => instantiate(&case, self.scope(), &site, &summary),
+            Some(summary) => self.call_summary(&site, &summary, case),
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
         }
+    }
+
+    fn call_summary(&mut self, site: &Site, summary: &Summary, mut case: Case) -> Vec<Outcome> {
+        if summary.writes_numbers {
+            site.arguments.iter().for_each(|argument| clobber_numbers(&mut case, argument));
+        }
+        instantiate(&case, self.scope(), site, summary)
     }
 
     /// Code that nobody knows keeps what it is given.

@@ -90,6 +90,8 @@ const MAX_OPERATIONS: u8 = 6;
 pub struct Symbols {
     keys: Vec<SymbolKey>,
     depths: Vec<Depth>,
+    /// For each symbol, a mark for every base that it is made of; a quick no.
+    marks: Vec<u64>,
     ids: FxHashMap<SymbolKey, SymbolId>,
     results: FxHashMap<ValueId, Vec<SymbolId>>,
 }
@@ -243,6 +245,8 @@ impl Symbols {
             self.results.entry(result).or_default().push(id);
         }
         self.depths.push(depth);
+        let marks = self.marks_of(&key) | mark(Base::Symbol(id));
+        self.marks.push(marks);
         self.ids.insert(key, id);
         Some(id)
     }
@@ -297,8 +301,40 @@ impl Symbols {
         }
     }
 
+    /// Marks of a base and all that it is made of.
+    pub fn marks(&self, base: Base) -> u64 {
+        match base {
+            Base::Symbol(id) => self.marks[id.0 as usize],
+            base => mark(base),
+        }
+    }
+
+    /// Whether something with these marks can be made of the symbol, or share
+    /// what both are made of.
+    pub fn is_marked(&self, marks: u64, id: SymbolId) -> bool {
+        self.marks[id.0 as usize] & marks != 0
+    }
+
+    fn marks_of(&self, key: &SymbolKey) -> u64 {
+        let of_base = |base: Base| match base {
+            Base::Symbol(id) => self.marks[id.0 as usize],
+            base => mark(base),
+        };
+        let of_value = |value: &Value| value.bases().fold(0, |marks, (base, _)| marks | of_base(base));
+        match key {
+            SymbolKey::Content(base, _) | SymbolKey::Elements(base, _) => of_base(*base),
+            SymbolKey::Binary(_, left, right) | SymbolKey::Compare(_, left, right) => {
+                of_value(left) | of_value(right)
+            }
+            SymbolKey::Parameter(_) | SymbolKey::Result(..) | SymbolKey::Joined(..) => 0,
+        }
+    }
+
     /// Whether `id` is `other` or made of it.
     pub fn mentions(&self, id: SymbolId, other: Base) -> bool {
+        if self.marks[id.0 as usize] & mark(other) == 0 {
+            return false;
+        }
         let in_value = |value: &Value| value.bases().any(|(base, _)| self.base_mentions(base, other));
         match self.key(id) {
             _ if Base::Symbol(id) == other => true,
@@ -324,4 +360,16 @@ impl Symbols {
     pub fn base_mentions(&self, base: Base, other: Base) -> bool {
         base == other || matches!(base, Base::Symbol(id) if self.mentions(id, other))
     }
+}
+
+/// A bit for a base, as a quick test of what is made of what.
+pub fn mark(base: Base) -> u64 {
+    let number = match base {
+        Base::Symbol(id) => id.0,
+        Base::Local(id) => id.0.wrapping_mul(5) + 1,
+        Base::Global(id) => id.0.wrapping_mul(7) + 2,
+        Base::Heap(id) => id.0.wrapping_mul(11) + 3,
+        Base::Function(id) => id.0.wrapping_mul(13) + 4,
+    };
+    1 << (number.wrapping_mul(0x9e37_79b1) >> 26)
 }

@@ -16,16 +16,9 @@ pub struct World<'a> {
     pub program: &'a Program,
     globals: Vec<GlobalUse>,
     /// Of functions that models describe, by function.
-    models: Vec<Option<Modelled>>,
+    models: Vec<Option<Arc<Summary>>>,
     roles: Vec<Option<Role>>,
     first: FxHashMap<(GlobalId, i64), Value>,
-}
-
-#[derive(Clone)]
-pub struct Modelled {
-    pub summary: Arc<Summary>,
-    /// It writes nothing through its arguments.
-    pub is_pure: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -59,7 +52,7 @@ impl<'a> World<'a> {
         let modelled = |function: &Function| {
             let known = models.of(function).filter(|_| function.body.is_none() || is_library(function));
             let model = known.cloned().or_else(|| function.returns_new.then(Model::of_attribute))?;
-            Some(Modelled { summary: Arc::new(model.summary(function)), is_pure: model.is_pure })
+            Some(Arc::new(model.summary(function)))
         };
         let first = program.globals.iter().enumerate().filter(|(index, _)| !globals[*index].is_written);
         let first = first.flat_map(|(index, global)| {
@@ -92,7 +85,7 @@ impl<'a> World<'a> {
         self.roles[function.0 as usize]
     }
 
-    pub fn model(&self, function: leakscope_ir::FuncId) -> Option<&Modelled> {
+    pub fn model(&self, function: leakscope_ir::FuncId) -> Option<&Arc<Summary>> {
         self.models[function.0 as usize].as_ref()
     }
 }

@@ -1,6 +1,6 @@
 //! Constants: as operands, and as the first content of globals.
 
-use llvm_sys::LLVMOpcode;
+use llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
 use crate::llvm::{Layout, Type, Value};
 use crate::program::{Cell, Operand, Shape};
@@ -106,7 +106,10 @@ fn add_cells<'m>(
 pub fn shape<'m>(layout: Layout<'m>, ty: Type<'m>) -> Shape {
     let mut members = Vec::new();
     match flatten(layout, ty, 0, &mut members) {
-        Flat::Scalar => Shape::Scalar { bytes: ty.bytes(layout) as u32 },
+        Flat::Scalar => {
+            let is_pointer = ty.kind() == LLVMTypeKind::LLVMPointerTypeKind;
+            Shape::Scalar { bytes: ty.bytes(layout) as u32, is_pointer }
+        }
         Flat::Record => Shape::Record(members.into()),
     }
 }
@@ -131,7 +134,7 @@ fn flatten<'m>(layout: Layout<'m>, ty: Type<'m>, at: i64, members: &mut Vec<crat
         }
         return Flat::Record;
     }
-    if let Some((element, length)) = ty.elements().filter(|_| ty.kind() == llvm_sys::LLVMTypeKind::LLVMArrayTypeKind) {
+    if let Some((element, length)) = ty.elements().filter(|_| ty.kind() == LLVMTypeKind::LLVMArrayTypeKind) {
         let stride = element.bytes(layout) as i64;
         for index in 0..length.min(64) as i64 {
             flatten(layout, element, at + index * stride, members);

@@ -183,7 +183,7 @@ pub enum Operand {
 /// What a load or store moves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    Scalar { bytes: u32 },
+    Scalar { bytes: u32, is_pointer: bool },
     Record(Arc<[Member]>),
 }
 

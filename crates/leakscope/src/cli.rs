@@ -169,6 +169,8 @@ Examples:
   leakscope check a.c b.c
   leakscope build -- make && leakscope check ./prog
   leakscope check --format sarif -o leaks.sarif ./prog
+  leakscope check --summary make_node list.c
+  leakscope check --summary make_node --format dot list.c | dot -Tsvg > make_node.svg
 
 Nothing is run. The exit code is 0 when there is no warning, 1 when there are some, 2 after
 an error. What libraries do is known from models; leakscope.toml in the current folder
@@ -182,8 +184,11 @@ pub struct Check {
     /// Report also what `main` still holds at its end
     #[arg(long)]
     pub at_exit: bool,
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    /// Print what a function does to memory, instead of a report; as text, or with --format dot
+    #[arg(long, value_name = "FUNCTION")]
+    pub summary: Option<String>,
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    pub format: CheckFormat,
     /// Write the report to a file instead of standard error
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -210,7 +215,12 @@ impl Check {
     /// What this command and those that run programs have in common.
     pub fn report_options(&self) -> ReportOptions {
         ReportOptions {
-            format: self.format,
+            format: match self.format {
+                CheckFormat::Text | CheckFormat::Dot => Format::Text,
+                CheckFormat::Json => Format::Json,
+                CheckFormat::Sarif => Format::Sarif,
+                CheckFormat::Gcc => Format::Gcc,
+            },
             output: self.output.clone(),
             show_forgotten: false,
             max: self.max,
@@ -298,6 +308,19 @@ pub enum Format {
     Text,
     Json,
     Sarif,
+    /// One line for each finding, as compilers write them
+    Gcc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    Text,
+    Json,
+    Sarif,
+    /// One line for each warning, as compilers write them
+    Gcc,
+    /// A graph, for --summary
+    Dot,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,17 +5,21 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use leakscope_analyze::{Analysis, Config, analyze};
+use leakscope_analyze::{Analysis, Config, analyze, describe};
 use leakscope_capture::{Input, Link, LinkId, Store, Unit, UnitId, capture_files, program};
-use leakscope_core::{self as core, Engine, Report, Target};
-use leakscope_ir::{Module, Program};
+use leakscope_core::{self as core, Engine, Finding, Report, Target};
+use leakscope_report::Sources;
+use leakscope_ir::{FuncId, Function, Module, Program};
 use rayon::prelude::*;
 
-use crate::cli::{Check, ReportOptions};
+use crate::cli::{Check, CheckFormat, ReportOptions};
 use crate::files::{bare_store, is_source};
 use crate::models::models;
 use crate::output::{Filters, Output, note};
 use crate::sources::Captured;
+
+/// The comment that takes a warning out of the report.
+const IGNORE: &str = "leakscope: ignore";
 
 pub fn run(options: &Check) -> Result<ExitCode> {
     let report_options = options.report_options();
@@ -28,6 +32,9 @@ pub fn run(options: &Check) -> Result<ExitCode> {
 
     let program = read(&store, &units, &report_options)?;
     let analysis = analyze(&program, &models, &Config { at_exit: options.at_exit });
+    if let Some(function) = &options.summary {
+        return summary(&program, &analysis, function, options.format);
+    }
     let target = Target {
         program: options.targets[0].display().to_string(),
         args: Vec::new(),
@@ -36,8 +43,30 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     note_cut(&analysis, &report_options);
     let mut report = Report::new(core::Command::Check, Engine::Static, target, analysis.findings);
     filters.apply(&mut report);
+    report.retain(|finding| !is_ignored(finding, &sources));
     output.write(&report, &sources, &report_options)?;
     Ok(ExitCode::from(u8::from(report_options.fail_on.fails(&report))))
+}
+
+/// What the function of this name does to memory, on standard output.
+fn summary(program: &Program, analysis: &Analysis, name: &str, format: CheckFormat) -> Result<ExitCode> {
+    let is_meant = |function: &Function| function.name == name || function.display == name;
+    let mut found = false;
+    for (index, function) in program.functions.iter().enumerate() {
+        let summary = analysis.summaries[index].as_ref().filter(|_| is_meant(function));
+        if let Some(summary) = summary {
+            found = true;
+            let description = describe(program, FuncId(index as u32), summary);
+            match format {
+                CheckFormat::Dot => print!("{}", description.dot()),
+                _ => print!("{description}"),
+            }
+        }
+    }
+    if !found {
+        bail!("no function {name} with a body in the program: give its name as the source has it");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn target(options: &Check) -> Result<(Store, LinkId)> {
@@ -104,6 +133,20 @@ fn read(store: &Store, units: &[(UnitId, Unit)], options: &ReportOptions) -> Res
         bail!("nothing to check: {}", if units.is_empty() { "the program has no captured source" } else { "no unit can be read" });
     }
     Ok(leakscope_ir::link(readable))
+}
+
+/// Whether the line of the allocation or of the leak, or the one before it,
+/// says so.
+fn is_ignored(finding: &Finding, sources: &Captured) -> bool {
+    let places = [Some(&finding.allocated), finding.leaked.as_ref()];
+    let frames = places.into_iter().flatten().filter_map(|place| place.stack.first());
+    frames.into_iter().any(|frame| {
+        let (Some(file), Some(line)) = (&frame.file, frame.line) else { return false };
+        let Some(text) = sources.text(file) else { return false };
+        let text = String::from_utf8_lossy(&text);
+        let mut lines = text.lines().skip((line as usize).saturating_sub(2)).take(2);
+        lines.any(|line| line.contains(IGNORE))
+    })
 }
 
 fn note_cut(analysis: &Analysis, options: &ReportOptions) {
