@@ -86,6 +86,7 @@ void arg2free_bad(void)
 }
 
 // summary arg2glob: Arg2Glob arg0*
+// summary arg2glob: Glob2Arg arg0*.next*
 void arg2glob(struct node *node)
 {
     node->next = head;

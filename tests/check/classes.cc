@@ -165,7 +165,7 @@ void caught_good()
 
 void caught_bad()
 {
-    char *p = new char[3]; // alloc @caught
+    char *p = new char[3]; // alloc @caught; gap: a return in a handler has the place of the last return
     try {
         risky();
     } catch (const std::exception &) {

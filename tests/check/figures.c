@@ -18,7 +18,7 @@ void *fig1_f(List *p)
 {
     if (n)
         return malloc(4);
-    p->next = malloc(10); // alloc @fig1
+    p->next = malloc(10); // alloc @fig1; gap: a single return has the place of the closing brace
     return NULL;
 }
 
@@ -161,8 +161,13 @@ void storedIf(int flag)
         gq = p;
 } // leak @stored: p
 
-// Figure 12.
+// Figure 12, bounded by k = 5.
 // summary freeList: Arg2Free arg0*
+// summary freeList: Arg2Free arg0*.next*
+// summary freeList: Arg2Free arg0*.next*.next*
+// summary freeList: Arg2Free arg0*.next*.next*.next*
+// summary freeList: Arg2Free arg0*.next*.next*.next*.next*
+// summary freeList: Arg2Free arg0*.next*.next*.next*.next*.next*
 void freeList(List *p)
 {
     List *t = p;

@@ -331,7 +331,7 @@ void field_swapped_good(struct name *n)
 void zeroed_bad(void)
 {
     struct name n;
-    n.first = malloc(3); // alloc @zeroed
+    n.first = malloc(3); // alloc @zeroed; gap: memset names no variable
     memset(&n, 0, sizeof n); // leak @zeroed: n.first
 }
 

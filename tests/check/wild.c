@@ -128,12 +128,12 @@ int execute_good(char *const *more, int count, const char *path)
     if (argv == NULL)
         return -1;
     if (path != NULL) {
-        char *first = malloc(strlen(path) + 2);
+        char *first = malloc(strlen(path) + 2); // gap: false alarm: a copy behind the first element
         if (first)
             strcpy(first, path);
         argv[argc] = first;
     } else {
-        argv[argc] = strdup("sh");
+        argv[argc] = strdup("sh"); // gap: false alarm: a copy behind the first element
     }
     if (argv[argc++] == NULL)
         goto out;
@@ -157,7 +157,7 @@ static int names_of(const char *pattern, int *count, char ***names)
 {
     *count = 1;
     if ((*names = calloc(2, sizeof **names)) != NULL)
-        (*names)[0] = strdup(pattern); // alloc @skipped
+        (*names)[0] = strdup(pattern); // alloc @skipped; gap: what a loop passes over is not followed
     return 0;
 }
 
@@ -203,7 +203,7 @@ extern int look(void *);
 
 int modes_good(const char *s)
 {
-    char *changes = malloc(10);
+    char *changes = malloc(10); // gap: false alarm: goto out of a scope
     if (!changes)
         return -1;
     for (; *s; s++) {
@@ -242,7 +242,7 @@ int users_good(struct node *head)
         size_t length = strlen(p->word) + 1;
         struct passwd *user;
         if (length > size) {
-            char *larger = realloc(name, length);
+            char *larger = realloc(name, length); // gap: false alarm: continue out of a scope
             if (!larger) {
                 free(name);
                 return -1;
@@ -271,7 +271,7 @@ static struct zone *zone_set(int how)
 {
     if (how)
         return LOCAL;
-    struct zone *zone = malloc(sizeof *zone);
+    struct zone *zone = malloc(sizeof *zone); // gap: false alarm: a block is taken to be equal to a number
     if (zone)
         zone->next = NULL;
     return zone;
@@ -321,7 +321,7 @@ static int recover(const struct folder *folder)
 
 DIR *again_good(struct folder *folder)
 {
-    while (!(folder->stream = fdopendir(folder->descriptor)))
+    while (!(folder->stream = fdopendir(folder->descriptor))) // gap: false alarm: what is overwritten is NULL
         if (!recover(folder))
             return NULL;
     return folder->stream;
@@ -330,7 +330,7 @@ DIR *again_good(struct folder *folder)
 // A bit says that the word is on the heap.
 static int node_set(struct node *node)
 {
-    char *word = malloc(10);
+    char *word = malloc(10); // gap: false alarm: single bits are not followed
     if (!word)
         return -1;
     if (node->flags & WORD)
@@ -365,7 +365,7 @@ int standard_good(void)
 {
     for (int descriptor = 0; descriptor <= 2; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0) {
-            int opened = open("/dev/null", O_RDONLY);
+            int opened = open("/dev/null", O_RDONLY); // gap: false alarm: the first three descriptors
             if (opened < 0)
                 return -1;
             if (2 < opened) {
@@ -389,7 +389,7 @@ static void place_free(const struct place *place)
 
 static int place_advance(struct place *place, const char *name)
 {
-    int next = openat(place->descriptor, name, O_DIRECTORY); // alloc @place
+    int next = openat(place->descriptor, name, O_DIRECTORY); // alloc @place; gap: the return in the loop has the place of another exit
     if (next < 0)
         return -1;
     place_free(place);
@@ -459,7 +459,7 @@ static void vector_append(struct vector *vector, const void *from, int count)
 
 void vector_good(struct vector *vector, const char *text)
 {
-    char *copy = strdup(text);
+    char *copy = strdup(text); // gap: false alarm: copied by a length that is not known
     vector_append(vector, &copy, 1);
 }
 
@@ -527,7 +527,7 @@ struct settings {
 
 static void *parsed(const char *text, void *earlier)
 {
-    if (!earlier && !(earlier = strdup(text)))
+    if (!earlier && !(earlier = strdup(text))) // gap: false alarm: stored at an unknown index
         abort();
     return earlier;
 }
