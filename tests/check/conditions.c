@@ -278,7 +278,7 @@ void loop_search_bad(int n)
 {
     char *found = NULL;
     for (int i = 0; i < n; i++) {
-        char *candidate = malloc(10); // alloc @search; gap: the overwriting statement has no place
+        char *candidate = malloc(10); // alloc @search
         if (!candidate)
             break;
         if (opaque())

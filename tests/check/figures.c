@@ -18,7 +18,7 @@ void *fig1_f(List *p)
 {
     if (n)
         return malloc(4);
-    p->next = malloc(10); // alloc @fig1; gap: a single return has the place of the closing brace
+    p->next = malloc(10); // alloc @fig1
     return NULL;
 }
 

@@ -167,7 +167,7 @@ static void tree_free(struct tree *tree)
 static struct tree *tree_insert(struct tree *tree, int key)
 {
     if (!tree) {
-        tree = calloc(1, sizeof *tree); // gap: false alarms about a tree that is built by recursion
+        tree = calloc(1, sizeof *tree);
         if (tree)
             tree->key = key;
         return tree;

@@ -337,7 +337,7 @@ static void fatal(int code)
 
 void fatal_good(const char *name)
 {
-    char *p = strdup(name); // gap: false alarm: the function that does not come back is given a constant
+    char *p = strdup(name);
     if (!p)
         return;
     if (p[0] == 'x') {

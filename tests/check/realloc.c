@@ -113,7 +113,7 @@ char *read_all_bad(FILE *in)
     int c;
     while ((c = getc(in)) != EOF) {
         if (used == room) {
-            char *larger = realloc(text, room + 100); // alloc @loop; gap: an early return has the place of the last return
+            char *larger = realloc(text, room + 100); // alloc @loop
             if (!larger)
                 return NULL; // leak @loop: text
             text = larger;

@@ -128,12 +128,12 @@ int execute_good(char *const *more, int count, const char *path)
     if (argv == NULL)
         return -1;
     if (path != NULL) {
-        char *first = malloc(strlen(path) + 2); // gap: false alarm: a copy behind the first element
+        char *first = malloc(strlen(path) + 2);
         if (first)
             strcpy(first, path);
         argv[argc] = first;
     } else {
-        argv[argc] = strdup("sh"); // gap: false alarm: a copy behind the first element
+        argv[argc] = strdup("sh");
     }
     if (argv[argc++] == NULL)
         goto out;
@@ -203,7 +203,7 @@ extern int look(void *);
 
 int modes_good(const char *s)
 {
-    char *changes = malloc(10); // gap: false alarm: goto out of a scope
+    char *changes = malloc(10);
     if (!changes)
         return -1;
     for (; *s; s++) {
@@ -242,7 +242,7 @@ int users_good(struct node *head)
         size_t length = strlen(p->word) + 1;
         struct passwd *user;
         if (length > size) {
-            char *larger = realloc(name, length); // gap: false alarm: continue out of a scope
+            char *larger = realloc(name, length);
             if (!larger) {
                 free(name);
                 return -1;
@@ -271,7 +271,7 @@ static struct zone *zone_set(int how)
 {
     if (how)
         return LOCAL;
-    struct zone *zone = malloc(sizeof *zone); // gap: false alarm: a block is taken to be equal to a number
+    struct zone *zone = malloc(sizeof *zone);
     if (zone)
         zone->next = NULL;
     return zone;
@@ -321,7 +321,7 @@ static int recover(const struct folder *folder)
 
 DIR *again_good(struct folder *folder)
 {
-    while (!(folder->stream = fdopendir(folder->descriptor))) // gap: false alarm: what is overwritten is NULL
+    while (!(folder->stream = fdopendir(folder->descriptor)))
         if (!recover(folder))
             return NULL;
     return folder->stream;
@@ -330,7 +330,7 @@ DIR *again_good(struct folder *folder)
 // A bit says that the word is on the heap.
 static int node_set(struct node *node)
 {
-    char *word = malloc(10); // gap: false alarm: single bits are not followed
+    char *word = malloc(10);
     if (!word)
         return -1;
     if (node->flags & WORD)
@@ -365,7 +365,7 @@ int standard_good(void)
 {
     for (int descriptor = 0; descriptor <= 2; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0) {
-            int opened = open("/dev/null", O_RDONLY); // gap: false alarm: the first three descriptors
+            int opened = open("/dev/null", O_RDONLY);
             if (opened < 0)
                 return -1;
             if (2 < opened) {
@@ -389,7 +389,7 @@ static void place_free(const struct place *place)
 
 static int place_advance(struct place *place, const char *name)
 {
-    int next = openat(place->descriptor, name, O_DIRECTORY); // alloc @place; gap: the return in the loop has the place of another exit
+    int next = openat(place->descriptor, name, O_DIRECTORY); // alloc @place
     if (next < 0)
         return -1;
     place_free(place);
@@ -527,7 +527,7 @@ struct settings {
 
 static void *parsed(const char *text, void *earlier)
 {
-    if (!earlier && !(earlier = strdup(text))) // gap: false alarm: stored at an unknown index
+    if (!earlier && !(earlier = strdup(text)))
         abort();
     return earlier;
 }
