@@ -128,7 +128,8 @@ fn component_summaries(
     for _ in 0..rounds {
         outcomes.clear();
         for (index, &id) in component.iter().enumerate() {
-            let done = outcome(world, id, simulate(world, &cycle, id, options));
+            let mut done = outcome(world, id, simulate(world, &cycle, id, options));
+            Arc::make_mut(&mut done.summary).is_recursive = true;
             cycle.current[index] = Some(done.summary.clone());
             outcomes.push(done);
         }

@@ -98,6 +98,13 @@ impl Instance<'_> {
 
         let mut freed_holders = false;
         for value in &freed {
+            if self.summary.is_recursive {
+                let held: Vec<Value> = value
+                    .bases()
+                    .flat_map(|(base, _)| after.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>())
+                    .collect();
+                held.iter().for_each(|value| after.escape(scope, value));
+            }
             freed_holders |= after.free(scope, value);
         }
         for base in &self.exit.zeroed {

@@ -149,7 +149,7 @@ impl<'a> Simulation<'a, '_> {
         let Some(order) = self.flow.order[block.0 as usize] else { return };
         case.release_nulls(&self.result.scope);
         case.prune_facts(&self.result.scope);
-        let property = Property::of(&case, &self.result.scope);
+        let property = self.property(block, &case);
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);
         let nearest = || {
@@ -167,7 +167,8 @@ impl<'a> Simulation<'a, '_> {
                 if !join(&mut entry.case, case, &mut self.result.scope, point, growth) {
                     return;
                 }
-                entry.property = Property::of(&entry.case, &self.result.scope);
+                let selectors = std::mem::take(&mut entry.property.selectors);
+                entry.property = Property { selectors, ..Property::of(&entry.case, &self.result.scope) };
                 index
             }
             None => {
@@ -176,6 +177,21 @@ impl<'a> Simulation<'a, '_> {
             }
         };
         self.queue.insert((order, block.0, index));
+    }
+
+    fn property(&self, id: BlockId, case: &Case) -> Property {
+        let block = self.body.block(id);
+        let mut property = Property::of(case, &self.result.scope);
+        if block.role == BlockRole::Exit {
+            let phis = block.instructions.iter().take_while(|instruction| matches!(instruction.op, Op::Phi { .. }));
+            property.selectors = phis
+                .filter_map(|phi| match case.get(phi.result) {
+                    Value::Int(number) => Some((phi.result, number)),
+                    _ => None,
+                })
+                .collect();
+        }
+        property
     }
 
     fn block(&mut self, id: BlockId, case: Case) {
@@ -321,7 +337,9 @@ impl<'a> Simulation<'a, '_> {
         };
         let gone: Vec<VariableId> = case.variables.keys().copied().filter(ends).collect();
         for id in gone {
-            case.variables.remove(&id);
+            if !case.variables.remove(&id).is_some_and(|value| value.has_heap()) {
+                continue;
+            }
             let at = case.left_at.unwrap_or(at);
             self.look_for_leaks(case, at, Cause::ScopeEnd, Some(self.variable(id).to_owned()));
         }

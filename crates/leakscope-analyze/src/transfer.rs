@@ -188,12 +188,12 @@ impl Simulation<'_, '_> {
             }
             Op::Name { variable, value } => {
                 let value = self.operand(case, value);
-                let before = if value.has_heap() {
+                let before = if value != Value::Top && (value.has_heap() || self.is_pointer(*variable)) {
                     case.variables.insert(*variable, value)
                 } else {
                     case.variables.remove(variable)
                 };
-                if before.is_some() {
+                if before.is_some_and(|value| value.has_heap()) {
                     let name = self.variable(*variable).to_owned();
                     self.look_for_leaks(case, instruction.at, Cause::Overwritten, Some(name));
                 }
