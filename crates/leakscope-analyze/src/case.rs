@@ -208,6 +208,10 @@ impl Case {
             let is_one = matches!(offset, Offset::At(_)) && !matches!(base, Base::Heap(block) if block.is_older());
             if is_certain && is_one {
                 before = self.overwrite(base, offset, bytes);
+                if *value == Value::Top {
+                    // It may be what was there: too deep to have a name.
+                    before.take().iter().for_each(|value| self.escape(scope, value));
+                }
                 Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: value.clone(), bytes });
             } else {
                 let old = match self.memory.get(&(base, offset)) {

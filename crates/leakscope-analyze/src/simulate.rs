@@ -83,6 +83,7 @@ pub fn simulate<'a>(
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
         is_caught: false,
+        returns_at: None,
         result: Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false },
     };
     simulation.arrive(BlockId(0), first);
@@ -104,6 +105,8 @@ pub struct Simulation<'a, 'b> {
     /// An exception of the call at hand would be caught here, so the author
     /// expects one.
     pub is_caught: bool,
+    /// The line of the `return` at the end of the block that runs now.
+    pub returns_at: Option<Spot>,
     pub result: Simulated<'a>,
 }
 
@@ -198,6 +201,7 @@ impl<'a> Simulation<'a, '_> {
         let body = self.body;
         let block = body.block(id);
         self.result.scope.loops.clone_from(&self.flow.loops[id.0 as usize]);
+        self.returns_at = matches!(block.end, Terminator::Return(_)).then_some(block.end_at);
         let mut cases = vec![case];
         let last = block.instructions.len().saturating_sub(1);
         for (index, instruction) in block.instructions.iter().enumerate() {
