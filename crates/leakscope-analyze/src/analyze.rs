@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use leakscope_core::Finding;
 use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
 use petgraph::graph::{DiGraph, NodeIndex};
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::exits::summarise;
@@ -42,24 +43,28 @@ pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis 
     let world = World::new(program, models);
     let options = simulate::Options { at_exit: config.at_exit };
     let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
-    let mut leaks: Vec<(FuncId, Leak, Arc<Origin>)> = Vec::new();
-    let mut cut = Vec::new();
     let mut relevant = vec![false; program.functions.len()];
-    for component in components(program) {
-        if component.len() > 1 {
-            component.iter().for_each(|id| relevant[id.0 as usize] = true);
-        } else {
-            let id = component[0];
-            relevant[id.0 as usize] = is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
+    let (mut leaks, mut cut) = (Vec::new(), Vec::new());
+    // Cycles of one level do not need each other.
+    for level in levels(program) {
+        for component in &level {
+            let is_cycle = component.len() > 1;
+            for &id in component {
+                relevant[id.0 as usize] =
+                    is_cycle || is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
+            }
         }
-        if !relevant[component[0].0 as usize] {
-            let _ = ready.0[component[0].0 as usize].set(Arc::new(without_effect()));
-            continue;
-        }
-        let began = std::time::Instant::now();
-        let done = component_summaries(&world, &ready, &component, &options);
-        if std::env::var_os("TIMES").is_some() && began.elapsed().as_millis() > 20 { eprintln!("{:?} {} {} cases {:?}", began.elapsed(), component.len(), program.function(component[0]).display, done.iter().map(|o| (o.summary.cases.len(), o.is_cut)).max()); }
-        for (id, outcome) in component.iter().zip(done) {
+        let done: Vec<Vec<Outcome>> = level
+            .par_iter()
+            .map(|component| {
+                if relevant[component[0].0 as usize] {
+                    component_summaries(&world, &ready, component, &options)
+                } else {
+                    vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
+                }
+            })
+            .collect();
+        for (id, outcome) in level.iter().flatten().zip(done.into_iter().flatten()) {
             let _ = ready.0[id.0 as usize].set(outcome.summary);
             leaks.extend(outcome.leaks.into_iter().map(|(leak, origin)| (*id, leak, origin)));
             if outcome.is_cut {
@@ -128,7 +133,8 @@ fn component_summaries(
     for _ in 0..rounds {
         outcomes.clear();
         for (index, &id) in component.iter().enumerate() {
-            let done = outcome(world, id, simulate(world, &cycle, id, options));
+            let mut done = outcome(world, id, simulate(world, &cycle, id, options));
+            Arc::make_mut(&mut done.summary).is_recursive = true;
             cycle.current[index] = Some(done.summary.clone());
             outcomes.push(done);
         }
@@ -175,8 +181,9 @@ fn calls_itself(program: &Program, id: FuncId) -> bool {
     callees(program, id).contains(&id)
 }
 
-/// Cycles of the call graph, callees first.
-fn components(program: &Program) -> Vec<Vec<FuncId>> {
+/// Cycles of the call graph, by level: those of a level call only into levels
+/// before, and into themselves.
+fn levels(program: &Program) -> Vec<Vec<Vec<FuncId>>> {
     let mut graph = DiGraph::<FuncId, ()>::new();
     let nodes: Vec<NodeIndex> =
         (0..program.functions.len()).map(|index| graph.add_node(FuncId(index as u32))).collect();
@@ -185,15 +192,21 @@ fn components(program: &Program) -> Vec<Vec<FuncId>> {
             graph.add_edge(nodes[index], nodes[callee.0 as usize], ());
         }
     }
-    let mut components = petgraph::algo::kosaraju_scc(&graph);
-    for component in &mut components {
+    let mut levels: Vec<Vec<Vec<FuncId>>> = Vec::new();
+    let mut level_of = vec![0; program.functions.len()];
+    for mut component in petgraph::algo::kosaraju_scc(&graph) {
         component.sort();
+        let below = component.iter().flat_map(|&node| graph.neighbors(node)).filter(|to| !component.contains(to));
+        let level = below.map(|node| level_of[node.index()] + 1).max().unwrap_or(0);
+        component.iter().for_each(|node| level_of[node.index()] = level);
+        let with_body = |id: &FuncId| program.function(*id).body.is_some();
+        let ids: Vec<FuncId> = component.into_iter().map(|node| graph[node]).filter(with_body).collect();
+        if !ids.is_empty() {
+            levels.resize(levels.len().max(level + 1), Vec::new());
+            levels[level].push(ids);
+        }
     }
-    let with_body = |id: &FuncId| program.function(*id).body.is_some();
-    let ids = |component: Vec<NodeIndex>| {
-        component.into_iter().map(|node| graph[node]).filter(with_body).collect::<Vec<_>>()
-    };
-    components.into_iter().map(ids).filter(|component| !component.is_empty()).collect()
+    levels
 }
 
 /// Functions that a body calls or whose address it uses, also through tables

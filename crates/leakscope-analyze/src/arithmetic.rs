@@ -2,6 +2,7 @@
 
 use leakscope_ir::Binary;
 
+use crate::fact::negated;
 use crate::scope::Scope;
 use crate::value::{Base, Offset, SymbolKey, Value};
 
@@ -16,6 +17,14 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
             _ => Value::Top,
         },
         (Value::Top | Value::Record(_), _) | (_, Value::Top | Value::Record(_)) => Value::Top,
+        (Value::Sum(Base::Symbol(id), Offset::At(0)), Value::Int(1)) if op == Binary::Xor => {
+            match scope.symbols.key(*id).clone() {
+                SymbolKey::Compare(op, left, right) => {
+                    scope.symbols.value(SymbolKey::Compare(negated(op), left, right))
+                }
+                _ => named(scope, op, left, right),
+            }
+        }
         (Value::Sum(base, offset), Value::Int(number)) => match op {
             Binary::Add => Value::Sum(*base, offset.plus(*number)),
             Binary::Sub => Value::Sum(*base, offset.plus(number.wrapping_neg())),

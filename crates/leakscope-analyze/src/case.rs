@@ -18,7 +18,7 @@ use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value, mark};
 pub struct Case {
     /// Values that instructions to come will read, by id.
     pub env: Vec<(ValueId, Value)>,
-    /// Variables of the source that hold heap blocks.
+    /// Variables of the source that are pointers or hold heap blocks.
     pub variables: BTreeMap<VariableId, Value>,
     pub memory: Arc<BTreeMap<(Base, Offset), Cell>>,
     /// Memory that is zero where no cell says otherwise.
@@ -144,6 +144,9 @@ impl Case {
                 let exact = self.memory.get(&(base, offset)).map(|cell| cell.value.clone());
                 let any = self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone());
                 match (exact, any) {
+                    // What was stored there for certain goes before what may
+                    // have been stored anywhere.
+                    (Some(exact), Some(any)) if exact.has_heap() && !any.has_heap() => exact,
                     (Some(exact), Some(any)) => self.any_of(scope, vec![exact, any]),
                     (Some(one), None) => one,
                     (None, Some(any)) => match self.first_content(scope, base, offset) {
@@ -205,6 +208,10 @@ impl Case {
             let is_one = matches!(offset, Offset::At(_)) && !matches!(base, Base::Heap(block) if block.is_older());
             if is_certain && is_one {
                 before = self.overwrite(base, offset, bytes);
+                if *value == Value::Top {
+                    // It may be what was there: too deep to have a name.
+                    before.take().iter().for_each(|value| self.escape(scope, value));
+                }
                 Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: value.clone(), bytes });
             } else {
                 let old = match self.memory.get(&(base, offset)) {

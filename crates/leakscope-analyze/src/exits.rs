@@ -12,7 +12,7 @@ use crate::join::{Growth, Property, join};
 use crate::scope::Scope;
 use crate::simulate::{Simulated, steps};
 use crate::summary::{Exit, ExitCase, Summary, Write};
-use crate::value::{Base, HeapId, Point, SymbolId, Value};
+use crate::value::{Base, HeapId, Point, SymbolId, SymbolKey, Value};
 
 /// Stands for the result, so that it is joined like any value.
 const RESULT: ValueId = ValueId(u32::MAX);
@@ -46,7 +46,7 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
     let mut cases: Vec<ExitCase> =
         cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
     keep_guards(&scope, &mut cases);
-    Summary { cases, symbols: Arc::new(scope.symbols), writes_numbers: false, origins: scope.sites.origins }
+    Summary { cases, symbols: Arc::new(scope.symbols), origins: scope.sites.origins, ..Summary::default() }
 }
 
 fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -> Vec<(Exit, Case)> {
@@ -152,9 +152,21 @@ fn keep_guards(scope: &Scope, cases: &mut [ExitCase]) {
     for case in cases {
         let (mut guards, results): (Vec<_>, Vec<_>) =
             case.facts.drain(..).partition(|(id, _)| scope.symbols.is_input(*id));
-        guards.retain(|(id, _)| count > 1 && tells_apart(id));
+        // A single case has a guard where others do not come back.
+        guards.retain(|(id, _)| if count > 1 { tells_apart(id) } else { is_shallow(scope, *id) });
         guards.truncate(MAX_GUARDS);
         case.facts = guards.into_iter().chain(results).collect();
+    }
+}
+
+/// An argument itself, or what it points to.
+fn is_shallow(scope: &Scope, id: SymbolId) -> bool {
+    match scope.symbols.key(id) {
+        SymbolKey::Parameter(_) => true,
+        SymbolKey::Content(Base::Symbol(outer), _) => {
+            matches!(scope.symbols.key(*outer), SymbolKey::Parameter(_))
+        }
+        _ => false,
     }
 }
 

@@ -12,8 +12,8 @@ pub struct Fact {
 impl Fact {
     pub const ANY: Fact = Fact { low: i64::MIN, high: i64::MAX, is_nonzero: false };
     pub const NONZERO: Fact = Fact { is_nonzero: true, ..Fact::ANY };
-    /// Addresses of objects.
-    pub const ADDRESS: Fact = Fact { low: 1, high: i64::MAX, is_nonzero: true };
+    /// Addresses of objects: not small numbers that stand for something else.
+    pub const ADDRESS: Fact = Fact { low: 4096, high: i64::MAX, is_nonzero: true };
     pub const TRUTH: Fact = Fact { low: 0, high: 1, is_nonzero: false };
     pub const NEGATIVE: Fact = Fact { low: i64::MIN, high: -1, is_nonzero: true };
     pub const NOT_NEGATIVE: Fact = Fact { low: 0, high: i64::MAX, is_nonzero: false };

@@ -98,6 +98,13 @@ impl Instance<'_> {
 
         let mut freed_holders = false;
         for value in &freed {
+            if self.summary.is_recursive {
+                let held: Vec<Value> = value
+                    .bases()
+                    .flat_map(|(base, _)| after.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>())
+                    .collect();
+                held.iter().for_each(|value| after.escape(scope, value));
+            }
             freed_holders |= after.free(scope, value);
         }
         for base in &self.exit.zeroed {
@@ -107,11 +114,16 @@ impl Instance<'_> {
         }
         let mut overwrote = false;
         for (to, value, bytes) in &writes {
-            overwrote |= after.store(scope, to, value, *bytes).is_some();
+            match after.store(scope, to, value, *bytes) {
+                // Too deep to be told from what is stored.
+                Some(before) if self.summary.is_recursive => after.escape(scope, &before),
+                before => overwrote |= before.is_some(),
+            }
         }
         for value in &escaped {
             after.escape(scope, value);
         }
+        self.excuse(scope, &mut after);
         self.note_facts(scope, &mut after);
         if result != Value::Top {
             after.set(self.site.result, result);
@@ -141,6 +153,23 @@ impl Instance<'_> {
             values.push(self.carry(value));
         }
         values
+    }
+
+    /// A part that the callee releases in other cases is not blamed on this
+    /// one: what tells the cases apart may be too deep to be known.
+    fn excuse(&mut self, scope: &mut Scope, after: &mut Case) {
+        let (summary, exit) = (self.summary, self.exit);
+        if exit.freed.is_empty() {
+            return;
+        }
+        for &id in summary.cases.iter().flat_map(|case| &case.freed) {
+            let is_part = matches!(summary.symbols.key(id), SymbolKey::Content(Base::Symbol(_), _));
+            if is_part && !exit.freed.contains(&id) {
+                let value = self.symbol(scope, id);
+                let value = self.carry(value);
+                after.escape(scope, &value);
+            }
+        }
     }
 
     /// What the callee knows of values that it made.

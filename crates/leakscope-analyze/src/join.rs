@@ -21,6 +21,8 @@ pub struct Property {
     pub freed: BTreeSet<SymbolId>,
     pub escaped: BTreeSet<SymbolId>,
     pub stored: BTreeSet<SymbolId>,
+    /// Where ways out of a scope meet, where each goes on.
+    pub selectors: Vec<(ValueId, i64)>,
 }
 
 impl Property {
@@ -33,6 +35,7 @@ impl Property {
             freed: case.freed.clone(),
             escaped: parameters(&case.escaped, scope),
             stored: parameters(&case.stored, scope),
+            selectors: Vec::new(),
         }
     }
 
@@ -196,8 +199,17 @@ impl Joiner {
         let keys: BTreeSet<VariableId> = case.variables.keys().chain(other.variables.keys()).copied().collect();
         for key in keys {
             let own = case.variables.get(&key).cloned();
-            let both: Vec<Value> = own.iter().chain(other.variables.get(&key)).cloned().collect();
-            let value = case.any_of(scope, both);
+            let others = other.variables.get(&key).cloned();
+            let both = [own.clone().unwrap_or(Value::Top), others.unwrap_or(Value::Top)];
+            let value = match Value::one_of(both.clone()) {
+                Some(value) => value,
+                // Only blocks matter, once there are many.
+                None => {
+                    let blocks = both.iter().flat_map(Value::heap_blocks);
+                    let blocks = blocks.map(|block| Value::address(Base::Heap(block))).collect();
+                    case.any_of(scope, blocks)
+                }
+            };
             if own.as_ref() != Some(&value) {
                 self.is_changed = true;
                 case.variables.insert(key, value);

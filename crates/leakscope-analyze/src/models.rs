@@ -68,6 +68,8 @@ struct Entry {
     #[serde(default)]
     noreturn_if: BTreeMap<String, String>,
     #[serde(default)]
+    zeroed: bool,
+    #[serde(default)]
     pure: bool,
 }
 
@@ -82,6 +84,8 @@ pub struct Model {
     buffer: Option<u32>,
     realloc: Option<u32>,
     kind: String,
+    /// New memory is all zero.
+    is_zeroed: bool,
     fails: Fails,
     is_noreturn: bool,
     noreturn_if: Vec<(u32, Fact)>,
@@ -184,6 +188,7 @@ impl Model {
             buffer: entry.buffer,
             realloc: entry.realloc,
             kind: entry.kind.unwrap_or_else(|| "memory".to_owned()),
+            is_zeroed: entry.zeroed,
             fails,
             is_noreturn: entry.noreturn,
             noreturn_if,
@@ -203,6 +208,7 @@ impl Model {
             buffer: None,
             realloc: None,
             kind: "memory".to_owned(),
+            is_zeroed: false,
             fails: Fails::Null,
             is_noreturn: false,
             noreturn_if: Vec::new(),
@@ -221,7 +227,8 @@ impl Model {
         let mut maker = Maker { model: self, symbols, parameters, blocks: 0 };
         let cases = if self.is_noreturn { Vec::new() } else { maker.cases() };
         let origins = vec![Arc::new(origin); maker.blocks];
-        Summary { cases, symbols: Arc::new(maker.symbols), writes_numbers: !self.is_pure, origins }
+        let symbols = Arc::new(maker.symbols);
+        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, ..Summary::default() }
     }
 }
 
@@ -356,6 +363,9 @@ impl Maker<'_> {
         let block = HeapId::recent(self.blocks);
         self.blocks += 1;
         case.blocks.push((block, Block { is_nullable }));
+        if self.model.is_zeroed {
+            case.zeroed.push(Base::Heap(block));
+        }
         Value::address(Base::Heap(block))
     }
 

@@ -31,6 +31,12 @@ impl<'a> Simulation<'a, '_> {
         &self.body.variables[id.0 as usize].name
     }
 
+    pub fn is_pointer(&self, id: VariableId) -> bool {
+        let types = &self.result.scope.world.program.types;
+        let ty = self.body.variables[id.0 as usize].ty;
+        ty.is_some_and(|ty| matches!(types[ty.0 as usize], Type::Pointer(_)))
+    }
+
     fn holding(&self, case: &Case, block: HeapId, steps: u32) -> Option<Named> {
         let steps = steps.checked_sub(1)?;
         let holds = |value: &Value| value.heap_blocks().any(|held| held == block);

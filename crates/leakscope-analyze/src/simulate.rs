@@ -83,6 +83,7 @@ pub fn simulate<'a>(
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
         is_caught: false,
+        returns_at: None,
         result: Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false },
     };
     simulation.arrive(BlockId(0), first);
@@ -104,6 +105,8 @@ pub struct Simulation<'a, 'b> {
     /// An exception of the call at hand would be caught here, so the author
     /// expects one.
     pub is_caught: bool,
+    /// The line of the `return` at the end of the block that runs now.
+    pub returns_at: Option<Spot>,
     pub result: Simulated<'a>,
 }
 
@@ -149,7 +152,7 @@ impl<'a> Simulation<'a, '_> {
         let Some(order) = self.flow.order[block.0 as usize] else { return };
         case.release_nulls(&self.result.scope);
         case.prune_facts(&self.result.scope);
-        let property = Property::of(&case, &self.result.scope);
+        let property = self.property(block, &case);
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);
         let nearest = || {
@@ -167,7 +170,8 @@ impl<'a> Simulation<'a, '_> {
                 if !join(&mut entry.case, case, &mut self.result.scope, point, growth) {
                     return;
                 }
-                entry.property = Property::of(&entry.case, &self.result.scope);
+                let selectors = std::mem::take(&mut entry.property.selectors);
+                entry.property = Property { selectors, ..Property::of(&entry.case, &self.result.scope) };
                 index
             }
             None => {
@@ -178,10 +182,26 @@ impl<'a> Simulation<'a, '_> {
         self.queue.insert((order, block.0, index));
     }
 
+    fn property(&self, id: BlockId, case: &Case) -> Property {
+        let block = self.body.block(id);
+        let mut property = Property::of(case, &self.result.scope);
+        if block.role == BlockRole::Exit {
+            let phis = block.instructions.iter().take_while(|instruction| matches!(instruction.op, Op::Phi { .. }));
+            property.selectors = phis
+                .filter_map(|phi| match case.get(phi.result) {
+                    Value::Int(number) => Some((phi.result, number)),
+                    _ => None,
+                })
+                .collect();
+        }
+        property
+    }
+
     fn block(&mut self, id: BlockId, case: Case) {
         let body = self.body;
         let block = body.block(id);
         self.result.scope.loops.clone_from(&self.flow.loops[id.0 as usize]);
+        self.returns_at = matches!(block.end, Terminator::Return(_)).then_some(block.end_at);
         let mut cases = vec![case];
         let last = block.instructions.len().saturating_sub(1);
         for (index, instruction) in block.instructions.iter().enumerate() {
@@ -321,7 +341,9 @@ impl<'a> Simulation<'a, '_> {
         };
         let gone: Vec<VariableId> = case.variables.keys().copied().filter(ends).collect();
         for id in gone {
-            case.variables.remove(&id);
+            if !case.variables.remove(&id).is_some_and(|value| value.has_heap()) {
+                continue;
+            }
             let at = case.left_at.unwrap_or(at);
             self.look_for_leaks(case, at, Cause::ScopeEnd, Some(self.variable(id).to_owned()));
         }

@@ -19,6 +19,8 @@ use crate::value::{Base, HeapId, Offset, SymbolId, Symbols, Value};
 pub struct Summary {
     pub cases: Vec<ExitCase>,
     pub symbols: Arc<Symbols>,
+    /// It calls itself: what it releases a part of, it releases as a whole.
+    pub is_recursive: bool,
     /// It may write numbers through its arguments that no case tells of.
     pub writes_numbers: bool,
     /// Of the blocks, by site.

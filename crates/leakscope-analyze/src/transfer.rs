@@ -188,12 +188,12 @@ impl Simulation<'_, '_> {
             }
             Op::Name { variable, value } => {
                 let value = self.operand(case, value);
-                let before = if value.has_heap() {
+                let before = if value != Value::Top && (value.has_heap() || self.is_pointer(*variable)) {
                     case.variables.insert(*variable, value)
                 } else {
                     case.variables.remove(variable)
                 };
-                if before.is_some() {
+                if before.is_some_and(|value| value.has_heap()) {
                     let name = self.variable(*variable).to_owned();
                     self.look_for_leaks(case, instruction.at, Cause::Overwritten, Some(name));
                 }
@@ -203,7 +203,7 @@ impl Simulation<'_, '_> {
                     let before = case.clone();
                     let is_end = self.function.name == "main" && !self.result.scope.is_in_loop();
                     if case.drop_memory(&self.result.scope, base) && !is_end {
-                        let at = case.left_at.unwrap_or(instruction.at);
+                        let at = case.left_at.or(self.returns_at).unwrap_or(instruction.at);
                         self.look_for_leaks_after(&before, case, at, Cause::ScopeEnd);
                     }
                 }
@@ -301,7 +301,7 @@ impl Simulation<'_, '_> {
             let before = case.clone();
             let dropped = containers::call(&mut case, self.scope(), role, instruction, pair, arguments);
             if dropped == Dropped::Elements {
-                let at = case.left_at.unwrap_or(instruction.at);
+                let at = case.left_at.or(self.returns_at).unwrap_or(instruction.at);
                 self.look_for_leaks_after(&before, &mut case, at, Cause::ScopeEnd);
             }
             return vec![returned(case)];

@@ -187,6 +187,9 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                     },
                 }
             }
+            for instruction in instructions.iter_mut().filter(|instruction| instruction.at.line == 0) {
+                instruction.at = end_at;
+            }
             self.body.blocks.push(Block { instructions, end, end_at, scope, role });
         }
         let names: FxHashMap<ValueId, VariableId> =
