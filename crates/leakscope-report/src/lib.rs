@@ -5,6 +5,7 @@
 //! source files comes through [`Sources`].
 
 mod fault;
+mod gcc;
 mod hint;
 mod paths;
 mod sarif;
@@ -18,6 +19,7 @@ mod wording;
 
 use leakscope_core::{Place, Report};
 
+pub use gcc::gcc;
 pub use sarif::sarif;
 pub use snippet::Sources;
 pub use text::{TextOptions, text};

@@ -10,8 +10,8 @@ use leakscope_wire as wire;
 
 use crate::objects::{Called, Objects};
 use crate::record::Record;
-use crate::symbols::{FrameId, ModuleId, Symboliser};
 use crate::slots::{FrameSlots, Held};
+use crate::symbols::{FrameId, ModuleId, Symboliser};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(usize);

@@ -22,7 +22,8 @@ Examples:
   leakscope run a.c b.c -- x y        the same for bare source files
   leakscope debug 9f2c4e01            run it under gdb, to where a block was lost
   leakscope run /usr/bin/xmllint -- --noout a.xml
-                                      any program, as it is";
+                                      any program, as it is
+  leakscope check a.c b.c             what the source can leak, without running it";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -38,6 +39,9 @@ pub enum Command {
     /// Start a program as it was started before; for gdb
     #[command(hide = true)]
     Start(StartAgain),
+    /// Say which leaks the source can have
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Box<Check>),
     /// Make an instrumented variant of a captured program
     #[command(after_help = DERIVE_EXAMPLES)]
     Derive(Derive),
@@ -228,6 +232,75 @@ pub struct StartAgain {
     pub program: PathBuf,
 }
 
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  leakscope check a.c b.c
+  leakscope build -- make && leakscope check ./prog
+  leakscope check --format sarif -o leaks.sarif ./prog
+  leakscope check --summary make_node list.c
+  leakscope check --summary make_node --format dot list.c | dot -Tsvg > make_node.svg
+
+Nothing is run. The exit code is 0 when there is no warning, 1 when there are some, 2 after
+an error. What libraries do is known from models; leakscope.toml in the current folder
+adds to them, in the format of models/README.md.";
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// A captured program, or source files
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// Report also what `main` still holds at its end
+    #[arg(long)]
+    pub at_exit: bool,
+    /// Print what a function does to memory, instead of a report; as text, or with --format dot
+    #[arg(long, value_name = "FUNCTION")]
+    pub summary: Option<String>,
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    pub format: CheckFormat,
+    /// Write the report to a file instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show at most so many warnings as text, 0 for all; json and sarif have all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub max: usize,
+    /// Suppressions; leakscope.supp is read by itself where it is there
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Vec<PathBuf>,
+    /// Warnings of an earlier --format json report do not count
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Say nothing but errors and warnings
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// A flag for compiling bare source files, as in --cflag=-DX=1
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflag: Vec<String>,
+}
+
+impl Check {
+    /// What this command and those that run programs have in common.
+    pub fn report_options(&self) -> ReportOptions {
+        ReportOptions {
+            format: match self.format {
+                CheckFormat::Text | CheckFormat::Dot => Format::Text,
+                CheckFormat::Json => Format::Json,
+                CheckFormat::Sarif => Format::Sarif,
+                CheckFormat::Gcc => Format::Gcc,
+            },
+            output: self.output.clone(),
+            show_forgotten: false,
+            max: self.max,
+            suppressions: self.suppressions.clone(),
+            baseline: self.baseline.clone(),
+            fail_on: FailOn::Any,
+            quiet: self.quiet,
+            color: self.color,
+        }
+    }
+}
+
 const DERIVE_EXAMPLES: &str = "\
 Example:
   leakscope derive ./prog --engine track -o prog.track
@@ -310,6 +383,19 @@ pub enum Format {
     Text,
     Json,
     Sarif,
+    /// One line for each finding, as compilers write them
+    Gcc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    Text,
+    Json,
+    Sarif,
+    /// One line for each warning, as compilers write them
+    Gcc,
+    /// A graph, for --summary
+    Dot,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

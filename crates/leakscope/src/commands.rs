@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod build;
+mod check;
 mod debug;
 pub mod derive;
 mod inspect;
@@ -19,6 +20,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Run(options) => run::run(&options),
         Command::Debug(options) => debug::run(&options),
         Command::Start(options) => debug::start(&options),
+        Command::Check(options) => check::run(&options),
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Inspect(options) => inspect::run(&options),

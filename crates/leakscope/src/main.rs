@@ -4,9 +4,11 @@
 mod cli;
 mod commands;
 mod execution;
+mod files;
 mod inbox;
 mod input;
 mod last_run;
+mod models;
 mod only;
 mod output;
 mod plan;

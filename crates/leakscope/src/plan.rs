@@ -2,7 +2,6 @@
 //! program as it is; and the command line and environment that follow.
 
 use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -18,10 +17,11 @@ use object::{Object, ObjectSymbol};
 
 use crate::cli::{Engine, LastUse, Mode, OnLeak, Run};
 use crate::commands::derive;
+use crate::files::{bare_store, is_source};
 use crate::inbox::Inbox;
 use crate::output::note;
 use crate::records::Records;
-use crate::runtime::{self, Runtime};
+use crate::runtime::Runtime;
 use crate::sources::Captured;
 use crate::valgrind::{Allocator, ToolOptions, Valgrind};
 
@@ -285,22 +285,6 @@ fn has_own_operators(path: &Path) -> bool {
     file.symbols()
         .chain(file.dynamic_symbols())
         .any(|symbol| symbol.is_definition() && symbol.name() == Ok("_Znwm"))
-}
-
-fn is_source(path: &Path) -> bool {
-    let known = ["c", "C", "cc", "cp", "cpp", "CPP", "cxx", "c++", "i", "ii"];
-    path.extension().and_then(OsStr::to_str).is_some_and(|extension| known.contains(&extension))
-}
-
-/// The capture of bare source files, apart from the user's folders.
-fn bare_store(files: &[PathBuf]) -> Result<PathBuf> {
-    let mut names = Vec::new();
-    for file in files {
-        let path = fs::canonicalize(file).with_context(|| format!("cannot read {}", file.display()))?;
-        names.extend_from_slice(path.as_os_str().as_encoded_bytes());
-        names.push(0);
-    }
-    Ok(runtime::cache_folder()?.join("files").join(leakscope_capture::store::hash(&[&names])))
 }
 
 /// How much the runtime looks at.
