@@ -221,7 +221,7 @@ fn the_program_is_not_run_for_nothing() {
         ("--snapshot-every 0", "expected a number of seconds above 0, found \"0\""),
         ("--fail-on sometimes", "expected lost, forgotten, any or none, found \"sometimes\""),
         ("--depth 0", "0 is not in 1..="),
-        ("--format xml", "[possible values: text, json, sarif]"),
+        ("--format xml", "[possible values: text, json, sarif, gcc]"),
         ("--engine magic", "[possible values: track, valgrind, preload]"),
         ("--last-use never", "[possible values: off, sampled, exact]"),
         ("--mode most", MODES),
