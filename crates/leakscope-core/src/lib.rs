@@ -10,6 +10,7 @@ mod fail_on;
 mod finding;
 mod frame;
 mod report;
+mod stale;
 pub mod suppress;
 
 pub use baseline::{Baseline, BaselineError};
@@ -19,4 +20,5 @@ pub use finding::{
 };
 pub use frame::Module;
 pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
+pub use stale::{StaleOrder, StaleOrderError};
 pub use suppress::{SuppressError, SuppressionUse, Suppressions};

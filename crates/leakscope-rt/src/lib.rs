@@ -11,14 +11,19 @@
 // What the program calls is not called by tests.
 #![cfg_attr(test, allow(dead_code))]
 
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+mod accesses;
 mod api;
 mod arena;
 mod cxx;
 mod depot;
+#[cfg(feature = "executable")]
+mod entry;
 mod events;
 mod fault;
 mod foreign;
 mod heap;
+mod inject;
 mod jail;
 mod life;
 mod limits;
@@ -28,6 +33,9 @@ mod mode;
 mod modules;
 mod park;
 mod record;
+mod rotation;
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+mod sampling;
 mod scan;
 mod signals;
 mod sink;

@@ -11,7 +11,9 @@ use crate::park::{self, Parked, Then};
 use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
-use crate::{caller, depot, heap, modules, signals, sink, sys, thread, uses, waits};
+use crate::{
+    caller, depot, heap, inject, modules, rotation, sampling, signals, sink, sys, thread, uses, waits,
+};
 
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
@@ -92,6 +94,8 @@ fn is_whole() -> bool {
 /// `environment` is an array of C strings that ends with null.
 #[cfg_attr(test, allow(dead_code))]
 unsafe fn read_settings(mut environment: *const *const c_char) {
+    let mut rates = sampling::Choice::DEFAULT;
+    let (mut one_in_frees, mut seed) = (0, 1);
     // SAFETY: as the caller says.
     while let Some(entry) = unsafe { (*environment).as_ref() } {
         // SAFETY: as the caller says.
@@ -111,8 +115,24 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             uses::choose(wanted);
         } else if let Some(millis) = value(wire::env::SNAPSHOT_EVERY) {
             EVERY_MILLIS.store(number(millis), Ordering::Relaxed);
+        } else if let Some(burst) = value(wire::env::BURST) {
+            rates.burst = number(burst) as u64;
+        } else if let Some(divisor) = value(wire::env::DECR) {
+            rates.divisor = number(divisor) as u64;
+        } else if let Some(least) = value(wire::env::MIN) {
+            rates.least = number(least) as u64;
+        } else if let Some(one_in) = value(wire::env::INJECT) {
+            one_in_frees = number(one_in) as u32;
+        } else if let Some(given) = value(wire::env::SEED) {
+            seed = number(given) as u64;
+        } else if let Some(most) = value(wire::env::DIR_MAX) {
+            rotation::set_most(number(most) as u64);
+        } else if value(wire::env::ALWAYS).is_some() {
+            rotation::write_always();
         }
     }
+    inject::choose(one_in_frees, seed);
+    sampling::choose(rates);
 }
 
 fn number(text: &[u8]) -> usize {
@@ -274,11 +294,12 @@ fn start_snapshots() {
             signals::set(signal, &action);
         }
     }
-    // SAFETY: a detached thread with all signals blocked, that uses only this
-    // runtime.
+    // SAFETY: a detached thread with all signals blocked but that which stops
+    // threads, that uses only this runtime.
     unsafe {
         let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
         libc::sigfillset(&mut all);
+        libc::sigdelset(&mut all, park::SIGNAL);
         libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before);
         let mut thread = core::mem::zeroed();
         // What libc allocates for our thread is nobody's.
@@ -363,9 +384,11 @@ extern "C" fn before_fork() {
     depot::before_fork();
     modules::before_fork();
     unwind::before_fork();
+    sampling::before_fork();
 }
 
 extern "C" fn after_fork_in_parent() {
+    sampling::after_fork();
     unwind::after_fork();
     modules::after_fork();
     depot::after_fork();

@@ -12,7 +12,9 @@ use crate::sink::Sink;
 use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
-use crate::{arena, depot, events, modules, scan, stamps, uses, walk};
+use crate::{
+    accesses, arena, depot, events, heap, inject, mode, modules, rotation, sampling, scan, stamps, uses, walk,
+};
 
 const BUFFER: usize = 1 << 16;
 
@@ -63,8 +65,9 @@ pub fn write(occasion: &Occasion) -> bool {
     name.push_number(u64::from(occasion.sequence)).push(b".partial");
     let Some(sink) = Sink::open(name.as_c_str()) else { return false };
     let buffer = sys::allocate(BUFFER);
-    let mut writer = Writer { sink, buffer, used: 0, written: 0, failed: buffer == 0 };
-    let done = writer.record(occasion) && writer.sink.finish();
+    let worth = !mode::samples() || rotation::writes_always() || occasion.fault.is_some();
+    let mut writer = Writer { sink, buffer, used: 0, written: 0, failed: buffer == 0, worth };
+    let done = writer.record(occasion) && writer.worth && writer.sink.finish();
     let in_file = matches!(writer.sink, Sink::File(_));
     writer.sink.close();
     let mut complete = Text::<4096>::new();
@@ -72,7 +75,9 @@ pub fn write(occasion: &Occasion) -> bool {
     // SAFETY: both are C strings.
     unsafe {
         if done && in_file {
-            return libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
+            let named = libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
+            rotation::make_room(folder(), occasion);
+            return named;
         }
         libc::unlink(name.as_c_str().as_ptr());
         done
@@ -85,6 +90,8 @@ struct Writer {
     used: usize,
     written: u64,
     failed: bool,
+    /// There is something in it that somebody wants to know.
+    worth: bool,
 }
 
 impl Writer {
@@ -130,10 +137,10 @@ impl Writer {
                     first_generation: module.first_generation,
                     last_generation: module.last_generation,
                     path_bytes: module.path_bytes as u32,
-                    reserved: 0,
+                    id_bytes: module.id_bytes as u32,
                 });
-                writer.bytes(&module.path[..module.path_bytes]);
-                writer.bytes(&[0; 8][..module.path_bytes.next_multiple_of(8) - module.path_bytes]);
+                writer.padded(&module.path[..module.path_bytes]);
+                writer.padded(&module.id[..module.id_bytes]);
             }
         });
     }
@@ -146,7 +153,8 @@ impl Writer {
         self.section(wire::SectionKind::TOTALS, |writer| {
             let limited = arena::limited_to() as u64;
             let has_uses = arena::stamps() != 0 && uses::are_wanted();
-            let limits = limits | if has_uses { 0 } else { wire::limits::NO_USES };
+            let limits = limits | if has_uses || mode::samples() { 0 } else { wire::limits::NO_USES };
+            let limits = limits | if mode::samples() { wire::limits::NO_DEATHS } else { 0 };
             writer.put(&wire::Totals {
                 live_blocks: found.live_blocks,
                 live_bytes: found.live_bytes,
@@ -179,12 +187,16 @@ impl Writer {
                 });
             });
         }
+        if mode::samples() {
+            self.accesses(mentioned, found.live_blocks);
+        }
         let Some(mut reached) = Reached::new(found.live_blocks) else {
             self.failed = true;
             return;
         };
         scan::for_each_reached(|block| {
-            let last_used = stamps::read(block).last_used;
+            let place = accesses::read(block.slot).and_then(|seen| seen.place);
+            let last_used = place.unwrap_or_else(|| stamps::read(block).last_used);
             mentioned.use_stack(block.stack());
             mentioned.use_stack(last_used);
             reached.add(block.stack(), last_used, block.size() as u64);
@@ -200,6 +212,30 @@ impl Writer {
         self.section(wire::SectionKind::REACHABLE, |writer| {
             reached.for_each(|total| writer.put(total));
         });
+    }
+
+    /// Last accesses of lost blocks, as for stamps, and of the others.
+    fn accesses(&mut self, mentioned: &mut Mentioned, live: u64) {
+        let Some(mut idle) = Idle::new(live) else {
+            self.failed = true;
+            return;
+        };
+        self.section(wire::SectionKind::STAMPS, |writer| {
+            scan::for_each_numbered(|block| {
+                let last_used = accesses::read(block.slot).and_then(|seen| seen.place).unwrap_or(0);
+                mentioned.use_stack(last_used);
+                writer.put(&wire::Stamps { last_used, ..wire::Stamps::default() });
+                writer.worth = true;
+            });
+        });
+        scan::for_each_reached(|block| {
+            let Some(seen) = accesses::read(block.slot) else { return };
+            mentioned.use_stack(seen.place.unwrap_or(0));
+            idle.add(block, seen);
+            self.worth |= accesses::may_be_stale(seen);
+        });
+        self.section(wire::SectionKind::ACCESSES, |writer| idle.for_each(|total| writer.put(total)));
+        self.section(wire::SectionKind::SAMPLING, |writer| writer.put(&sampling::chosen()));
     }
 
     fn stacks(&mut self, mentioned: &Mentioned) {
@@ -255,6 +291,12 @@ impl Writer {
         }
     }
 
+    /// Bytes, and zeros up to a multiple of eight.
+    fn padded(&mut self, bytes: &[u8]) {
+        self.bytes(bytes);
+        self.bytes(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]);
+    }
+
     fn put<T: IntoBytes + Immutable>(&mut self, value: &T) {
         self.bytes(value.as_bytes());
     }
@@ -306,6 +348,67 @@ impl StackOf {
 
     fn frames(&self) -> &[u64] {
         &self.frames[self.inner..self.count]
+    }
+}
+
+/// How long blocks lay idle, by allocation and last access.
+struct Idle {
+    table: *mut wire::Accessed,
+    capacity: usize,
+}
+
+impl Idle {
+    /// Room for as many entries as there may be blocks.
+    fn new(blocks: u64) -> Option<Idle> {
+        let capacity = (2 * blocks as usize + 1).next_power_of_two();
+        let table = sys::allocate(capacity * size_of::<wire::Accessed>()) as *mut wire::Accessed;
+        (!table.is_null()).then_some(Idle { table, capacity })
+    }
+
+    fn add(&mut self, block: heap::Block, seen: accesses::Seen) {
+        let (stack, last_used, never) = (block.stack(), seen.place.unwrap_or(0), seen.place.is_none().into());
+        let injected = u32::from(inject::is_injected(block.slot));
+        let times = |idle, active| [accesses::about(idle), accesses::about(active)];
+        let like = times(seen.idle, seen.active);
+        let mut index = depot::mix(u64::from(stack), u64::from(last_used));
+        index = depot::mix(index, u64::from(like[0]) << 9 | u64::from(like[1]) << 1 | u64::from(injected));
+        loop {
+            // SAFETY: within the table, in which there is always room.
+            let entry = unsafe { &mut *self.table.add(index as usize % self.capacity) };
+            if entry.blocks == 0 {
+                *entry = wire::Accessed {
+                    idle: seen.idle,
+                    active: seen.active,
+                    stack,
+                    last_used,
+                    never,
+                    injected,
+                    ..wire::Accessed::default()
+                };
+            }
+            let same = (entry.stack, entry.last_used, entry.never, entry.injected)
+                == (stack, last_used, never, injected);
+            if same && times(entry.idle, entry.active) == like {
+                let bytes = block.size() as u64;
+                entry.blocks += 1;
+                entry.bytes += bytes;
+                entry.drag = entry.drag.saturating_add(bytes.saturating_mul(seen.idle));
+                entry.idle = entry.idle.min(seen.idle);
+                entry.active = entry.active.max(seen.active);
+                return;
+            }
+            index = index.wrapping_add(1);
+        }
+    }
+
+    fn for_each(&self, mut f: impl FnMut(&wire::Accessed)) {
+        for index in 0..self.capacity {
+            // SAFETY: within the table.
+            let entry = unsafe { &*self.table.add(index) };
+            if entry.blocks > 0 {
+                f(entry);
+            }
+        }
     }
 }
 

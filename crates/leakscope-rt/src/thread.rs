@@ -8,6 +8,7 @@ use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::heap::{self, Cache};
+use crate::sampling::{self, Sampling};
 use crate::size_class::CLASSES;
 use crate::{events, record, signals, stamps, sys};
 
@@ -20,6 +21,8 @@ pub struct Thread {
     pub site: usize,
     /// Of the stamps that this thread made.
     pub clock: u64,
+    /// What the thread knows of sampled accesses.
+    pub sampling: Sampling,
     /// Uses that this thread reported.
     pub uses: u32,
     /// Of `events`; 0 until they are needed.
@@ -111,6 +114,7 @@ pub fn learn(thread: &mut Thread) {
             thread.stack_low = thread.stack_high.saturating_sub(main_stack_limit());
         } else {
             (thread.stack_low, thread.stack_high) = own_stack();
+            sampling::give_counters(thread);
         }
         if record::is_wanted() && thread.handler_stack == 0 {
             thread.handler_stack = signals::give_stack();
@@ -136,6 +140,7 @@ extern "C" fn at_end(_: *mut libc::c_void) {
     let thread = unsafe { &mut *current() };
     heap::flush(thread);
     events::give_tables(thread);
+    sampling::take_counters_back(thread);
     stamps::publish_clock(thread);
     signals::take_stack_back(core::mem::take(&mut thread.handler_stack));
     thread.known = false;

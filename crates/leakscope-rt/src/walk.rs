@@ -77,6 +77,30 @@ pub fn short_stack<const FRAMES: usize>(thread: &mut Thread, caller: Caller) -> 
     depot::number_of(hash, |frames| collect(first, high, &mut frames[..count]))
 }
 
+/// A value for the calls that led here, by the innermost frames alone: for
+/// code that keeps no context of its own. With the place of the frame, two
+/// stacks that differ further out have the same value only if all that lies
+/// between has the same size.
+#[inline(always)]
+pub fn outline(thread: &mut Thread, caller: Caller) -> u64 {
+    const FRAMES: usize = 4;
+    let Some((Frame { mut address, mut stack, mut pointer }, high)) = first_frame(thread, caller) else {
+        return 0;
+    };
+    let mut hash = address;
+    for _ in 1..FRAMES {
+        // Code that keeps no frame pointers has anything there.
+        if !is_frame(pointer, stack, high) {
+            break;
+        }
+        // SAFETY: between a live frame and the end of the same stack.
+        let [next, outer] = unsafe { words_at(pointer) };
+        (address, stack, pointer) = (outer, pointer + 16, next as usize);
+        hash = hash.wrapping_mul(3).wrapping_add(address);
+    }
+    hash
+}
+
 /// The same where the innermost code keeps no frame pointers.
 #[cold]
 fn short_foreign_stack(first: Frame, high: usize, count: usize) -> u32 {

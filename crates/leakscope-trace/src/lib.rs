@@ -10,8 +10,10 @@ mod frees;
 mod places;
 mod record;
 mod roots;
+mod stale;
 mod symbols;
 mod wrappers;
 
-pub use findings::{Note, Outcome, analyse};
+pub use findings::{Note, Outcome, analyse, analyse_stale};
 pub use record::{Process, Record, TraceError, read_folder, read_records};
+pub use stale::{Predicate, PredicateError};

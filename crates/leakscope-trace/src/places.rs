@@ -2,13 +2,12 @@
 //! many blocks, snapshots and processes have the same few.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
-use leakscope_wire as wire;
 
-use crate::record::Record;
+use crate::record::{Module, Record};
 use crate::symbols::{FrameId, ModuleId, Symboliser};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,17 +137,17 @@ struct Span {
 impl AddressSpace {
     fn new(record: &Record, symboliser: &mut Symboliser) -> AddressSpace {
         // The loader lists the executable first.
-        if let Some((_, executable)) = record.modules.first() {
-            symboliser.add_program(executable);
+        if let Some(executable) = record.modules.first() {
+            symboliser.add_program(&executable.path);
         }
-        let span = |(module, path): &(wire::Module, PathBuf)| Span {
+        let span = |Module { at: module, path, build_id }: &Module| Span {
             start: module.start,
             end: module.end,
             reach: 0,
             first_generation: module.first_generation,
             last_generation: module.last_generation,
             bias: module.bias,
-            module: symboliser.module(path),
+            module: symboliser.module(path, build_id),
         };
         let mut spans: Vec<Span> = record.modules.iter().map(span).collect();
         spans.sort_by_key(|span| span.start);

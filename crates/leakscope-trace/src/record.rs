@@ -27,7 +27,7 @@ pub enum TraceError {
 #[derive(Debug)]
 pub struct Record {
     pub header: wire::Header,
-    pub modules: Vec<(wire::Module, PathBuf)>,
+    pub modules: Vec<Module>,
     /// By id.
     pub stacks: BTreeMap<u32, Stack>,
     /// What happened at stacks that have a site, by number less 1.
@@ -40,6 +40,18 @@ pub struct Record {
     pub frees: Vec<wire::Freed>,
     pub fault: Option<wire::Fault>,
     pub totals: wire::Totals,
+    /// How long reachable blocks lay idle, where accesses were sampled.
+    pub accesses: Vec<wire::Accessed>,
+    pub sampling: Option<wire::Sampling>,
+}
+
+/// A module with its names.
+#[derive(Debug)]
+pub struct Module {
+    pub at: wire::Module,
+    pub path: PathBuf,
+    /// Empty if it has none.
+    pub build_id: Vec<u8>,
 }
 
 /// A call stack.
@@ -134,6 +146,8 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         frees: Vec::new(),
         fault: None,
         totals: wire::Totals::default(),
+        accesses: Vec::new(),
+        sampling: None,
     };
     loop {
         let (section, after) = take::<wire::Section>(rest).ok_or_else(damaged)?;
@@ -158,19 +172,23 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::SITES => record.sites = sites(payload)?,
         wire::SectionKind::STAMPS => record.stamps = all(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
+        wire::SectionKind::ACCESSES => record.accesses = all(payload)?,
+        wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}
     }
     Some(())
 }
 
-fn modules(mut payload: &[u8]) -> Option<Vec<(wire::Module, PathBuf)>> {
+fn modules(mut payload: &[u8]) -> Option<Vec<Module>> {
     use std::os::unix::ffi::OsStrExt;
     let mut modules = Vec::new();
     while !payload.is_empty() {
         let (module, rest) = take::<wire::Module>(payload)?;
         let (path, rest) = padded(rest, module.path_bytes)?;
-        modules.push((module, PathBuf::from(std::ffi::OsStr::from_bytes(path))));
+        let (id, rest) = padded(rest, module.id_bytes)?;
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        modules.push(Module { at: module, path, build_id: id.to_vec() });
         payload = rest;
     }
     Some(modules)

@@ -160,7 +160,7 @@ impl Writer {
                     first_generation: module.first_generation,
                     last_generation: module.last_generation,
                     path_bytes: module.path_bytes as u32,
-                    reserved: 0,
+                    id_bytes: 0,
                 });
                 writer.padded(&module.path[..module.path_bytes]);
             }

@@ -5,6 +5,7 @@ mod derive;
 mod inspect;
 mod report;
 mod run;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Run(options) => run::run(&options),
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Watch(options) => watch::run(&options),
         Command::Inspect(options) => inspect::run(&options),
     }
 }

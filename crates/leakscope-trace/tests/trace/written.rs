@@ -51,7 +51,7 @@ impl Written {
                 first_generation: *generations.start(),
                 last_generation: *generations.end(),
                 path_bytes: path.len() as u32,
-                reserved: 0,
+                id_bytes: 0,
             };
             payload.extend_from_slice(module.as_bytes());
             payload.extend_from_slice(path.as_bytes());

@@ -17,7 +17,7 @@ use leakscope_wire::env as wire_env;
 use object::elf::{PT_INTERP, ProgramHeader64};
 use object::{Object, ObjectSymbol};
 
-use crate::cli::{Engine, LastUse, Mode, Run};
+use crate::cli::{DeriveEngine, Engine, LastUse, Mode, Run};
 use crate::commands::{derive, report};
 use crate::inbox::Inbox;
 use crate::output::{Filters, Output, note};
@@ -32,7 +32,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
         note(&options.report, "--mode is for captured programs; it changes nothing here");
     }
     let output = Output::open(&options.report)?;
-    let records = Records::new(options)?;
+    let records = Records::new(options.keep_records.as_deref())?;
 
     let inbox = Inbox::open(records.path()).context("cannot open a socket for records")?;
 
@@ -197,7 +197,7 @@ fn plan(options: &Run) -> Result<Plan> {
 }
 
 fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Result<Plan> {
-    let derived = derive::track(store, link, options.report.quiet)?;
+    let derived = derive::variant(store, link, DeriveEngine::Track, options.report.quiet)?;
     for kept in &derived.kept {
         note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
     }
@@ -316,13 +316,13 @@ fn has_own_operators(path: &Path) -> bool {
         .any(|symbol| symbol.is_definition() && symbol.name() == Ok("_Znwm"))
 }
 
-fn is_source(path: &Path) -> bool {
+pub fn is_source(path: &Path) -> bool {
     let known = ["c", "C", "cc", "cp", "cpp", "CPP", "cxx", "c++", "i", "ii"];
     path.extension().and_then(OsStr::to_str).is_some_and(|extension| known.contains(&extension))
 }
 
 /// The capture of bare source files, apart from the user's folders.
-fn bare_store(files: &[PathBuf]) -> Result<PathBuf> {
+pub fn bare_store(files: &[PathBuf]) -> Result<PathBuf> {
     let mut names = Vec::new();
     for file in files {
         let path = fs::canonicalize(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -333,14 +333,14 @@ fn bare_store(files: &[PathBuf]) -> Result<PathBuf> {
 }
 
 /// The folder that the target writes its records to.
-enum Records {
+pub enum Records {
     Kept(PathBuf),
     Temporary(tempfile::TempDir),
 }
 
 impl Records {
-    fn new(options: &Run) -> Result<Records> {
-        match &options.keep_records {
+    pub fn new(kept: Option<&Path>) -> Result<Records> {
+        match kept {
             Some(folder) => {
                 fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
                 let path = fs::canonicalize(folder)?;
@@ -360,7 +360,7 @@ impl Records {
 
     /// Puts records that came by socket beside the others, and returns those
     /// for which there is no room.
-    fn keep(&self, received: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    pub fn keep(&self, received: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let mut homeless = Vec::new();
         for (number, record) in received.into_iter().enumerate() {
             let path = self.path().join(format!("received-{number}.record"));
@@ -373,7 +373,7 @@ impl Records {
     }
 
     /// Says where there is no room for what the program should have written.
-    fn check_room(&self) -> Result<()> {
+    pub fn check_room(&self) -> Result<()> {
         let probe = self.path().join("room");
         fs::write(&probe, [0; 1 << 16]).with_context(|| {
             format!("no record, for {} is full: set TMPDIR to a folder with room", self.path().display())
@@ -381,7 +381,7 @@ impl Records {
         Ok(fs::remove_file(probe)?)
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         match self {
             Records::Kept(path) => path,
             Records::Temporary(folder) => folder.path(),
@@ -419,7 +419,7 @@ fn no_record_text(status: ExitStatus, plan: &Plan, records: &Records) -> String 
     format!("no record of {}: {ended}; --snapshot-every keeps what is known on the way", plan.shown.display())
 }
 
-fn exit_code(status: ExitStatus, failure: Option<u8>) -> ExitCode {
+pub fn exit_code(status: ExitStatus, failure: Option<u8>) -> ExitCode {
     let own = status.code().unwrap_or(0) as u8;
     ExitCode::from(match (status.signal(), failure) {
         (Some(signal), _) => (128 + signal) as u8,
