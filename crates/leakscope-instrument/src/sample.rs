@@ -115,6 +115,7 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     for block in twins.blocks() {
         report(builder, checks.access, twins.of(block));
     }
+    let mut covered: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
         // What lies in a loop inside is that one's.
         let inner: Vec<&Loop<'m>> = loops.iter().filter(|other| other.is_inside(at)).collect();
@@ -127,9 +128,14 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
             twins.leave(builder, at.header, &at.latches, |_| checks.next());
         } else {
             twins.cross(builder, at.header, |_| checks.next());
+            covered.extend(&at.body);
         }
     }
-    twins.enter(builder, |_| checks.next());
+    // Where all accesses are in loops that ask, nothing else needs to.
+    let accesses = |block: &Block<'m>| block.instructions().any(|at| !accessed_by(at).is_empty());
+    if twins.blocks().any(|block| accesses(&block) && !covered.contains(&block)) {
+        twins.enter(builder, |_| checks.next());
+    }
 }
 
 /// Whether a loop, as it goes round, stays in the blocks that it began with:

@@ -153,7 +153,7 @@ mod entry {
         }
         accesses.last.store(moment, Ordering::Relaxed);
         let caller = Caller { frame };
-        thread.context = walk::outline(thread, caller);
+        thread.context = walk::outline_again(thread, caller);
         let place = events::number(thread, caller, events::What::CALL);
         accesses.place.store(place, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 //! way.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire::{self as wire, Reason};
 
@@ -12,7 +12,7 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    caller, depot, heap, inject, modules, rotation, sampling, signals, sink, sys, thread, uses, waits,
+    caller, depot, heap, inject, mode, modules, rotation, sampling, signals, sink, sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -22,6 +22,8 @@ static SEQUENCE: AtomicU32 = AtomicU32::new(0);
 /// The last record of this process is written.
 static ENDED: AtomicBool = AtomicBool::new(false);
 static SNAPSHOT: Lock<()> = Lock::new(());
+/// When this process was forked, by a clock that does not jump; 0 if it was not.
+static FORKED_AT: AtomicU64 = AtomicU64::new(0);
 /// Child that writes a snapshot while the program goes on.
 static SCRIBE: AtomicU32 = AtomicU32::new(0);
 
@@ -173,7 +175,7 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     if !record::is_wanted() || sys::pid() != process {
         return;
     }
-    if then == Then::Ends && ENDED.swap(true, Ordering::Relaxed) {
+    if then == Then::Ends && (ENDED.swap(true, Ordering::Relaxed) || is_short_child()) {
         return;
     }
     let guard = if then == Then::Ends { SNAPSHOT.lock_soon() } else { Some(SNAPSHOT.lock()) };
@@ -193,6 +195,17 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
         wait_for_scribe();
     }
     drop(guard);
+}
+
+/// Whether this process was forked just now, in a program that is watched: it
+/// has no time of its own to make anything stale, and there may be very many.
+fn is_short_child() -> bool {
+    const SHORT_MILLIS: u64 = 1000;
+    let forked = FORKED_AT.load(Ordering::Relaxed);
+    mode::samples()
+        && !rotation::writes_always()
+        && forked != 0
+        && sys::monotonic_millis().saturating_sub(forked) < SHORT_MILLIS
 }
 
 /// A record of a misuse of the heap, which is about to end the program.
@@ -403,6 +416,7 @@ extern "C" fn after_fork_in_child() {
     SEQUENCE.store(0, Ordering::Relaxed);
     ENDED.store(false, Ordering::Relaxed);
     SCRIBE.store(0, Ordering::Relaxed);
+    FORKED_AT.store(sys::monotonic_millis().max(1), Ordering::Relaxed);
     if record::is_wanted() {
         start_snapshots();
     }

@@ -170,7 +170,7 @@ impl Writer {
                     address: block.start as u64,
                     bytes: block.size() as u64,
                     stack,
-                    reserved: 0,
+                    injected: inject::is_injected(block.slot).into(),
                 });
             });
         });

@@ -13,6 +13,7 @@ use leakscope_wire as wire;
 
 use crate::lock::Lock;
 use crate::thread::Thread;
+use crate::walk::Outlined;
 use crate::{accesses, arena, mode, sys};
 
 /// A check's state. Zero bytes are one that was never passed. The program
@@ -40,6 +41,7 @@ pub struct Sampling {
     /// Accesses that this thread made and the clock does not show yet.
     pub pending: u64,
     random: u64,
+    pub outlined: Outlined,
 }
 
 /// Levels are few: the rate reaches its minimum.
@@ -264,6 +266,7 @@ mod entry {
         if !thread.known {
             thread::learn(thread);
         }
+        thread.sampling.outlined.forget();
         let [start, end] = counters();
         // A shared library's counters are all threads'.
         let distance = if (start..end).contains(&shared) { thread.sampling.distance } else { 0 };

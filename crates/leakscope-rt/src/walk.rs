@@ -83,22 +83,57 @@ pub fn short_stack<const FRAMES: usize>(thread: &mut Thread, caller: Caller) -> 
 /// between has the same size.
 #[inline(always)]
 pub fn outline(thread: &mut Thread, caller: Caller) -> u64 {
-    const FRAMES: usize = 4;
-    let Some((Frame { mut address, mut stack, mut pointer }, high)) = first_frame(thread, caller) else {
+    // SAFETY: the frame of our own function, which has a frame pointer.
+    let [_, address] = unsafe { words_at(caller.frame) };
+    outer_outline(thread, caller).wrapping_mul(3).wrapping_add(address)
+}
+
+/// The same without the innermost frame.
+#[inline(always)]
+fn outer_outline(thread: &mut Thread, caller: Caller) -> u64 {
+    const FRAMES: usize = 3;
+    let Some((Frame { mut stack, mut pointer, .. }, high)) = first_frame(thread, caller) else {
         return 0;
     };
-    let mut hash = address;
-    for _ in 1..FRAMES {
+    let mut hash = 0_u64;
+    for _ in 0..FRAMES {
         // Code that keeps no frame pointers has anything there.
         if !is_frame(pointer, stack, high) {
             break;
         }
         // SAFETY: between a live frame and the end of the same stack.
         let [next, outer] = unsafe { words_at(pointer) };
-        (address, stack, pointer) = (outer, pointer + 16, next as usize);
-        hash = hash.wrapping_mul(3).wrapping_add(address);
+        (stack, pointer) = (pointer + 16, next as usize);
+        hash = hash.wrapping_mul(3).wrapping_add(outer);
     }
     hash
+}
+
+/// An outline whose outer part is known while the same frame asks again.
+#[derive(Default)]
+#[repr(C)]
+pub struct Outlined {
+    frame: u64,
+    outer: u64,
+}
+
+impl Outlined {
+    /// Other calls may have led here.
+    pub fn forget(&mut self) {
+        self.frame = 0;
+    }
+}
+
+/// The outline for code that asks several times from one frame.
+#[inline(always)]
+pub fn outline_again(thread: &mut Thread, caller: Caller) -> u64 {
+    // SAFETY: the frame of our own function, which has a frame pointer.
+    let [frame, address] = unsafe { words_at(caller.frame) };
+    if thread.sampling.outlined.frame != frame {
+        let outer = outer_outline(thread, caller);
+        thread.sampling.outlined = Outlined { frame, outer };
+    }
+    thread.sampling.outlined.outer.wrapping_mul(3).wrapping_add(address)
 }
 
 /// The same where the innermost code keeps no frame pointers.

@@ -209,6 +209,7 @@ impl Run {
             let group = &mut self.groups[groups[index]];
             let above = events.roots.above(index);
             group.size.add(1, block.bytes);
+            group.staleness.injected += u64::from(block.injected);
             group.direct += u64::from(above.is_empty());
             group.roots.extend(above.iter().map(|&root| groups[root]));
             let Some(stamps) = record.stamps.get(index) else { continue };
@@ -319,6 +320,9 @@ impl Run {
         if group.key.kind == Kind::Stale {
             finding.evidence.extend(staleness(group));
         }
+        if group.staleness.injected > 0 {
+            finding.evidence.insert("injected".to_owned(), group.staleness.injected.into());
+        }
         finding
     }
 
@@ -349,7 +353,7 @@ impl Run {
 
 /// What SWAT's reports say of stale blocks. Times are numbers of heap accesses.
 fn staleness(group: &Group) -> serde_json::Map<String, serde_json::Value> {
-    let Staleness { drag, idle, active, never, injected, live } = group.staleness;
+    let Staleness { drag, idle, active, never, live, .. } = group.staleness;
     let mut evidence = serde_json::Map::new();
     let mut add = |name: &str, value: serde_json::Value| _ = evidence.insert(name.to_owned(), value);
     add("count", group.size.blocks.into());
@@ -358,9 +362,6 @@ fn staleness(group: &Group) -> serde_json::Map<String, serde_json::Value> {
     add("idle", serde_json::json!({"least": idle.0, "most": idle.1}));
     add("active", active.into());
     add("never_accessed", never.into());
-    if injected > 0 {
-        add("injected", injected.into());
-    }
     add("live", serde_json::json!({"blocks": live.blocks, "bytes": live.bytes}));
     add("trend", trend(group.history.values().map(|size| size.blocks), live.blocks).into());
     evidence

@@ -8,6 +8,7 @@ mod events;
 mod findings;
 mod frees;
 mod places;
+mod profile;
 mod record;
 mod roots;
 mod stale;
@@ -15,5 +16,6 @@ mod symbols;
 mod wrappers;
 
 pub use findings::{Note, Outcome, analyse, analyse_stale};
-pub use record::{Process, Record, TraceError, read_folder, read_records};
+pub use profile::profile;
+pub use record::{Process, Record, TraceError, read_folder, read_records, read_sound};
 pub use stale::{Predicate, PredicateError};

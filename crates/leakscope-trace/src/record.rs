@@ -100,18 +100,51 @@ pub fn read_folder(folder: &Path) -> Result<Vec<Process>, TraceError> {
 
 /// The same, together with records that came in another way than by a file.
 pub fn read_records(folder: &Path, received: &[Vec<u8>]) -> Result<Vec<Process>, TraceError> {
-    let error = |source| TraceError::Read { path: folder.to_owned(), source };
-    let mut records = Vec::new();
-    for entry in fs::read_dir(folder).map_err(error)? {
-        let path = entry.map_err(error)?.path();
-        if path.extension().is_some_and(|extension| extension == "record") {
-            let bytes = fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
-            records.push(parse(&bytes, &path)?);
-        }
-    }
+    let mut records = files(folder)?.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     for bytes in received {
         records.push(parse(bytes, Path::new("a record that was received"))?);
     }
+    Ok(by_process(records))
+}
+
+/// What can be read of a folder, and what is wrong with the rest; or one
+/// record alone.
+pub fn read_sound(path: &Path) -> Result<(Vec<Process>, Vec<TraceError>), TraceError> {
+    if path.is_file() {
+        return Ok((by_process(vec![read(path)?]), Vec::new()));
+    }
+    let (mut records, mut problems) = (Vec::new(), Vec::new());
+    for file in files(path)? {
+        match read(&file) {
+            Ok(record) => records.push(record),
+            // A rotation takes files away while we look.
+            Err(TraceError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Ok((by_process(records), problems))
+}
+
+/// The record files in a folder, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let error = |source| TraceError::Read { path: folder.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        if path.extension().is_some_and(|extension| extension == "record") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<Record, TraceError> {
+    let bytes = fs::read(path).map_err(|source| TraceError::Read { path: path.to_owned(), source })?;
+    parse(&bytes, path)
+}
+
+fn by_process(records: Vec<Record>) -> Vec<Process> {
     let mut processes = BTreeMap::new();
     for record in records {
         let new = || Process { pid: record.header.pid, parent: record.header.parent, records: Vec::new() };
@@ -121,7 +154,7 @@ pub fn read_records(folder: &Path, received: &[Vec<u8>]) -> Result<Vec<Process>,
     for process in &mut processes {
         process.records.sort_by_key(|record| record.header.sequence);
     }
-    Ok(processes)
+    processes
 }
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {

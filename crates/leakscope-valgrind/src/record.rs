@@ -183,7 +183,7 @@ impl Writer {
                     address: block.start as u64,
                     bytes: block.bytes as u64,
                     stack: stack_of(block.allocated),
-                    reserved: 0,
+                    injected: 0,
                 });
             });
         });

@@ -265,7 +265,8 @@ pub struct LostBlock {
     pub bytes: u64,
     /// Stack of the allocation.
     pub stack: u32,
-    pub reserved: u32,
+    /// 1 if its free was left out ([`env::INJECT`]).
+    pub injected: u32,
 }
 
 /// Lost block `from` holds a pointer to lost block `to`; both are indices

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,6 +36,12 @@ pub enum Command {
     /// Watch a program for blocks that go stale, at little cost
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(Box<Watch>),
+    /// Write the live blocks of snapshots for pprof or as folded stacks
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(Export),
+    /// Show what changed between two snapshots
+    #[command(after_help = "Example:\n  leakscope diff records/812-0.record records/812-9.record")]
+    Diff(Diff),
     /// Make an instrumented variant of a captured program
     #[command(after_help = DERIVE_EXAMPLES)]
     Derive(Derive),
@@ -166,6 +173,7 @@ pub struct ReportOptions {
 
 const WATCH_EXAMPLES: &str = "\
 Examples:
+  leakscope watch ./server -- -p 8080           a live table, while it runs
   leakscope watch --once ./prog -- in.txt       run it to the end, then report
   leakscope watch --once --format json -o stale.json prog.c
   leakscope watch /var/lib/prog/leakscope       what a deployed program wrote
@@ -203,6 +211,12 @@ pub struct Watch {
     /// Take a snapshot every so many seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub snapshot_every: Duration,
+    /// Serve metrics for Prometheus at this address, as in 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// Let other machines read the metrics
+    #[arg(long, requires = "metrics")]
+    pub metrics_anybody: bool,
     /// Leave out this share of the frees, as in 10%, to see whether they are found
     #[arg(long, value_name = "SHARE", value_parser = one_in)]
     pub inject_leaks: Option<u32>,
@@ -225,9 +239,70 @@ pub struct Watch {
     pub arguments: Vec<OsString>,
 }
 
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  leakscope export --pprof -o heap.pb records && go tool pprof -top -sample_index=stale_space heap.pb
+  leakscope export --folded --measure drag records | flamegraph.pl > drag.svg";
+
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Folder with snapshots, of which the last counts, or one record
+    pub records: PathBuf,
+    /// A profile for pprof: in use, lost, stale and drag
+    #[arg(long, required_unless_present = "folded")]
+    pub pprof: bool,
+    /// Folded stacks for flame graphs
+    #[arg(long, conflicts_with = "pprof")]
+    pub folded: bool,
+    /// What folded stacks count; pprof has all of them
+    #[arg(long, value_enum, default_value_t = Measure::Inuse)]
+    pub measure: Measure,
+    /// What counts as stale, as for `watch`
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    pub stale: Predicate,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Measure {
+    Inuse,
+    Lost,
+    Stale,
+    Drag,
+}
+
+impl From<Measure> for leakscope_report::Measure {
+    fn from(measure: Measure) -> leakscope_report::Measure {
+        match measure {
+            Measure::Inuse => leakscope_report::Measure::InUse,
+            Measure::Lost => leakscope_report::Measure::Lost,
+            Measure::Stale => leakscope_report::Measure::Stale,
+            Measure::Drag => leakscope_report::Measure::Drag,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// A record, or a folder with snapshots, of which the last counts
+    pub before: PathBuf,
+    pub after: PathBuf,
+    /// What counts as stale, as for `watch`
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    pub stale: Predicate,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 const DERIVE_EXAMPLES: &str = "\
-Example:
+Examples:
   leakscope derive ./prog --engine track -o prog.track
+  leakscope derive ./prog --engine sample -o prog.watched      for `leakscope watch`
   LEAKSCOPE_DIR=records ./prog.track        writes its records there at the end";
 
 #[derive(Debug, Args)]

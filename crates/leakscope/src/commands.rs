@@ -2,6 +2,7 @@
 
 mod build;
 mod derive;
+mod export;
 mod inspect;
 mod report;
 mod run;
@@ -20,6 +21,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Watch(options) => watch::run(&options),
+        Command::Export(options) => export::run(&options),
+        Command::Diff(options) => export::diff(&options),
         Command::Inspect(options) => inspect::run(&options),
     }
 }

@@ -4,9 +4,11 @@
 mod cli;
 mod commands;
 mod inbox;
+mod metrics;
 mod output;
 mod runtime;
 mod sources;
+mod terminal;
 mod valgrind;
 
 use std::env;

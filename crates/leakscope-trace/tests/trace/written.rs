@@ -81,7 +81,7 @@ impl Written {
 
     /// Lost blocks as bytes and stack.
     pub fn lost(self, blocks: &[(u64, u32)]) -> Written {
-        let block = |&(bytes, stack)| wire::LostBlock { address: 0x1000, bytes, stack, reserved: 0 };
+        let block = |&(bytes, stack)| wire::LostBlock { address: 0x1000, bytes, stack, injected: 0 };
         let blocks: Vec<wire::LostBlock> = blocks.iter().map(block).collect();
         self.all(wire::SectionKind::LOST, &blocks)
     }

@@ -372,6 +372,14 @@ impl Records {
         homeless
     }
 
+    /// The folder, which stays.
+    pub fn leave(self) -> PathBuf {
+        match self {
+            Records::Kept(path) => path,
+            Records::Temporary(folder) => folder.keep(),
+        }
+    }
+
     /// Says where there is no room for what the program should have written.
     pub fn check_room(&self) -> Result<()> {
         let probe = self.path().join("room");
