@@ -27,8 +27,10 @@ const _: () = assert!(size_of::<Accesses>() == arena::ACCESSES);
 /// Accesses so far, but for what threads have pending.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
-/// What a thread keeps to itself of the clock at most.
+/// What a thread keeps to itself of the clock at most, and as a part of it: a
+/// scan does not see that, and threads must not all write to one place.
 const PENDING_MAX: u64 = 1 << 14;
+const PENDING_PART: u64 = 1 << 10;
 
 /// A moment in 32 bits: 26 of value, 6 of scale. Exact up to 67 million,
 /// then to 1 in 33 million; later moments have larger numbers.
@@ -143,7 +145,7 @@ mod entry {
             return;
         }
         thread.sampling.pending += count * u64::from(thread.sampling.weight);
-        if thread.sampling.pending >= PENDING_MAX {
+        if thread.sampling.pending >= PENDING_MAX.min(time() / PENDING_PART) {
             CLOCK.fetch_add(core::mem::take(&mut thread.sampling.pending), Ordering::Relaxed);
         }
         let Some(accesses) = heap::slot_at(pointer).and_then(of) else { return };

@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -37,6 +37,7 @@ int main(int argc, char **argv) {
         if (argc > 1 && i % 1000 == 999 && __leakscope_snapshot) __leakscope_snapshot();
     }
     printf("%d\n", hot[3]);
+    fflush(stdout);
     if (argc > 2) getchar();
     return 0;
 }
@@ -286,28 +287,35 @@ fn exports_are_read_by_others() {
 fn metrics_are_served_while_it_runs() {
     let project = Project::new(FEED);
     let mut command = leakscope();
-    command.args(["watch", "--once", "--metrics", "127.0.0.1:0", "feed.c", "--", "x", "wait"]);
+    command.args([
+        "watch",
+        "--once",
+        "--min",
+        "100%",
+        "--metrics",
+        "127.0.0.1:0",
+        "feed.c",
+        "--",
+        "x",
+        "wait",
+    ]);
     command.current_dir(project.folder.path());
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut words = std::io::BufReader::new(child.stderr.take().unwrap());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut words = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     while !said.contains("/metrics") {
-        assert_ne!(std::io::BufRead::read_line(&mut words, &mut said).unwrap(), 0, "{said}");
+        assert_ne!(words.read_line(&mut said).unwrap(), 0, "{said}");
     }
     let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-    let scrape = || {
-        let mut stream = TcpStream::connect(&address).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
-    };
-    // The program waits after its third snapshot.
-    let mut page = scrape();
-    while !page.contains("leakscope_snapshots_total 3") {
-        page = scrape();
-    }
+    // The program says its sum after its third snapshot, and waits: the second
+    // is whole by then.
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let page = answer.split_once("\r\n\r\n").unwrap().1;
     assert!(page.contains("leakscope_stale_bytes_at{place=\"main feed.c:13\"}"), "{page}");
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
@@ -317,7 +325,7 @@ fn metrics_are_served_while_it_runs() {
     promtool.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
     assert!(promtool.wait().unwrap().success(), "{page}");
     drop(child.stdin.take());
-    std::io::copy(&mut words, &mut std::io::sink()).unwrap();
+    io::copy(&mut words, &mut io::sink()).unwrap();
     assert!(child.wait().unwrap().success());
 }
 

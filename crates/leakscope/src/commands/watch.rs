@@ -7,8 +7,7 @@ use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{LinkId, Store, capture_files, outlive, program};
@@ -21,7 +20,7 @@ use crate::cli::{DeriveEngine, Watch};
 use crate::commands::run::{Records, bare_store, exit_code, is_source};
 use crate::commands::{derive, report};
 use crate::inbox::Inbox;
-use crate::metrics::{self, Audience, Page};
+use crate::metrics::{self, Audience};
 use crate::output::{Filters, Output, note};
 use crate::sources::Captured;
 
@@ -33,7 +32,7 @@ pub fn run(options: &Watch) -> Result<ExitCode> {
         }
         _ => return watch_program(options, &filters),
     };
-    let _page = serve(&watched, options)?;
+    serve(&watched, options)?;
     let output = Output::open(&options.report)?;
     if !options.once {
         live::follow(&watched, None, options, &filters)?;
@@ -70,7 +69,7 @@ fn watch_program(options: &Watch, filters: &Filters) -> Result<ExitCode> {
         exit: None,
         sources: Captured::of(&store, &units),
     };
-    let _page = serve(&watched, options)?;
+    serve(&watched, options)?;
     let mut command = command(&watched, options);
     command.env(wire_env::SOCKET, inbox.name());
     let cannot_run = || format!("cannot run {}", shown.display());
@@ -186,35 +185,29 @@ fn programs(processes: &[Process]) -> Vec<PathBuf> {
 }
 
 /// Serves metrics, if they are wanted, for as long as this process lives.
-fn serve(watched: &Watched, options: &Watch) -> Result<Option<Page>> {
-    let Some(address) = options.metrics else { return Ok(None) };
+fn serve(watched: &Watched, options: &Watch) -> Result<()> {
+    let Some(address) = options.metrics else { return Ok(()) };
     let audience = if options.metrics_anybody { Audience::Anybody } else { Audience::ThisMachine };
-    let page = Page::default();
-    page.set(metrics(&[], Progress::default()));
-    let found = metrics::serve(address, audience, &page)?;
-    note(&options.report, &format!("metrics at http://{found}/metrics"));
     let (folder, program, stale) = (watched.folder.clone(), watched.program.clone(), options.stale.clone());
-    let kept = page.clone();
-    thread::spawn(move || {
-        let mut before = None;
-        loop {
-            let now = state_of(&folder);
-            if before != now
-                && let Ok((processes, _)) = read_sound(&folder)
-            {
-                let records = || processes.iter().flat_map(|process| &process.records);
-                let accesses = processes.iter().filter_map(|process| process.records.last()?.sampling);
-                let progress = Progress {
-                    snapshots: records().count() as u64,
-                    accesses: accesses.map(|sampling| sampling.time).sum(),
-                };
-                page.set(metrics(&profile(&processes, &program, &stale), progress));
-                before = now;
-            }
-            thread::sleep(Duration::from_millis(500));
+    let (mut before, mut text) = (None, metrics(&[], Progress::default()));
+    let page = move || {
+        let now = state_of(&folder);
+        if before != now
+            && let Ok((processes, _)) = read_sound(&folder)
+        {
+            let accesses = processes.iter().filter_map(|process| process.records.last()?.sampling);
+            let progress = Progress {
+                snapshots: processes.iter().map(|process| process.records.len() as u64).sum(),
+                accesses: accesses.map(|sampling| sampling.time).sum(),
+            };
+            text = metrics(&profile(&processes, &program, &stale), progress);
+            before = now;
         }
-    });
-    Ok(Some(kept))
+        text.clone()
+    };
+    let found = metrics::serve(address, audience, page)?;
+    note(&options.report, &format!("metrics at http://{found}/metrics"));
+    Ok(())
 }
 
 /// Changes when a snapshot comes or goes.
