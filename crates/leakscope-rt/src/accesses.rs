@@ -132,7 +132,7 @@ mod entry {
     use super::*;
     use crate::entry::keeping_registers;
     use crate::walk::Caller;
-    use crate::{events, heap, thread, walk};
+    use crate::{events, heap, outline, thread};
 
     keeping_registers!("__leakscope_access", "leakscope_access", "rdx", "push rax", "pop rax");
 
@@ -155,9 +155,11 @@ mod entry {
         }
         accesses.last.store(moment, Ordering::Relaxed);
         let caller = Caller { frame };
-        thread.context = walk::outline_again(thread, caller);
+        thread.context = outline::outline_again(thread, caller);
         let place = events::number(thread, caller, events::What::CALL);
-        accesses.place.store(place, Ordering::Relaxed);
+        // A pointer to a neighbour's end is no access to a block that is gone.
+        let injected = accesses.place.load(Ordering::Relaxed) & INJECTED;
+        accesses.place.store(place | injected, Ordering::Relaxed);
     }
 }
 

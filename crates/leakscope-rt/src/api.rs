@@ -7,7 +7,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{accesses, caller, fault, foreign, inject, mode, sampling, stamps, sys};
+use crate::{accesses, caller, fault, foreign, inject, mode, outline, sampling, stamps, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -137,7 +137,7 @@ fn stack(thread: &mut Thread, caller: Caller) -> u32 {
 #[inline(always)]
 fn number(thread: &mut Thread, caller: Caller) -> u32 {
     if mode::samples() {
-        thread.context = walk::outline(thread, caller);
+        thread.context = outline::outline(thread, caller);
     }
     events::number(thread, caller, What::CALL)
 }

@@ -31,6 +31,8 @@ mod lock;
 mod maps;
 mod mode;
 mod modules;
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+mod outline;
 mod park;
 mod record;
 mod rotation;

@@ -12,8 +12,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use leakscope_wire as wire;
 
 use crate::lock::Lock;
+use crate::outline::Outlined;
 use crate::thread::Thread;
-use crate::walk::Outlined;
 use crate::{accesses, arena, mode, sys};
 
 /// A check's state. Zero bytes are one that was never passed. The program

@@ -77,65 +77,6 @@ pub fn short_stack<const FRAMES: usize>(thread: &mut Thread, caller: Caller) -> 
     depot::number_of(hash, |frames| collect(first, high, &mut frames[..count]))
 }
 
-/// A value for the calls that led here, by the innermost frames alone: for
-/// code that keeps no context of its own. With the place of the frame, two
-/// stacks that differ further out have the same value only if all that lies
-/// between has the same size.
-#[inline(always)]
-pub fn outline(thread: &mut Thread, caller: Caller) -> u64 {
-    // SAFETY: the frame of our own function, which has a frame pointer.
-    let [_, address] = unsafe { words_at(caller.frame) };
-    outer_outline(thread, caller).wrapping_mul(3).wrapping_add(address)
-}
-
-/// The same without the innermost frame.
-#[inline(always)]
-fn outer_outline(thread: &mut Thread, caller: Caller) -> u64 {
-    const FRAMES: usize = 3;
-    let Some((Frame { mut stack, mut pointer, .. }, high)) = first_frame(thread, caller) else {
-        return 0;
-    };
-    let mut hash = 0_u64;
-    for _ in 0..FRAMES {
-        // Code that keeps no frame pointers has anything there.
-        if !is_frame(pointer, stack, high) {
-            break;
-        }
-        // SAFETY: between a live frame and the end of the same stack.
-        let [next, outer] = unsafe { words_at(pointer) };
-        (stack, pointer) = (pointer + 16, next as usize);
-        hash = hash.wrapping_mul(3).wrapping_add(outer);
-    }
-    hash
-}
-
-/// An outline whose outer part is known while the same frame asks again.
-#[derive(Default)]
-#[repr(C)]
-pub struct Outlined {
-    frame: u64,
-    outer: u64,
-}
-
-impl Outlined {
-    /// Other calls may have led here.
-    pub fn forget(&mut self) {
-        self.frame = 0;
-    }
-}
-
-/// The outline for code that asks several times from one frame.
-#[inline(always)]
-pub fn outline_again(thread: &mut Thread, caller: Caller) -> u64 {
-    // SAFETY: the frame of our own function, which has a frame pointer.
-    let [frame, address] = unsafe { words_at(caller.frame) };
-    if thread.sampling.outlined.frame != frame {
-        let outer = outer_outline(thread, caller);
-        thread.sampling.outlined = Outlined { frame, outer };
-    }
-    thread.sampling.outlined.outer.wrapping_mul(3).wrapping_add(address)
-}
-
 /// The same where the innermost code keeps no frame pointers.
 #[cold]
 fn short_foreign_stack(first: Frame, high: usize, count: usize) -> u32 {
@@ -146,13 +87,13 @@ fn short_foreign_stack(first: Frame, high: usize, count: usize) -> u32 {
 
 /// Whether a frame pointer can be one, in a frame that begins at `low`.
 #[inline(always)]
-fn is_frame(pointer: usize, low: usize, high: usize) -> bool {
+pub fn is_frame(pointer: usize, low: usize, high: usize) -> bool {
     pointer.is_multiple_of(8) && pointer >= low && pointer <= high.wrapping_sub(16)
 }
 
 /// The innermost frame of the program, and the end of its stack.
 #[inline(always)]
-fn first_frame(thread: &mut Thread, caller: Caller) -> Option<(Frame, usize)> {
+pub fn first_frame(thread: &mut Thread, caller: Caller) -> Option<(Frame, usize)> {
     if thread.busy > 0 {
         return None;
     }
@@ -198,7 +139,7 @@ fn collect(first: Frame, high: usize, frames: &mut [u64]) -> usize {
 /// # Safety
 /// Readable memory of the stack.
 #[inline(always)]
-unsafe fn words_at(pointer: usize) -> [u64; 2] {
+pub unsafe fn words_at(pointer: usize) -> [u64; 2] {
     let words = pointer as *const u64;
     // SAFETY: as the caller says.
     unsafe { [core::ptr::read_volatile(words), core::ptr::read_volatile(words.add(1))] }
