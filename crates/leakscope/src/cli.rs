@@ -23,7 +23,8 @@ Examples:
   leakscope run ./prog -- in.txt      run it, and report what it leaked
   leakscope run a.c b.c -- x y        the same for bare source files
   leakscope run /usr/bin/xmllint -- --noout a.xml
-                                      any program, as it is";
+                                      any program, as it is
+  leakscope watch ./server            what goes stale while it runs";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
