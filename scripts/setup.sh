@@ -36,6 +36,7 @@ pkg-config                  pkg-config
 prlimit                     util-linux
 go                          golang-go
 promtool                    prometheus
+gdb                         gdb
 "
 bench="$build
 $leak_sanitizer

@@ -7,16 +7,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The request of `leakscope.h`, as Valgrind sees it: four rotations that do
-/// nothing, the request's number behind `rax`, and an exchange.
+/// What the program asks of the tool. A request is four rotations that do
+/// nothing and an exchange; `rax` points to its number, `rdx` has the answer.
+/// At its start, the program gets a handler if snapshots are by signal.
 const REQUESTS: &str = r#"
 .section .note.GNU-stack,"",@progbits
+.section .init_array,"aw"
+    .quad start
 .text
 .globl __leakscope_snapshot
 .type __leakscope_snapshot, @function
 __leakscope_snapshot:
+    mov $0x4c530000, %edi
+request:
     sub $48, %rsp
-    movq $0x4c530000, (%rsp)
+    mov %rdi, (%rsp)
     mov %rsp, %rax
     mov $-1, %rdx
     rol $3, %rdi
@@ -28,6 +33,36 @@ __leakscope_snapshot:
     add $48, %rsp
     ret
 .size __leakscope_snapshot, .-__leakscope_snapshot
+
+start:
+    mov $0x4c530001, %edi
+    call request
+    test %eax, %eax
+    jle 1f
+    # rt_sigaction, restarting system calls.
+    sub $32, %rsp
+    lea on_signal(%rip), %rcx
+    mov %rcx, (%rsp)
+    movq $0x14000000, 8(%rsp)
+    lea restore(%rip), %rcx
+    mov %rcx, 16(%rsp)
+    movq $0, 24(%rsp)
+    mov %eax, %edi
+    mov %rsp, %rsi
+    xor %edx, %edx
+    mov $8, %r10d
+    mov $13, %eax
+    syscall
+    add $32, %rsp
+1:  ret
+
+on_signal:
+    mov $0x4c530000, %edi
+    jmp request
+
+restore:
+    mov $15, %eax
+    syscall
 "#;
 
 /// Puts the tool's files into `out`, empty ones where they cannot be built,

@@ -1,5 +1,5 @@
 // A fresh block is passed straight to a function that only looks at it and keeps nothing.
-// valgrind: differs: the copy in a parameter, temporary or register outlives the place in the source by a few lines
+// valgrind: differs: unoptimised, the parameter is a variable of the called function, and its end is the last that is seen
 // lsan: differs: an old word on the dead stack hides a block
 // stdout: [warn] disk at 91%
 // stdout: [info] disk at 12%

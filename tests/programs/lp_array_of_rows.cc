@@ -1,5 +1,4 @@
 // delete[] of an array of plain structs frees the array and the texts, but not the cells that each row owns.
-// gap: -O0 -O2: of several elements one is named
 // stdout: 3 rows, total 12.0
 #include <cstdio>
 

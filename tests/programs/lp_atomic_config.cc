@@ -1,6 +1,5 @@
 // A configuration is published through an atomic pointer: the exchanged one and the stored-over one are never deleted.
-// gap: -O0 -O2: std::atomic's store is not taken for one of a pointer yet
-// valgrind: differs: what an exchange gives back is left in a register, which dies later
+// valgrind: differs: what the exchange gives back is left in the register of results, and the thread's end is the last that is seen
 // flags: -pthread
 // stdout: rate 30, error 2
 #include <atomic>

@@ -1,6 +1,5 @@
 // The latest frame is published by an atomic exchange whose result, the frame before it, is ignored.
-// gap: -O2: the optimiser leaves no use on the line
-// valgrind: differs: what an exchange gives back is left in a register, which dies later
+// valgrind: differs: gcc puts what the exchange gives back into the frame, and it dies with that one line later
 // stdout: frame 3: 30
 #include <stdatomic.h>
 #include <stdio.h>

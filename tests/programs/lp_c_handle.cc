@@ -1,6 +1,5 @@
 // A class around a C handle: opening it a second time overwrites the first handle instead of closing it.
 // gap: -O2: the optimiser leaves no use on the line
-// valgrind: differs: the copy in a parameter, temporary or register outlives the place in the source by a few lines
 // stdout: gzip 6, zstd 3
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // A constructor throws after it has filled a raw member: its destructor will never run, on the stack or on the heap.
-// gap: -O0 -O2: frames that an exception leaves behind are not searched yet
-// valgrind: differs: the unwinder's frames and the exception's landing stamp later than the throw
+// gap: -O0 -O2: a member of an object on the stack is named by the object, not by `this`
+// valgrind: differs: the memory of the object is freed after the throw, and the pointer in it dies once more
 // stdout: 1 loaded, 2 refused
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,6 @@
 // An intrusive smart pointer: nodes are born with one reference, adopt() takes it over, but one caller lets the pointer add
 // gap: -O0 -O2: reference counts are not told from other words yet
-// valgrind: differs: the last holder of a counted block dies in another line than its count is missed
+// valgrind: differs: the count is missed where a reference is forgotten, but the last pointer goes with its holder, later
 // another. At the end that node is counted with 1 reference and has 0 holders. The pointers that die later each drop
 // their own reference: the one that nobody owned was lost where the pointer was made.
 // stdout: 3 styles, widest 30

@@ -1,5 +1,5 @@
 // getline allocates for each turn, as the buffer is declared inside the loop and freed only on the way out.
-// valgrind: differs: gcc leaves no instruction where the scope of a block ends: the next store, or the return, is seen instead
+// valgrind: differs: gcc leaves no instruction where the body of a loop ends: the next pass over it, or the return, is seen instead
 // stdin: one
 // stdin: two words
 // stdin: three

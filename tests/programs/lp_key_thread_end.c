@@ -1,6 +1,5 @@
 // A key without a destructor: what a thread stored under it is lost when the thread ends.
-// gap: -O0 -O2: data that ends with its thread is not stamped yet
-// valgrind: differs: libc lets go of the value after the thread's function
+// valgrind: differs: libc lets go of the value after the thread's function, in a function of its own
 // flags: -pthread
 // stdout: errors: 2 3
 #include <pthread.h>

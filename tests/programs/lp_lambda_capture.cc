@@ -1,6 +1,5 @@
 // A std::function holds a raw pointer in its capture: assigning another callback, or leaving the scope, loses it.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
-// valgrind: differs: functions of the C++ library's headers are functions of the program's own, whose locals die later
+// valgrind: differs: std::function swaps through a temporary of its own, which dies after the assignment
 // stdout: a.pdf: 100%
 // stdout: fullest 3
 #include <algorithm>

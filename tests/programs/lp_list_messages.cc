@@ -1,5 +1,4 @@
 // A list of raw pointers: pop_front() and remove_if() free their nodes, not the messages.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // stdout: delivered 3, kept 1
 #include <cstdio>
 #include <list>

@@ -1,5 +1,5 @@
 // A parser gives up by longjmp from three calls down; the buffer of a skipped frame is lost.
-// gap: -O0 -O2: what held the pointer in a frame that is left behind has no name, or at -O2 no place
+// gap: -O2: debug information has no place for a variable of a frame that is left behind; the optimiser leaves no use on the line
 // stdout: 1 + 2 = 3
 // stdout: syntax error
 #include <ctype.h>

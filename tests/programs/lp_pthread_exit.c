@@ -1,5 +1,4 @@
 // A worker ends itself by pthread_exit inside a helper; the buffer of the frame that called it is lost.
-// gap: -O0 -O2: what held the pointer in a frame that is left behind has no name, or at -O2 no place
 // flags: -pthread
 // stdout: 1 of 2 jobs done
 #include <pthread.h>

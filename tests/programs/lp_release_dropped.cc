@@ -1,5 +1,5 @@
 // release() was written where reset() was meant: the call gives the job away and nobody takes it.
-// valgrind: differs: the copy in a parameter, temporary or register outlives the place in the source by a few lines
+// valgrind: differs: the result that nobody keeps was in a local of release() before, which is written over by the next call
 // stdout: finished 3, cancelled 2
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,4 @@
 // The returned expression is the last to look at the joined path; nothing can free it afterwards.
-// valgrind: differs: a variadic function saves stale registers, and its frame dies later
 // lsan: differs: an old word on the dead stack hides a block
 // stdout: short: fits, long: does not fit
 #include <stdio.h>

@@ -1,5 +1,4 @@
 // Two peers hold each other by shared_ptr where one side should be weak: the locals that made them are the last way in.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // lsan: differs: calls every member of the cycle indirect, when no old word on the dead stack hides it
 // stdout: ping pong
 #include <cstdio>

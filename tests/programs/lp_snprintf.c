@@ -1,5 +1,5 @@
 // snprintf formats into a buffer that is also where the long form of the label was kept by pointer.
-// valgrind: differs: stores of single bytes are not looked at
+// valgrind: differs: libc writes the text byte by byte, and stores of single bytes are not looked at
 // stdout: [loading a very long file name indeed]
 // stdout: [42%]
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // A struct is passed by value; the callee fills a field of its own copy, which dies with the call.
-// valgrind: differs: the copy in a parameter, temporary or register outlives the place in the source by a few lines
+// valgrind: differs: a struct that is passed by value lies in the caller's frame, which takes it back without a trace
 // stdout: vi -R notes
 // stdout: emacs todo
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // Structs that own text are returned by value, a small one in registers and a large one in memory; nobody takes them.
-// valgrind: differs: the copy in a parameter, temporary or register outlives the place in the source by a few lines
+// valgrind: differs: a struct that nobody keeps is a temporary in the frame, and dies with it
 // stdout: 5 tokens
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // A fresh string lives only inside an expression that measures it.
-// valgrind: differs: the copy in a parameter, temporary or register outlives the place in the source by a few lines
 // lsan: differs: an old word on the dead stack hides a block
 // stdout: 23 bytes encoded, 19 as plain text
 #include <stdio.h>

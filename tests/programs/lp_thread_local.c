@@ -1,5 +1,4 @@
 // A thread-local buffer ends with its thread, and nobody freed what it points to.
-// gap: -O0 -O2: data that ends with its thread is not stamped yet
 // flags: -pthread
 // stdout: 1.50 MB and 640.00 kB
 #include <pthread.h>

@@ -1,6 +1,5 @@
 // The standard library throws for a bad field: the innermost line of ours is the call of std::stoi or of at().
-// gap: -O0 -O2: frames that an exception leaves behind are not searched yet
-// valgrind: differs: the unwinder's frames and the exception's landing stamp later than the throw
+// valgrind: differs: the handler prints, and what the exception left in registers is saved by that
 // stdout: 2 rows, 2 errors
 #include <cstdio>
 #include <map>

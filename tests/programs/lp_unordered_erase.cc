@@ -1,5 +1,4 @@
 // Logging out erases the table's node, which held the only pointer to the session; expiry deletes first, as it should.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // stdout: 1 left
 #include <cstdio>
 #include <unordered_map>
@@ -30,7 +29,7 @@ public:
         if (found == sessions_.end())
             return;
         found->second->token[0] = '\0';     // last used
-        sessions_.erase(found);             // leaks: holder-freed found->second
+        sessions_.erase(found);             // leaks: holder-freed this->sessions_
     }
 
     void expire(int limit) {

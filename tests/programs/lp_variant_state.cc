@@ -1,5 +1,4 @@
 // A state machine in a variant: the failed state is built over the loading one, which owned a raw buffer.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // stdout: loaded 1, failed 2
 #include <cstdio>
 #include <variant>

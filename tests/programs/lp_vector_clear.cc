@@ -1,6 +1,6 @@
 // clear() ends the elements, not the records they point to. The dead capacity keeps the bits for a while, but no longer owns them.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
-// valgrind: differs: functions of the C++ library's headers are functions of the program's own, whose locals die later
+// gap: -O0 -O2: a local that is read no more counts as a holder until its scope ends
+// valgrind: differs: a vector leaves what it drops in its buffer, until that is written over or freed
 // stdout: 8 records, 44 bytes
 #include <cstdio>
 #include <cstring>

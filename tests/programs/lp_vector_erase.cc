@@ -1,5 +1,4 @@
 // A cancelled timer is erased from the middle of the vector: the later ones move over the last pointer to it.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
 // stdout: fired 5, sum 35
 #include <cstdio>
 #include <vector>

@@ -1,6 +1,5 @@
 // An undo history drops edits by pop_back() and by resize(): both end an element that was the only owner.
-// gap: -O0 -O2: a container of the library's is named by its insides, and dies with its memory
-// valgrind: differs: functions of the C++ library's headers are functions of the program's own, whose locals die later
+// valgrind: differs: a vector leaves what it drops in its buffer, until that is written over or freed
 // stdout: value 15, history 2
 #include <cstdio>
 #include <vector>

@@ -1,5 +1,4 @@
 // Handlers take over the event they are given; the override that only counts forgets its argument.
-// gap: -O0 -O2: a temporary that a virtual function drops is said to be dropped by the call
 // stdout: handled 2, muted 3
 #include <cstdio>
 #include <memory>

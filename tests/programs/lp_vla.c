@@ -1,5 +1,4 @@
 // A variable-length array of lines ends at the early return; the ones that were read before are lost with it.
-// valgrind: differs: gcc leaves no instruction where the scope of a block ends: the next store, or the return, is seen instead
 // stdin: first
 // stdin: second
 // stdout: 2 of 4 lines

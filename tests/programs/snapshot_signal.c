@@ -1,5 +1,4 @@
 // A snapshot by signal: the runtime has a handler for it, the program sends it to itself, and goes on.
-// engines: track preload
 // options: --snapshot-signal USR2
 // snapshots: 1
 #include <signal.h>

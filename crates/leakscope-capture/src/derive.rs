@@ -35,7 +35,7 @@ use plan::{Record, Step, units_of};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::store::{LinkId, Store, StoreError, Unit};
+use crate::store::{LinkId, Store, StoreError, Unit, UnitId};
 
 /// What is made of every unit, and what comes into the program beside them.
 #[derive(Clone, Copy)]
@@ -63,6 +63,8 @@ pub struct Derived {
     pub program: PathBuf,
     /// The derived shared libraries that it loads.
     pub libraries: Vec<PathBuf>,
+    /// All units in it and in them, whether instrumented or not.
+    pub units: Vec<UnitId>,
     /// Units made into objects now, and those that were there already.
     pub rebuilt: usize,
     pub reused: usize,
@@ -124,11 +126,13 @@ pub fn derive(
     let rebuilt = objects.values().filter(|object| matches!(object, Object::New(_))).count();
     let records: Vec<Record> = steps.iter().filter_map(Step::record).collect();
     let mut units = units_of(steps.iter());
+    let all = units.iter().map(|&unit| unit.clone()).collect();
     records.iter().flat_map(|record| &record.refused).for_each(|unit| _ = units.remove(unit));
     let program = steps.last().expect("a plan ends with what was asked for");
     Ok(Derived {
         program: program.output.clone(),
         libraries: program.libraries.clone(),
+        units: all,
         rebuilt,
         reused: units.len().saturating_sub(rebuilt),
         relinked: pending.len(),

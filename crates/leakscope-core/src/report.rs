@@ -102,14 +102,6 @@ impl Report {
             finding.via.sort();
             finding.via.dedup();
         }
-        findings.sort_by(|a, b| {
-            (a.kind, !a.via.is_empty(), std::cmp::Reverse(a.bytes), &a.id).cmp(&(
-                b.kind,
-                !b.via.is_empty(),
-                std::cmp::Reverse(b.bytes),
-                &b.id,
-            ))
-        });
         let mut report = Report {
             schema: SCHEMA.to_owned(),
             tool: Tool { name: "leakscope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
@@ -121,8 +113,26 @@ impl Report {
             summary: Summary::default(),
             suppressions: Vec::new(),
         };
-        report.sum();
+        report.arrange();
         report
+    }
+
+    /// Adds findings of another report about the same program.
+    pub fn include(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        self.findings.extend(findings);
+        self.arrange();
+    }
+
+    fn arrange(&mut self) {
+        self.findings.sort_by(|a, b| {
+            (a.kind, !a.via.is_empty(), std::cmp::Reverse(a.bytes), &a.id).cmp(&(
+                b.kind,
+                !b.via.is_empty(),
+                std::cmp::Reverse(b.bytes),
+                &b.id,
+            ))
+        });
+        self.sum();
     }
 
     /// Keeps the findings that `keep` accepts, and sums again.

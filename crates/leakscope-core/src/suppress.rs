@@ -171,7 +171,7 @@ fn on_stack(pattern: &str, finding: &Finding) -> bool {
 /// anything and `^` and `$` tie the pattern to the ends. Each piece takes its
 /// first occurrence and the search never goes back, so that `b$` does not match
 /// `bab`; a file means here what it means there.
-fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     if name.is_empty() {
         return false;
     }

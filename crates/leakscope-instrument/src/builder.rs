@@ -77,6 +77,25 @@ impl<'m> Builder<'m> {
         self
     }
 
+    /// Gives an instruction another place in the source.
+    pub fn relocate(&self, at: Value<'m>, location: Location<'m>) {
+        // SAFETY: a live instruction and a location of its function.
+        unsafe { LLVMInstructionSetDebugLoc(at.raw, location.raw) }
+    }
+
+    /// Gives an instruction that has a place line 0 of its function.
+    pub fn relocate_nowhere(&self, at: Value<'m>, function: Function<'m>) {
+        // SAFETY: a live instruction, and a function that has a description.
+        unsafe {
+            let scope = LLVMGetSubprogram(function.raw());
+            if !scope.is_null() && at.location().is_some() {
+                let nowhere =
+                    LLVMDIBuilderCreateDebugLocation(self.context, 0, 0, scope, std::ptr::null_mut());
+                LLVMInstructionSetDebugLoc(at.raw, nowhere);
+            }
+        }
+    }
+
     pub fn pointer_type(&self) -> Type<'m> {
         // SAFETY: a live context.
         Type::new(unsafe { LLVMPointerTypeInContext(self.context, 0) })
@@ -179,6 +198,19 @@ impl<'m> Builder<'m> {
         unsafe { LLVMPositionBuilderBefore(self.raw, next.raw) };
         self.store(initial, local);
         local
+    }
+
+    /// Ends a block by a return of zero.
+    pub fn return_nothing(&self, function: Function<'m>) {
+        // SAFETY: the type of a function, and a block of it without an end.
+        unsafe {
+            let ty = LLVMGetReturnType(LLVMGlobalGetValueType(function.raw()));
+            if LLVMGetTypeKind(ty) == llvm_sys::LLVMTypeKind::LLVMVoidTypeKind {
+                LLVMBuildRetVoid(self.raw);
+            } else {
+                LLVMBuildRet(self.raw, LLVMConstNull(ty));
+            }
+        }
     }
 
     /// A member of a structure that is a value.

@@ -76,6 +76,8 @@ pub struct Declaration<'m> {
 pub struct Signature<'m> {
     pub name: &'m str,
     pub result: Option<Type<'m>>,
+    /// The type of the first parameter.
+    pub object: Option<Type<'m>>,
     pub is_method: bool,
 }
 
@@ -152,6 +154,33 @@ impl<'m> Types<'m> {
             variable?
         };
         Node { raw: variable, context: self.context, module: PhantomData }.variable()
+    }
+
+    /// Whether the compiler made a function, or the declaration of one.
+    pub fn is_artificial(&self, function: Value<'m>) -> bool {
+        const DECLARATION: usize = 6;
+        let flags = |node: Node<'m>| printed_flags(node.as_value());
+        self.subprogram(function)
+            .is_some_and(|node| flags(node) || node.operand(DECLARATION).is_some_and(flags))
+    }
+
+    /// The file in which a function stands.
+    pub fn file(&self, function: Value<'m>) -> Option<String> {
+        let node = self.subprogram(function)?;
+        // SAFETY: a function's node has a file or none; its texts live as long
+        // as the context.
+        let text = |read: unsafe extern "C" fn(LLVMMetadataRef, *mut u32) -> *const std::ffi::c_char| unsafe {
+            let file = LLVMDIScopeGetFile(node.raw);
+            let mut length = 0;
+            let start = if file.is_null() { std::ptr::null() } else { read(file, &mut length) };
+            if start.is_null() {
+                return String::new();
+            }
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length as usize);
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        let (folder, name) = (text(LLVMDIFileGetDirectory), text(LLVMDIFileGetFilename));
+        Some(if name.starts_with('/') { name } else { format!("{folder}/{name}") })
     }
 
     pub fn signature(&self, function: Value<'m>) -> Option<Signature<'m>> {
@@ -438,6 +467,7 @@ impl<'m> Node<'m> {
         Some(Signature {
             name: operand(NAME)?.string(),
             result: types.first().copied().flatten().and_then(Node::ty),
+            object: object.and_then(Node::ty),
             is_method: object.is_some_and(|object| object.has_flag(LLVMDIFlagObjectPointer)),
         })
     }
@@ -448,6 +478,11 @@ impl<'m> Node<'m> {
         let count = self.operand(0)?.value()?.integer()?;
         (count as i64 > 0).then_some(count)
     }
+}
+
+/// Whether a node's text says that it is the compiler's.
+fn printed_flags(node: LLVMValueRef) -> bool {
+    printed(Value::new(node)).contains("DIFlagArtificial")
 }
 
 /// A value as text; the C interface has no other way into an expression.

@@ -90,11 +90,6 @@ impl<'m> Value<'m> {
         unsafe { LLVMSetSuccessor(self.raw, index, block.raw) }
     }
 
-    pub fn erase(self) {
-        // SAFETY: an instruction that nothing uses any more.
-        unsafe { LLVMInstructionEraseFromParent(self.raw) }
-    }
-
     /// The text of inline assembler that a call runs.
     pub fn assembler(self) -> Option<String> {
         let called = self.called()?;

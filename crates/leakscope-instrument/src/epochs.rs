@@ -29,7 +29,7 @@ impl<'m> Epochs<'m> {
         let calls: Vec<Value<'m>> = function.instructions().filter(|&at| needs_context(at)).collect();
         let now = builder.local(function, builder.word(0));
         let epochs = Epochs { clock, now, since: HashMap::new() };
-        builder.before(function.entry().after_locals()).nowhere();
+        // After the first value of the copy.
         epochs.refresh(builder);
         for call in calls {
             if call.must_be_tail_call() {

@@ -36,24 +36,30 @@ impl<'m> Exits<'m> {
             function.entry().instructions().find(|at| at.is(Opcode::LLVMAlloca) && at.name() == name)
         };
         let (destination, result) = (named(DESTINATION), named(RESULT));
-        let jumps: Vec<Value<'m>> = function
+        // The last note in a block of where control goes on. The end of a
+        // handler may come between it and the branch; then only the statement
+        // before it has a line.
+        let note = |block: Block<'m>| {
+            let is_note = |at: &Value<'m>| at.is(Opcode::LLVMStore) && Some(at.operand(1)) == destination;
+            block.instructions().filter(is_note).last()
+        };
+        let jumps: Vec<(Value<'m>, Location<'m>)> = function
             .blocks()
-            .filter_map(Block::terminator)
-            .filter(|at| at.is(Opcode::LLVMBr) && !at.is_conditional() && at.location().is_some())
-            .filter(|at| {
-                at.successors().any(|block| block.name() == RETURN)
-                    || destination.is_some_and(|slot| {
-                        at.previous()
-                            .is_some_and(|before| before.is(Opcode::LLVMStore) && before.operand(1) == slot)
-                    })
+            .filter_map(|block| {
+                let end = block.terminator().filter(|at| at.is(Opcode::LLVMBr) && !at.is_conditional())?;
+                let location = match note(block) {
+                    Some(note) if end.previous() == Some(note) => end.location(),
+                    Some(note) => note.location().or_else(|| note.previous()?.location()),
+                    None => end.location().filter(|_| end.successors().any(|to| to.name() == RETURN)),
+                };
+                Some((end, location?))
             })
             .collect();
         let mut exits = Exits { slot: None, destination, result, shared: HashSet::new() };
         if !jumps.is_empty() {
             let slot = builder.local(function, builder.word(0));
-            for jump in jumps {
-                let place = jump.location().map_or(0, place_of);
-                builder.before(jump).store(builder.word(place), slot);
+            for (jump, location) in jumps {
+                builder.before(jump).store(builder.word(place_of(location)), slot);
                 exits.shared.extend(jump.successors());
             }
             exits.slot = Some(slot);
@@ -74,9 +80,18 @@ impl<'m> Exits<'m> {
         if self.shared.contains(&block) {
             return (end.location(), self.slot);
         }
-        // The only `return` of a function has its line on the `ret`.
+        // The only `return` of a function has its line on what it returns, or
+        // on the `ret`.
         let ret = block.terminator().filter(|at| at.is(Opcode::LLVMRet));
-        (ret.and_then(Value::location).or(end.location()), None)
+        let value = ret.and_then(|ret| ret.operands().next()).filter(|value| value.opcode().is_some());
+        let stated = value.and_then(|value| match self.result {
+            Some(slot) if value.is(Opcode::LLVMLoad) && value.operand(0) == slot => {
+                let mut stores = slot.users().filter(|user| user.is(Opcode::LLVMStore));
+                stores.next().filter(|_| stores.next().is_none())?.location()
+            }
+            _ => value.location(),
+        });
+        (stated.or_else(|| ret?.location()).or(end.location()), None)
     }
 
     /// What the function returns, if it is a pointer and known at `end`.

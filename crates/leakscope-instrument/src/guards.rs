@@ -65,7 +65,55 @@ done:
   ret void
 }
 
+; A function that may be a thread's returns `value`; `outer` is the furthest
+; that one has returned from so far.
+define void @leakscope.returns(i64 %outer, ptr %site, i64 %place, ptr %value) alwaysinline nounwind {
+  %frame = call ptr @llvm.frameaddress.p0(i32 0)
+  %own = ptrtoint ptr %frame to i64
+  %further = icmp ugt i64 %own, %outer
+  br i1 %further, label %report, label %done, !prof !0
+report:
+  call void @__leakscope_returns(i64 %own, ptr %site, i64 %place, ptr %value) nomerge
+  br label %done
+done:
+  ret void
+}
+
+; The end of a vector's elements moves from `old` to `new`.
+define void @leakscope.shrinks(ptr %old, ptr %new, ptr %site) alwaysinline nounwind {
+  %less = icmp ult ptr %new, %old
+  br i1 %less, label %look, label %done
+look:
+  %number = ptrtoint ptr %new to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  br i1 %inside, label %report, label %done
+report:
+  call void @__leakscope_shrinks(ptr %old, ptr %new, ptr %site) nomerge
+  br label %done
+done:
+  ret void
+}
+
+; A local dies in a frame that an exception leaves.
+define void @leakscope.unwound(ptr %old, ptr %site) alwaysinline nounwind {
+  %value = freeze ptr %old
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  br i1 %inside, label %report, label %done
+report:
+  call void @__leakscope_unwound(ptr %value, ptr %site) nomerge
+  br label %done
+done:
+  ret void
+}
+
 declare extern_weak preserve_mostcc i64 @__leakscope_stamp(ptr, ptr, i64, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare ptr @llvm.frameaddress.p0(i32)
+declare extern_weak void @__leakscope_shrinks(ptr, ptr, ptr) cold nounwind willreturn
+declare extern_weak void @__leakscope_returns(i64, ptr, i64, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak void @__leakscope_unwound(ptr, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 declare extern_weak void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}

@@ -84,6 +84,11 @@ impl<'m> Function<'m> {
         Block::new(unsafe { LLVMGetEntryBasicBlock(self.raw()) })
     }
 
+    pub fn returned(self) -> Type<'m> {
+        // SAFETY: the type of a live function.
+        Type::new(unsafe { LLVMGetReturnType(LLVMGlobalGetValueType(self.raw())) })
+    }
+
     /// Whether the function is used other than by calling it.
     pub fn is_address_taken(self) -> bool {
         let function = self.value();
@@ -124,6 +129,12 @@ impl<'m> Block<'m> {
     pub fn has_one_way_in(self) -> bool {
         // SAFETY: a live block, used by the terminators that lead to it.
         Value::new(unsafe { LLVMBasicBlockAsValue(self.raw) }).users().count() == 1
+    }
+
+    /// The instructions from which control comes here.
+    pub fn ways_in(self) -> impl Iterator<Item = Value<'m>> {
+        // SAFETY: a live block.
+        Value::new(unsafe { LLVMBasicBlockAsValue(self.raw) }).users().filter(|at| at.is_terminator())
     }
 
     /// The first place at which ordinary instructions may stand.
@@ -190,6 +201,12 @@ impl<'m> Value<'m> {
     pub fn block(self) -> Block<'m> {
         // SAFETY: an instruction.
         Block::new(unsafe { LLVMGetInstructionParent(self.raw) })
+    }
+
+    /// The function that an instruction stands in.
+    pub fn function(self) -> Value<'m> {
+        // SAFETY: an instruction in a block of a function.
+        Value::new(unsafe { LLVMGetBasicBlockParent(LLVMGetInstructionParent(self.raw)) })
     }
 
     pub fn ty(self) -> Type<'m> {
@@ -281,6 +298,22 @@ impl<'m> Value<'m> {
         unsafe { (!LLVMIsAFunction(called.raw).is_null()).then(|| called.name()) }
     }
 
+    /// The `ret`s of a function that has a body here.
+    pub fn returns(self) -> impl Iterator<Item = Value<'m>> {
+        // SAFETY: blocks are asked of functions only; null ends the list.
+        let first = unsafe {
+            if LLVMIsAFunction(self.raw).is_null() {
+                None
+            } else {
+                non_null(LLVMGetFirstBasicBlock(self.raw))
+            }
+        };
+        // SAFETY: as above.
+        successors(first, |&block| non_null(unsafe { LLVMGetNextBasicBlock(block) }))
+            .filter_map(|block| Block::new(block).terminator())
+            .filter(|at| at.is(Opcode::LLVMRet))
+    }
+
     pub fn is_intrinsic(self) -> bool {
         // SAFETY: a live value.
         unsafe { !LLVMIsAIntrinsicInst(self.raw).is_null() }
@@ -321,6 +354,32 @@ impl<'m> Value<'m> {
         // SAFETY: asked of calls only.
         self.is(Opcode::LLVMCall)
             && unsafe { LLVMGetTailCallKind(self.raw) } == LLVMTailCallKind::LLVMTailCallKindMustTail
+    }
+
+    /// A call that never returns, as it or its function says.
+    pub fn never_returns(self) -> bool {
+        let kind = crate::llvm::Kind::named("noreturn").number();
+        let index = llvm_sys::LLVMAttributeFunctionIndex;
+        // SAFETY: asked of calls, and of functions that are called.
+        self.called().is_some_and(|called| unsafe {
+            !LLVMGetCallSiteEnumAttribute(self.raw, index, kind).is_null()
+                || !LLVMIsAFunction(called.raw).is_null()
+                    && !LLVMGetEnumAttributeAtIndex(called.raw, index, kind).is_null()
+        })
+    }
+
+    /// Whether the first argument of a call is where its result goes.
+    pub fn returns_in_memory(self) -> bool {
+        let kind = crate::llvm::Kind::named("sret").number();
+        // SAFETY: a call that has a first argument.
+        self.arguments().next().is_some()
+            && unsafe { !LLVMGetCallSiteEnumAttribute(self.raw, 1, kind).is_null() }
+    }
+
+    /// Takes an instruction out that has no users.
+    pub fn erase(self) {
+        // SAFETY: a live instruction, which nobody has a handle of any more.
+        unsafe { LLVMInstructionEraseFromParent(self.raw) }
     }
 
     /// An atomic operation that only exchanges.
@@ -374,6 +433,10 @@ impl<'m> Type<'m> {
 
     pub fn is_pointer(self) -> bool {
         self.kind() == LLVMTypeKind::LLVMPointerTypeKind
+    }
+
+    pub fn is_void(self) -> bool {
+        self.kind() == LLVMTypeKind::LLVMVoidTypeKind
     }
 
     pub fn is_integer(self, bits: u32) -> bool {

@@ -19,11 +19,13 @@ mod ir;
 mod llvm;
 mod loops;
 mod names;
+mod objects;
 mod sample;
 mod sites;
 mod stamps;
 mod track;
 mod twins;
+mod unwinding;
 mod uses;
 mod writes;
 

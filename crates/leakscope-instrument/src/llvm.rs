@@ -375,6 +375,14 @@ impl Call<'_> {
         }
     }
 
+    /// Takes an attribute from a call of any but these functions.
+    pub fn unset_unless_called(self, kind: Kind, names: &[&str]) {
+        if !crate::ir::Value::new(self.raw).called_name().is_some_and(|name| names.contains(&name)) {
+            // SAFETY: a live call; an absent attribute is left absent.
+            unsafe { LLVMRemoveCallSiteEnumAttribute(self.raw, LLVMAttributeFunctionIndex, kind.0) }
+        }
+    }
+
     /// Takes an attribute from the returned value.
     pub fn unset_return(self, kind: Kind) {
         // SAFETY: a live call; an absent attribute is left absent.

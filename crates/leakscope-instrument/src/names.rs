@@ -27,6 +27,8 @@ pub struct Names<'m> {
     types: Types<'m>,
     layout: Layout<'m>,
     function: Function<'m>,
+    /// The function's own variables say nothing to the user.
+    is_librarys: bool,
     /// By address, with their offsets from it.
     variables: HashMap<Value<'m>, Vec<(u64, Variable<'m>)>>,
     globals: RefCell<HashMap<Value<'m>, Option<Variable<'m>>>>,
@@ -74,10 +76,12 @@ impl<'m> Names<'m> {
                 }
             }
         }
+        let is_librarys = types.file(function.value()).is_some_and(|file| is_installed(&file));
         Names {
             types,
             layout: module.layout(),
             function,
+            is_librarys,
             variables,
             globals: RefCell::default(),
             cast_targets: OnceCell::new(),
@@ -89,6 +93,15 @@ impl<'m> Names<'m> {
     /// first member of a global looks like one into the whole; a local has
     /// its own name, unless it is a union.
     pub fn slot(&self, address: Value<'m>) -> Option<String> {
+        self.text_of(address).filter(|_| !self.is_librarys)
+    }
+
+    /// Whether the source has a name for the object at `address`, whoever's.
+    pub fn is_named(&self, address: Value<'m>) -> bool {
+        self.text_of(address).is_some()
+    }
+
+    fn text_of(&self, address: Value<'m>) -> Option<String> {
         let place = self.place(address, DEEPEST)?;
         if let (true, Some(ty)) = (self.variables.contains_key(&address), place.ty)
             && !matches!(&*self.types.shape(ty), Shape::Record(record) if record.is_union)
@@ -98,6 +111,75 @@ impl<'m> Names<'m> {
         self.leaf(&place, || self.stored_or_read(address))
             .map(|(form, _)| form.text())
             .or_else(|| place.without_type())
+    }
+
+    /// Whether a function's source is installed on the system: headers of
+    /// libraries, whose variables say nothing to the user.
+    pub fn is_librarys(&self, function: Value<'m>) -> bool {
+        self.types.file(function).is_some_and(|file| is_installed(&file))
+    }
+
+    /// The same of what is called; of a function of the C++ library that is
+    /// not here only the symbol is known.
+    pub fn is_librarys_callee(&self, call: Value<'m>) -> bool {
+        let symbols = ["_ZNSt", "_ZNKSt", "_ZSt"];
+        let is_librarys = |name: &str| symbols.iter().any(|start| name.starts_with(start));
+        call.called().is_some_and(|called| self.is_librarys(called))
+            || call.called_name().is_some_and(is_librarys)
+    }
+
+    /// Whether an address is that of the word in which a vector of pointers of
+    /// the C++ library keeps the end of its elements. What lies behind it is
+    /// nobody's, though nothing writes there. Elements with destructors may be
+    /// ended after the word is written.
+    pub fn is_end_of_elements(&self, address: Value<'m>) -> bool {
+        let is_vector = |record: &str| {
+            let arguments = record.split_once("_Vector_base<").map(|(_, arguments)| arguments);
+            arguments
+                .and_then(|all| all.split_once(", std::allocator<"))
+                .is_some_and(|(ty, _)| ty.ends_with('*'))
+        };
+        self.is_librarys
+            && address.is(Opcode::LLVMGetElementPtr)
+            && address.name().starts_with("_M_finish")
+            && address.record().is_some_and(is_vector)
+    }
+
+    /// Whether the compiler made a function that the source has not.
+    pub fn is_made_by_compiler(&self, function: Value<'m>) -> bool {
+        self.types.is_artificial(function)
+    }
+
+    /// The file of the function.
+    pub fn file(&self) -> Option<String> {
+        self.types.file(self.function.value())
+    }
+
+    /// How the source writes the record at an address, if it is a variable or
+    /// a part of one.
+    fn object_text(&self, address: Value<'m>, class: Option<Type<'m>>) -> Option<String> {
+        if !address.ty().is_pointer() {
+            return None;
+        }
+        let place = self.place(address, DEEPEST)?;
+        let (ty, offset) = (place.ty?, place.offset.try_into().ok()?);
+        // A member may start where its record does, and be as large.
+        let is_class = |ty: Type<'m>, rest| rest == 0 && class.is_some_and(|class| class.name() == ty.name());
+        let found = self.descend(place.form.clone(), ty, offset, &is_class);
+        let (form, ty) = found.or_else(|| self.object(&place))?;
+        let is_record = matches!(*self.types.shape(ty), Shape::Record(_));
+        Some(form.text()).filter(|text| is_record && text != "*this")
+    }
+
+    /// What the source calls the object on which a call is made, or the first
+    /// that a function gets which is no method.
+    pub fn object_of(&self, call: Value<'m>) -> Option<String> {
+        let signature = call.called().and_then(|called| self.types.signature(called));
+        let Some(method) = signature.filter(|signature| signature.is_method) else {
+            return call.arguments().find_map(|argument| self.object_text(argument, None));
+        };
+        let class = self.behind(&method.object);
+        self.object_text(call.arguments().nth(call.returns_in_memory().into())?, class)
     }
 
     /// Whether the source means the object at `address` for an address: it is
@@ -465,6 +547,11 @@ impl<'m> Place<'m> {
             _ => None,
         }
     }
+}
+
+/// Whether a file lies where systems keep the headers of libraries.
+fn is_installed(file: &str) -> bool {
+    file.starts_with("/usr/") || file.starts_with("/opt/") || file.contains("/lib/gcc/")
 }
 
 fn short(index: Option<String>) -> String {

@@ -45,10 +45,10 @@ impl<'m> Sites<'m> {
             rest.extend_from_slice(text.as_bytes());
         }
         let site = Site {
-            cause: cause as u32,
             line: location.map_or(0, Location::line),
             column: location.map_or(0, Location::column),
             variable_bytes: variable.len() as u32,
+            ..Site::of(cause)
         };
         let descriptor = Descriptor { site, bytes: rest.len() as u32, fields: fields.len() as u32 };
         let bytes = [descriptor.as_bytes(), &rest].concat();

@@ -7,6 +7,8 @@
 //! registers. Slots are null before their first store, so that an old value
 //! is always one that the program stored.
 
+use std::collections::HashSet;
+
 use leakscope_wire::Cause;
 
 use crate::builder::Builder;
@@ -16,7 +18,9 @@ use crate::guards;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
+use crate::objects::{self, Objects};
 use crate::sites::Sites;
+use crate::unwinding;
 use crate::writes::{self, Length};
 
 /// Locals with more words than this are searched by the runtime.
@@ -66,33 +70,55 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
         dies: builder.function(c"leakscope.dies"),
         overwritten: builder.function(c"leakscope.overwritten"),
         dropped: builder.function(c"leakscope.dropped"),
+        unwound: builder.function(c"leakscope.unwound"),
+        shrinks: builder.function(c"leakscope.shrinks"),
+        returns: builder.function(c"leakscope.returns"),
         range_dies: builder.runtime(
             "__leakscope_range_dies",
             builder.void_type(),
             &[pointer, word, pointer, word],
         ),
+        cleans: builder.runtime("__leakscope_cleans", builder.void_type(), &[pointer]),
         leaves: builder.runtime("__leakscope_leaves", builder.void_type(), &[pointer, pointer]),
         restored: builder.runtime("__leakscope_restored", pointer, &[pointer, word, pointer, word, pointer]),
         watch: builder.runtime("__leakscope_watch", word, &[pointer, word]),
         check: builder.runtime("__leakscope_check", builder.void_type(), &[word, pointer]),
         site: builder.thread_word("leakscope_site"),
         clock: builder.thread_word("leakscope_clock"),
+        outer: builder.thread_word("leakscope_outer"),
         layout: module.layout(),
         builder,
     };
-    let mut sites = Sites::default();
+    let (mut sites, mut objects) = (Sites::default(), Objects::default());
     let functions: Vec<Function<'_>> =
         module.functions().filter(|function| !function.is_declaration()).collect();
     for function in functions {
         if !function.name().starts_with("leakscope.") {
             let names = Names::new(module, function);
             let exits = Exits::mark(&shared.builder, function);
+            objects::without_lines(&shared.builder, &names, function);
+            if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
+                for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
+                    objects.add(&shared.builder, &names, &exits, &file, call);
+                }
+            }
             let is_called_by_others = function.is_address_taken();
             let epochs = Epochs::mark(&shared.builder, shared.clock, function);
-            Body { shared: &shared, sites: &mut sites, names, exits, epochs, function, is_called_by_others }
-                .instrument();
+            let unwinding = unwinding::blocks(function);
+            let mut body = Body {
+                shared: &shared,
+                sites: &mut sites,
+                names,
+                exits,
+                epochs,
+                unwinding,
+                function,
+                is_called_by_others,
+            };
+            body.instrument();
         }
     }
+    objects.write(module);
     Ok(())
 }
 
@@ -101,13 +127,18 @@ struct Shared<'m> {
     dies: Callee<'m>,
     overwritten: Callee<'m>,
     dropped: Callee<'m>,
+    unwound: Callee<'m>,
+    shrinks: Callee<'m>,
+    returns: Callee<'m>,
     range_dies: Callee<'m>,
     restored: Callee<'m>,
     leaves: Callee<'m>,
+    cleans: Callee<'m>,
     watch: Callee<'m>,
     check: Callee<'m>,
     site: Value<'m>,
     clock: Value<'m>,
+    outer: Value<'m>,
     layout: Layout<'m>,
     builder: Builder<'m>,
 }
@@ -119,6 +150,8 @@ struct Body<'a, 'm> {
     names: Names<'m>,
     exits: Exits<'m>,
     epochs: Epochs<'m>,
+    /// Blocks that only an exception enters.
+    unwinding: HashSet<Block<'m>>,
     function: Function<'m>,
     is_called_by_others: bool,
 }
@@ -156,6 +189,9 @@ impl<'m> Body<'_, 'm> {
             }
         }
         for &at in &instructions {
+            self.leave(&locals, at);
+        }
+        for &at in &instructions {
             match at.opcode() {
                 Some(Opcode::LLVMStore) => self.store(at),
                 Some(Opcode::LLVMAtomicCmpXchg) => self.exchange_if(at),
@@ -185,6 +221,35 @@ impl<'m> Body<'_, 'm> {
             }
         }
         self.variable_locals(&instructions, &returns);
+        if self.may_be_threads() {
+            returns.iter().for_each(|&end| self.return_from(end));
+        }
+    }
+
+    /// Whether a thread may begin in the function: code that is not the
+    /// program's own calls it, and it returns nothing or a pointer.
+    fn may_be_threads(&self) -> bool {
+        let function = self.function.value();
+        let is_passed = |user: Value<'m>| user.arguments().any(|argument| argument == function);
+        let is_callback =
+            |user: Value<'m>| is_passed(user) || user.is_call() && self.names.is_librarys(user.function());
+        let returns = self.function.returned();
+        (returns.is_void() || returns.is_pointer())
+            && !self.names.is_librarys(self.function.value())
+            && function.users().any(is_callback)
+    }
+
+    fn return_from(&mut self, end: Value<'m>) {
+        let builder = &self.shared.builder;
+        let (location, place) = self.exits.of(end);
+        let site = self.sites.of(builder, Cause::ThreadEnd, location, None);
+        let value = end.operands().next().filter(|value| value.ty().is_pointer()).unwrap_or(builder.null());
+        builder.before(self.exits.last_moment(end));
+        let place = place.map_or(builder.word(0), |exit| builder.load(builder.word_type(), exit));
+        let outer = builder.load(builder.word_type(), self.shared.outer);
+        if !value.is(Opcode::LLVMCall) || !value.must_be_tail_call() {
+            builder.call(self.shared.returns, &[outer, site, place, value]);
+        }
     }
 
     /// Locals whose size is known only when the program runs: variable-length
@@ -237,7 +302,7 @@ impl<'m> Body<'_, 'm> {
         let pointers: Vec<u32> = at.ty().pointer_members();
         let is_unread = |slot: Value<'m>| {
             slot.is(Opcode::LLVMAlloca)
-                && self.names.slot(slot).is_none()
+                && !self.names.is_named(slot)
                 && slot.users().all(|user| {
                     user.is(Opcode::LLVMStore)
                         || user.is_intrinsic()
@@ -284,10 +349,9 @@ impl<'m> Body<'_, 'm> {
         };
         // What the compiler keeps for itself dies where it is used.
         let starts = marks("llvm.lifetime.start");
-        let is_own = starts.is_empty() && self.names.slot(at).is_none();
+        let is_own = starts.is_empty() && !self.names.is_named(at);
         let words = if is_own || self.is_callers(at) { Some(Vec::new()) } else { words };
-        let fills = |user: &Value<'m>| user.is_call() && !user.is_intrinsic();
-        let filled_by = if self.names.slot(at).is_none() { at.users().find(fills) } else { None };
+        let filled_by = if self.names.is_named(at) { None } else { at.users().find_map(filled_by) };
         Some(Local { filled_by, alloca: at, words, bytes, starts, ends: marks("llvm.lifetime.end") })
     }
 
@@ -326,6 +390,9 @@ impl<'m> Body<'_, 'm> {
 
     /// The pointers in a local die before `end`.
     fn end(&mut self, local: &Local<'m>, end: Value<'m>) {
+        if self.unwinding.contains(&end.block()) {
+            return self.end_by_exception(local, end);
+        }
         let builder = &self.shared.builder;
         let ((location, place), cause) = match local.filled_by {
             Some(call) => ((call.location(), None), Cause::Discarded),
@@ -353,6 +420,46 @@ impl<'m> Body<'_, 'm> {
             let site = self.sites.of(builder, cause, location, name);
             let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
             self.local_dies(local.alloca, old, site, place, kept);
+        }
+    }
+
+    /// The pointers in a local die before `end`, where an exception leaves it.
+    fn end_by_exception(&mut self, local: &Local<'m>, end: Value<'m>) {
+        let builder = &self.shared.builder;
+        let fields = self.names.fields(local.alloca);
+        builder.before(end);
+        for &word in local.words.iter().flatten() {
+            let name = fields.iter().find_map(|field| field.at(word));
+            let name = name.or_else(|| self.names.slot(local.alloca));
+            let site = self.sites.of(builder, Cause::Unwound, None, name);
+            let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
+            builder.call(self.shared.unwound, &[old, site]);
+        }
+        self.epochs.refresh(builder);
+    }
+
+    /// The pointers in the locals that are alive at a call by which control
+    /// leaves the frame die before it.
+    fn leave(&mut self, locals: &[Local<'m>], at: Value<'m>) {
+        let jumps = |other: Value<'m>| other.called_name().is_some_and(|name| name.contains("setjmp"));
+        let is_left = at.is(Opcode::LLVMCall)
+            && (unwinding::is_throw(at)
+                || at.called_name().is_some_and(|name| LEAVES_FRAMES.contains(&name)))
+            && !self.function.instructions().any(jumps);
+        if !is_left {
+            return;
+        }
+        let builder = &self.shared.builder;
+        for local in locals.iter().filter(|local| is_alive(local, at)) {
+            let fields = self.names.fields(local.alloca);
+            for &word in local.words.iter().flatten() {
+                let name = fields.iter().find_map(|field| field.at(word));
+                let name = name.or_else(|| self.names.slot(local.alloca));
+                let site = self.sites.of(builder, Cause::Unwound, at.location(), name);
+                builder.before(at);
+                let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
+                self.local_dies(local.alloca, old, site, builder.word(0), builder.null());
+            }
         }
     }
 
@@ -385,10 +492,19 @@ impl<'m> Body<'_, 'm> {
             || new.ty().bytes(self.shared.layout) == 8 && (is_pointer(new, 4) || self.names.is_address(slot));
         let holder = slot.without_steps();
         let is_local = holder.is(Opcode::LLVMAlloca);
-        if !is_word || is_first(new, slot) || steps(new, slot) || is_local && !self.epochs.follows(holder) {
+        let steps_on = steps(new, slot) && !self.names.is_end_of_elements(slot);
+        if !is_word || is_first(new, slot) || steps_on || is_local && !self.epochs.follows(holder) {
             return;
         }
         let builder = &self.shared.builder;
+        if self.names.is_end_of_elements(slot) {
+            let site = self.sites.of(builder, Cause::HolderFreed, at.location(), None);
+            builder.before(at);
+            let old = builder.load(builder.pointer_type(), slot);
+            builder.call(self.shared.shrinks, &[old, new, site]);
+            self.epochs.refresh(builder);
+            return;
+        }
         let site = self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(slot));
         builder.before(at);
         let old = builder.load(builder.pointer_type(), slot);
@@ -412,27 +528,14 @@ impl<'m> Body<'_, 'm> {
     fn exchange(&mut self, at: Value<'m>) {
         let builder = &self.shared.builder;
         let is_word = at.ty().is_pointer() || at.ty().is_integer(64);
-        // A result that is used is still held.
-        if is_word && at.is_exchange() && self.is_dropped(at) {
+        // A result that is used dies elsewhere, and later.
+        if is_word && at.is_exchange() {
             let site =
                 self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(at.operand(0)));
             builder.after(at);
             let (old, new) = (builder.as_pointer(at), builder.as_pointer(at.operand(1)));
             self.overwritten(old, site, new);
         }
-    }
-
-    /// Whether a value goes at most into a slot of the compiler's from which
-    /// nobody takes it.
-    fn is_dropped(&self, value: Value<'m>) -> bool {
-        value.users().all(|user| {
-            let slot = user.is(Opcode::LLVMStore).then(|| user.operand(1));
-            slot.is_some_and(|slot| {
-                slot.is(Opcode::LLVMAlloca)
-                    && self.names.slot(slot).is_none()
-                    && slot.users().all(|other| other == user || other.users().next().is_none())
-            })
-        })
     }
 
     fn exchange_if(&mut self, at: Value<'m>) {
@@ -454,10 +557,26 @@ impl<'m> Body<'_, 'm> {
         let builder = &self.shared.builder;
         if RELEASES.contains(&name) {
             let held = at.operand(0);
-            let fields = self.names.pointee_fields(held);
-            let site = self.sites.with_fields(builder, Cause::HolderFreed, at.location(), None, &fields);
+            // Where an exception is on its way, this is what was allocated for
+            // an object whose constructor threw.
+            let site = if self.unwinding.contains(&at.block()) {
+                let fields = self.names.constructed_fields(held);
+                self.sites.with_fields(builder, Cause::Unwound, None, None, &fields)
+            } else {
+                let fields = self.names.pointee_fields(held);
+                self.sites.with_fields(builder, Cause::HolderFreed, at.location(), None, &fields)
+            };
             builder.before(at);
             builder.store(builder.as_word(site), self.shared.site);
+        } else if self.unwinding.contains(&at.block())
+            && objects::is_destructor(name)
+            && self.names.is_librarys_callee(at)
+            && at.normal_block().is_none_or(Block::has_one_way_in)
+        {
+            // What a container holds dies where the exception was thrown.
+            let site = self.sites.of(builder, Cause::Unwound, None, self.names.object_of(at));
+            builder.before(at).call(self.shared.cleans, &[site]);
+            builder.after(at).call(self.shared.cleans, &[builder.null()]);
         } else if LEAVES_FRAMES.contains(&name) {
             let site = self.sites.of(builder, Cause::Unwound, at.location(), None);
             let target = if name == "pthread_exit" { builder.null() } else { at.operand(0) };
@@ -574,7 +693,12 @@ impl<'m> Body<'_, 'm> {
         if last.is_terminator() && !last.is(Opcode::LLVMInvoke) {
             return;
         }
-        let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
+        let site = if at.called().is_some_and(|called| gives_exchanged(called, 4)) {
+            // What was exchanged and is not wanted was overwritten.
+            self.sites.of(builder, Cause::Overwritten, at.location(), self.names.object_of(at))
+        } else {
+            self.sites.of(builder, Cause::Discarded, at.location(), None)
+        };
         builder.before(at);
         let since = self.epochs.now(builder);
         // A callee that takes it over may let it die at a better place.
@@ -593,6 +717,63 @@ impl<'m> Body<'_, 'm> {
     fn order(&self, at: Value<'m>) -> usize {
         self.function.instructions().position(|other| other == at).unwrap_or(0)
     }
+}
+
+/// Whether a function returns what an atomic exchange gave it.
+fn gives_exchanged(function: Value<'_>, depth: u32) -> bool {
+    let is_exchanged = |value: Value<'_>| {
+        let of_slot = |user: Value<'_>| user.is(Opcode::LLVMStore) && user.operand(0).is_exchange();
+        match value.opcode() {
+            Some(Opcode::LLVMLoad) => value.operand(0).users().any(of_slot),
+            Some(Opcode::LLVMCall | Opcode::LLVMInvoke) if depth > 0 => {
+                value.called().is_some_and(|called| gives_exchanged(called, depth - 1))
+            }
+            _ => value.is_exchange(),
+        }
+    };
+    function.returns().any(|ret| ret.operands().next().is_some_and(is_exchanged))
+}
+
+/// The call that fills a temporary, by its address or by a result that is
+/// stored there.
+fn filled_by(user: Value<'_>) -> Option<Value<'_>> {
+    match user.opcode()? {
+        Opcode::LLVMCall | Opcode::LLVMInvoke => Some(user).filter(|call| !call.is_intrinsic()),
+        Opcode::LLVMStore => {
+            let value = user.operand(0);
+            let from = if value.is(Opcode::LLVMExtractValue) { value.operand(0) } else { value };
+            Some(from).filter(|from| from.is_call() && !from.is_intrinsic())
+        }
+        Opcode::LLVMGetElementPtr => user.users().find_map(filled_by),
+        _ => None,
+    }
+}
+
+/// Whether a local is in its life at an instruction: on the way back from
+/// there its life's beginning comes before an end.
+fn is_alive<'m>(local: &Local<'m>, at: Value<'m>) -> bool {
+    if local.starts.is_empty() {
+        return true;
+    }
+    let (mut seen, mut open) = (HashSet::new(), vec![at]);
+    while let Some(mut here) = open.pop() {
+        loop {
+            if local.starts.contains(&here) {
+                return true;
+            }
+            if local.ends.contains(&here) {
+                return false;
+            }
+            match here.previous() {
+                Some(before) => here = before,
+                None => break,
+            }
+        }
+        if seen.insert(here.block()) {
+            open.extend(here.block().ways_in());
+        }
+    }
+    false
 }
 
 /// All uses of a pointer, those of addresses computed from it included.

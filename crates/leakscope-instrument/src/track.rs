@@ -13,7 +13,7 @@
 
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::{contexts, stamps, uses};
+use crate::{contexts, stamps, unwinding, uses};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -31,6 +31,7 @@ const ALLOCATORS: [&str; 35] = [
 
 /// Keeps allocations, and tells their places apart.
 pub fn before_optimisation(module: &Module<'_>) -> Result<(), String> {
+    unwinding::let_return(module);
     let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
     let [alias_free, alone] = ["noalias", "nomerge"].map(Kind::named);
     for function in module.functions() {
@@ -70,7 +71,7 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;
     contexts::insert(module);
     let builder = Builder::new(module);
-    for name in ["leakscope_context", "leakscope_site", "leakscope_clock"] {
+    for name in ["leakscope_context", "leakscope_site", "leakscope_clock", "leakscope_outer"] {
         builder.settle_thread_word(name);
     }
     Ok(())

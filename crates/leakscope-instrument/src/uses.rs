@@ -76,8 +76,15 @@ fn used_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
         |values: Vec<Value<'m>>| values.into_iter().filter(|value| value.ty().is_pointer()).collect();
     match at.opcode() {
         Some(Opcode::LLVMLoad) => vec![at.operand(0)],
+        // To be passed was a use of the caller's.
+        Some(Opcode::LLVMStore) if at.operand(0).is_parameter() && at.operand(1).is(Opcode::LLVMAlloca) => {
+            Vec::new()
+        }
         Some(Opcode::LLVMStore) => pointers(vec![at.operand(0), at.operand(1)]),
-        Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => pointers(at.operands().collect()),
+        // The optimiser exchanges numbers.
+        Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => {
+            pointers(at.operands().map(Value::without_casts).collect())
+        }
         // Where the result has a slot, the store to it has the line.
         Some(Opcode::LLVMRet) => pointers(at.operands().filter(|value| !is_result(*value)).collect()),
         Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {

@@ -15,7 +15,7 @@ pub(crate) fn next_step(report: &Report) -> Option<String> {
         return Some(fault::hint(found).to_owned());
     }
     let lost: Vec<&Finding> = report.findings.iter().filter(|finding| finding.kind == Kind::Lost).collect();
-    let first = lost.first()?;
+    lost.first()?;
     let blind: Vec<&Frame> = lost
         .iter()
         .filter_map(|finding| finding.allocated.headline())
@@ -26,18 +26,27 @@ pub(crate) fn next_step(report: &Report) -> Option<String> {
         let modules = wording::few(modules.into_iter());
         return Some(format!("no line numbers for {modules}: compile with -g, or install the debug symbols"));
     }
-    let placed = lost.iter().any(|finding| finding.leaked.is_some());
+    let placed = lost.iter().find(|finding| finding.leaked.is_some());
     let program = wording::printable(&report.target.program);
-    Some(match report.engine {
-        Engine::Preload if report.command == Command::Run => format!(
+    Some(match (report.engine, placed) {
+        (Engine::Preload, _) if report.command == Command::Run => format!(
             "to see where the last pointer was lost, capture the build with `leakscope build -- make` and use \
              `leakscope run {program}`"
         ),
-        _ if placed => format!(
-            "free the block before the marked place, or keep a pointer to it; `id:{}` in leakscope.supp hides a finding",
-            short_id(first)
-        ),
-        _ => "no leak point is known: follow the allocation's stack to the owner that should free the block"
-            .to_owned(),
+        (engine, Some(placed)) => {
+            let id = short_id(placed);
+            let stops = match engine {
+                Engine::Track => format!("`leakscope debug {id}` stops there, "),
+                _ => String::new(),
+            };
+            format!(
+                "free the block before the marked place, or keep a pointer to it; {stops}`id:{id}` in leakscope.supp \
+                 hides a finding"
+            )
+        }
+        (_, None) => {
+            "no leak point is known: follow the allocation's stack to the owner that should free the block"
+                .to_owned()
+        }
     })
 }

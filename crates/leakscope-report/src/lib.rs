@@ -6,6 +6,7 @@
 //! source files comes through [`Sources`].
 
 mod fault;
+mod gcc;
 mod hint;
 mod live;
 mod paths;
@@ -20,13 +21,19 @@ mod text;
 mod tree;
 mod wording;
 
-use leakscope_core::Report;
+use leakscope_core::{Place, Report};
 
+pub use gcc::gcc;
 pub use live::{Change, Measure, Progress, changes, changes_text, folded, metrics};
 pub use sarif::sarif;
 pub use snippet::Sources;
 pub use table::{TableOptions, table};
 pub use text::{TextOptions, text};
+
+/// A place in one line: `make_node (/src/list.c:12)`.
+pub fn place(place: &Place) -> String {
+    place.headline().map_or_else(|| "unknown code".to_owned(), |frame| wording::frame(frame, None))
+}
 
 /// The report in its own schema, `leakscope-findings/1`.
 pub fn json(report: &Report) -> String {

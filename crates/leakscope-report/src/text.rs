@@ -251,6 +251,12 @@ impl Page<'_> {
             }
             None => {}
         }
+        let holders = finding.evidence.get("held_by").and_then(|held_by| held_by.as_array());
+        let texts = holders.into_iter().flatten().filter_map(|holder| holder.get("text")?.as_str());
+        for (index, text) in texts.enumerate() {
+            let title = self.paint(DIM, &format!("{:12}", if index == 0 { "held by" } else { "" }));
+            let _ = writeln!(out, "  {title}  {}", wording::printable(text));
+        }
         for candidate in finding.candidates.iter().take(CANDIDATES) {
             let how = wording::died(candidate.cause, candidate.variable.as_deref(), "an earlier pointer");
             let _ = writeln!(out, "  also possible: {}, where {how}", self.place(&candidate.place));

@@ -7,7 +7,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{accesses, caller, fault, foreign, inject, mode, outline, sampling, stamps, sys};
+use crate::{accesses, caller, fault, foreign, inject, mode, moments, only, outline, sampling, stamps, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -105,10 +105,34 @@ pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usiz
 fn begun(thread: &mut Thread, request: Request) -> usize {
     let start = heap::allocate(thread, request);
     if let Some(slot) = heap::slot_at(start) {
-        stamps::begin(thread, slot);
+        if mode::is_selective() {
+            begin_selectively(thread, slot, request.stack);
+        } else {
+            stamps::begin(thread, slot);
+        }
         accesses::begin(thread, slot);
     }
     start
+}
+
+/// The same where not all blocks are followed, or their deaths are counted.
+#[cold]
+fn begin_selectively(thread: &mut Thread, slot: u64, stack: u32) {
+    moments::born(slot, stack);
+    if only::follows(stack) {
+        stamps::begin(thread, slot);
+    }
+}
+
+/// The block is another stack's from now on.
+#[cold]
+fn go_on_selectively(thread: &mut Thread, block: Block, stack: u32) {
+    moments::born(block.slot, stack);
+    match (only::follows(stack), stamps::are_kept(block)) {
+        (true, false) => stamps::begin(thread, block.slot),
+        (false, true) => stamps::end(block),
+        _ => {}
+    }
 }
 
 /// Frees a block for the code at `caller`.
@@ -184,6 +208,9 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
         stamps::holder_freed(thread, block, size, caller);
     }
     if heap::resize(block, size, stack) {
+        if mode::is_selective() {
+            go_on_selectively(thread, block, stack);
+        }
         return address as *mut c_void;
     }
     let start = begun(thread, Request { size, align: ALIGN, zeroed: false, stack });

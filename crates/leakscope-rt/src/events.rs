@@ -33,6 +33,8 @@ pub struct Tables {
     numbers: [Number; NUMBERS],
     frees: [Freed; FREES],
     pub watches: Watches,
+    #[cfg(feature = "executable")]
+    pub throws: crate::left::Throws,
     pub trail: Trail,
     /// Next in the list of all tables.
     next: usize,
@@ -96,16 +98,23 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
     } else {
         walk::stack(thread, caller)
     };
+    number = of_stack(number, what);
+    if number != 0
+        && let Some(tables) = own_tables(thread)
+    {
+        tables.numbers[(key >> 40) as usize % NUMBERS] = Number { key, number };
+    }
+    number
+}
+
+/// Number of what happened at a stack.
+pub fn of_stack(stack: u32, what: What) -> u32 {
+    let mut number = stack;
     if what.site != 0 && number != 0 {
         number = depot::under(number, SITE | what.site as u64);
         if what.place != 0 && number != 0 {
             number = depot::under(number, PLACE | what.place);
         }
-    }
-    if number != 0
-        && let Some(tables) = own_tables(thread)
-    {
-        tables.numbers[(key >> 40) as usize % NUMBERS] = Number { key, number };
     }
     number
 }

@@ -13,24 +13,33 @@
 
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 mod accesses;
+mod actions;
 mod api;
 mod arena;
 mod cxx;
 mod depot;
+#[cfg(feature = "executable")]
+mod ends;
 #[cfg(feature = "executable")]
 mod entry;
 mod events;
 mod fault;
 mod foreign;
 mod heap;
+mod holders;
+mod identity;
 mod inject;
 mod jail;
+#[cfg(feature = "executable")]
+mod left;
 mod life;
 mod limits;
 mod lock;
 mod maps;
 mod mode;
 mod modules;
+mod moments;
+mod only;
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 mod outline;
 mod park;

@@ -12,7 +12,8 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    caller, depot, heap, inject, mode, modules, rotation, sampling, signals, sink, sys, thread, uses, waits,
+    actions, caller, depot, heap, inject, mode, modules, moments, rotation, sampling, signals, sink, sys,
+    thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -115,6 +116,10 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             SNAPSHOT_SIGNAL.store(number(signal) as u32, Ordering::Relaxed);
         } else if let Some(wanted) = value(wire::env::LAST_USE) {
             uses::choose(wanted);
+        } else if let Some(action) = value(wire::env::ON_LEAK) {
+            actions::choose(action);
+        } else if let Some(bytes) = value(wire::env::LEAK_LIMIT) {
+            actions::set_limit(number(bytes) as u64);
         } else if let Some(millis) = value(wire::env::SNAPSHOT_EVERY) {
             EVERY_MILLIS.store(number(millis), Ordering::Relaxed);
         } else if let Some(burst) = value(wire::env::BURST) {
@@ -145,7 +150,9 @@ fn number(text: &[u8]) -> usize {
 
 /// After everything else that runs at the end of the program.
 extern "C" fn at_exit(_: *mut c_void) {
-    end(caller!(), 0);
+    let caller = caller!();
+    actions::before_end();
+    end(caller, 0);
 }
 
 /// The last record, made from the end of the program's own frames.
@@ -191,10 +198,13 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     };
     write_in_copy(&occasion, then);
     park::end();
-    if then == Then::Ends {
+    if then == Then::Ends || actions::are_wanted() {
         wait_for_scribe();
     }
     drop(guard);
+    if reason != Reason::Signal {
+        actions::act();
+    }
 }
 
 /// Whether this process was forked just now, in a program that is watched: it
@@ -393,6 +403,7 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
 
 extern "C" fn before_fork() {
     SNAPSHOT.acquire();
+    moments::before_fork();
     heap::before_fork();
     depot::before_fork();
     modules::before_fork();
@@ -406,6 +417,7 @@ extern "C" fn after_fork_in_parent() {
     modules::after_fork();
     depot::after_fork();
     heap::after_fork();
+    moments::after_fork();
     SNAPSHOT.release();
 }
 

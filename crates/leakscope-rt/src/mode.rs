@@ -1,11 +1,12 @@
 //! How much is followed, as the user chose: it must be known before the first
 //! block, which may be asked for before the environment can be.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use leakscope_wire::env;
 
 use crate::sys::File;
+use crate::{moments, only};
 
 /// What was chosen: 0 before it was looked up, else one more than the number
 /// of bytes up to which blocks are searched for pointers; [`MINIMAL`] if
@@ -40,6 +41,14 @@ pub fn samples() -> bool {
     cfg!(feature = "executable") && unsafe { leakscope_sampled_address } != 0
 }
 
+/// Set if not all blocks are followed, or their deaths are counted.
+static SELECTIVE: AtomicBool = AtomicBool::new(false);
+
+#[inline(always)]
+pub fn is_selective() -> bool {
+    SELECTIVE.load(Ordering::Relaxed)
+}
+
 /// Blocks of more bytes are not searched for pointers when they are freed.
 #[inline(always)]
 pub fn searched_max() -> usize {
@@ -66,8 +75,17 @@ fn look_up() -> usize {
             None => used,
         };
         for entry in text[..end].split(|&byte| byte == 0) {
-            let value = entry.strip_prefix(env::MODE.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-            found = value.map_or(found, parse);
+            let value =
+                |name: &str| entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+            found = value(env::MODE).map_or(found, parse);
+            if let Some(path) = value(env::ONLY) {
+                only::open(path);
+                SELECTIVE.store(true, Ordering::Relaxed);
+            }
+            if let Some(wanted) = value(env::MOMENTS) {
+                moments::choose(wanted);
+                SELECTIVE.store(true, Ordering::Relaxed);
+            }
         }
         text.copy_within(end..used, 0);
         used -= end;

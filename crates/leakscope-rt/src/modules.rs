@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
-use crate::sys;
+use crate::{park, sys};
 
 const RESERVED: usize = 1 << 22;
 const PATH_MAX: usize = 512;
@@ -30,6 +30,10 @@ pub struct Module {
     /// By which the file is known wherever it lies; of length 0 without.
     pub id: [u8; ID_MAX],
     pub id_bytes: usize,
+    /// Where its thread-local storage lies from a thread's pointer on, as a
+    /// signed number, and how long it is; 0 if it has none from the start.
+    pub tls: usize,
+    pub tls_bytes: usize,
     seen: bool,
 }
 
@@ -59,7 +63,7 @@ pub fn is_framed(address: u64) -> bool {
 pub fn set_framed(address: usize) {
     let mut wanted = Around { address, start: 0, end: 0 };
     // SAFETY: the callback gets our own structure back.
-    unsafe { libc::dl_iterate_phdr(Some(around), (&raw mut wanted).cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(find_code), (&raw mut wanted).cast()) };
     FRAMED_START.store(wanted.start, Ordering::Relaxed);
     FRAMED_SIZE.store(wanted.end - wanted.start, Ordering::Relaxed);
 }
@@ -70,7 +74,7 @@ struct Around {
     end: usize,
 }
 
-unsafe extern "C" fn around(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
+unsafe extern "C" fn find_code(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
     // SAFETY: both come from `set_framed` through the loader.
     let (info, wanted) = unsafe { (&*info, &mut *data.cast::<Around>()) };
     for header in headers(info) {
@@ -147,6 +151,13 @@ fn add(module: &Module, generation: u32) {
     COUNT.store(count + 1, Ordering::Relaxed);
 }
 
+/// The number and description of the module that is mapped around `address`.
+pub fn around(address: usize) -> Option<(usize, &'static Module)> {
+    let holds =
+        |module: &Module| module.last_generation == u32::MAX && (module.start..module.end).contains(&address);
+    all().iter().enumerate().find(|(_, module)| holds(module))
+}
+
 /// All modules of all generations.
 pub fn all() -> &'static [Module] {
     all_mut()
@@ -213,6 +224,12 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, data: *mut
     // SAFETY: room was checked above; the memory is zero, a valid module.
     let module = unsafe { &mut *((list.base + list.count * size_of::<Module>()) as *mut Module) };
     (module.bias, module.start, module.end) = (bias, start, end);
+    if let Some(header) = headers(info).iter().find(|header| header.p_type == libc::PT_TLS)
+        && !info.dlpi_tls_data.is_null()
+    {
+        module.tls = (info.dlpi_tls_data as usize).wrapping_sub(park::thread_pointer());
+        module.tls_bytes = header.p_memsz as usize;
+    }
     // SAFETY: the loader's names are C strings.
     let name = unsafe { core::ffi::CStr::from_ptr(info.dlpi_name) }.to_bytes();
     module.path_bytes = if name.is_empty() && list.count == 0 {

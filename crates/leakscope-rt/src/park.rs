@@ -32,6 +32,8 @@ pub struct Parked {
     /// Stack pointer; 0 if it is not known.
     pub stack: usize,
     pub registers: [u64; 16],
+    /// For unwinding; all 0 if not known.
+    pub frame: Registers,
 }
 
 const ASKED: u32 = 0;
@@ -90,7 +92,7 @@ pub fn begin(current: &Parked, then: Then) -> bool {
     if LIST.load(Ordering::Relaxed) == 0 {
         return false;
     }
-    add(own, STOPPED, current.stack, current.registers);
+    add(own, STOPPED, current);
     // Release: who sees the hold sees the list.
     HOLD.store(1, Ordering::Release);
     // A thread may have started another one before it stopped.
@@ -149,6 +151,17 @@ pub fn main_thread() -> u32 {
     PROCESS.load(Ordering::Relaxed)
 }
 
+/// Which thread it is among all of the scan, by their numbers, from 1 on.
+pub fn rank(thread: &Parked) -> u32 {
+    let number = |thread: &Parked| thread.thread.load(Ordering::Relaxed);
+    1 + threads().iter().filter(|other| number(other) < number(thread)).count() as u32
+}
+
+/// The thread with this number.
+pub fn thread(number: u32) -> Option<&'static Parked> {
+    threads().iter().find(|thread| thread.thread.load(Ordering::Relaxed) == number)
+}
+
 /// Whether a thread was there when the scan began.
 pub fn is_alive(number: u32) -> bool {
     let same = |thread: &Parked| thread.thread.load(Ordering::Relaxed) == number;
@@ -161,7 +174,18 @@ impl Parked {
         let r = registers;
         let mut all = [0; 16];
         all[..6].copy_from_slice(&[r.rbx, r.rbp, r.r12, r.r13, r.r14, r.r15]);
-        Parked { thread: AtomicU32::new(0), state: AtomicU32::new(0), stack: r.rsp as usize, registers: all }
+        Parked { registers: all, frame: *r, ..Parked::at(r.rsp as usize) }
+    }
+
+    /// A thread of which no more is known than its stack pointer, or 0.
+    fn at(stack: usize) -> Parked {
+        Parked {
+            thread: AtomicU32::new(0),
+            state: AtomicU32::new(0),
+            stack,
+            registers: [0; 16],
+            frame: Registers::default(),
+        }
     }
 
     /// A thread that a signal interrupted.
@@ -177,11 +201,22 @@ impl Parked {
         let is_derived = modules::is_framed(general[libc::REG_RIP as usize] as u64);
         let below = if is_derived { 0 } else { 128 };
         let stack = general[libc::REG_RSP as usize] as usize - below;
-        Parked { thread: AtomicU32::new(0), state: AtomicU32::new(0), stack: stack & !7, registers }
+        let register = |number: i32| general[number as usize] as u64;
+        let frame = Registers {
+            rbx: register(libc::REG_RBX),
+            rbp: register(libc::REG_RBP),
+            r12: register(libc::REG_R12),
+            r13: register(libc::REG_R13),
+            r14: register(libc::REG_R14),
+            r15: register(libc::REG_R15),
+            rsp: register(libc::REG_RSP),
+            rip: register(libc::REG_RIP),
+        };
+        Parked { registers, frame, ..Parked::at(stack & !7) }
     }
 }
 
-fn add(number: u32, state: u32, stack: usize, registers: [u64; 16]) {
+fn add(number: u32, state: u32, parked: &Parked) {
     let count = COUNT.load(Ordering::Relaxed);
     let place = (LIST.load(Ordering::Relaxed) + count * size_of::<Parked>()) as *mut Parked;
     // SAFETY: callers keep to the list's capacity.
@@ -189,8 +224,9 @@ fn add(number: u32, state: u32, stack: usize, registers: [u64; 16]) {
         place.write(Parked {
             thread: AtomicU32::new(number),
             state: AtomicU32::new(state),
-            stack,
-            registers,
+            stack: parked.stack,
+            registers: parked.registers,
+            frame: parked.frame,
         });
     }
     // Release: who counts the entry sees it.
@@ -207,10 +243,12 @@ fn ask_new_threads(capacity: usize, own: u32, then: Then) -> bool {
         }
         asked = true;
         match whereabouts(number) {
-            Whereabouts::Gone => add(number, GONE, 0, [0; 16]),
-            Whereabouts::Waiting { stack } if then == Then::GoesOn => add(number, STOPPED, stack, [0; 16]),
+            Whereabouts::Gone => add(number, GONE, &Parked::at(0)),
+            Whereabouts::Waiting { stack } if then == Then::GoesOn => {
+                add(number, STOPPED, &Parked::at(stack))
+            }
             _ => {
-                add(number, ASKED, 0, [0; 16]);
+                add(number, ASKED, &Parked::at(0));
                 // SAFETY: a signal to a thread of this process, whose handler is ours.
                 unsafe { libc::syscall(libc::SYS_tgkill, sys::pid(), number, SIGNAL) };
             }
@@ -248,7 +286,7 @@ extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_v
         // SAFETY: the kernel gives handlers with SA_SIGINFO the context.
         let now = Parked::interrupted(unsafe { &*context.cast::<libc::ucontext_t>() });
         entry.stack = now.stack;
-        entry.registers = now.registers;
+        (entry.registers, entry.frame) = (now.registers, now.frame);
         // Release: the asker sees the registers.
         entry.state.store(STOPPED, Ordering::Release);
         STOPS.fetch_add(1, Ordering::Release);
@@ -348,7 +386,7 @@ fn for_each_thread(mut f: impl FnMut(u32)) {
 }
 
 /// Address of the calling thread's control block.
-fn thread_pointer() -> usize {
+pub fn thread_pointer() -> usize {
     let pointer;
     // SAFETY: reads a word of the control block.
     unsafe {

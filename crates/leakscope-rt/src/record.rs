@@ -8,15 +8,20 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use leakscope_wire as wire;
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::holders::Chain;
 use crate::sink::Sink;
 use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
 use crate::{
-    accesses, arena, depot, events, heap, inject, mode, modules, rotation, sampling, scan, stamps, uses, walk,
+    accesses, actions, arena, depot, events, heap, inject, mode, modules, moments, rotation, sampling, scan,
+    stamps, uses, walk,
 };
 
 const BUFFER: usize = 1 << 16;
+
+/// Blocks of one allocation and last use of which is told what holds them.
+const HOLDERS_EACH: u64 = 3;
 
 /// What to say besides the blocks.
 pub struct Occasion {
@@ -162,9 +167,11 @@ impl Writer {
                 heap_limit: limited,
             });
         });
+        let mut lost_bytes = 0;
         self.section(wire::SectionKind::LOST, |writer| {
             scan::for_each_lost(|block| {
                 let stack = block.stack();
+                lost_bytes += block.size() as u64;
                 mentioned.use_stack(stack);
                 writer.put(&wire::LostBlock {
                     address: block.start as u64,
@@ -174,6 +181,7 @@ impl Writer {
                 });
             });
         });
+        actions::note_lost(lost_bytes);
         self.section(wire::SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });
@@ -188,18 +196,30 @@ impl Writer {
             });
         }
         if mode::samples() {
-            self.accesses(mentioned, found.live_blocks);
+            self.accesses(mentioned, &found);
+        }
+        if moments::are_counted() {
+            self.section(wire::SectionKind::MOMENTS, |writer| {
+                scan::for_each_numbered(|block| writer.put(&moments::read(block.slot)));
+            });
         }
         let Some(mut reached) = Reached::new(found.live_blocks) else {
             self.failed = true;
             return;
         };
-        scan::for_each_reached(|block| {
-            let place = accesses::read(block.slot).and_then(|seen| seen.place);
-            let last_used = place.unwrap_or_else(|| stamps::read(block).last_used);
-            mentioned.use_stack(block.stack());
-            mentioned.use_stack(last_used);
-            reached.add(block.stack(), last_used, block.size() as u64);
+        self.section(wire::SectionKind::HOLDERS, |writer| {
+            found.for_each_reached(|block, place| {
+                let accessed = accesses::read(place.slot).and_then(|seen| seen.place);
+                let last_used = accessed.unwrap_or_else(|| stamps::read(place).last_used);
+                let stack = block.stack;
+                mentioned.use_stack(stack);
+                mentioned.use_stack(last_used);
+                if reached.add(stack, last_used, place.size() as u64) <= HOLDERS_EACH {
+                    let chain = Chain::to(&found, block);
+                    writer.put(&wire::Holder { stack, last_used, ..chain.holder() });
+                    chain.links().for_each(|link| writer.put(&link));
+                }
+            });
         });
         self.section(wire::SectionKind::FREES, |writer| {
             events::for_each_freed(|freed| {
@@ -215,8 +235,8 @@ impl Writer {
     }
 
     /// Last accesses of lost blocks, as for stamps, and of the others.
-    fn accesses(&mut self, mentioned: &mut Mentioned, live: u64) {
-        let Some(mut idle) = Idle::new(live) else {
+    fn accesses(&mut self, mentioned: &mut Mentioned, found: &scan::Scan) {
+        let Some(mut idle) = Idle::new(found.live_blocks) else {
             self.failed = true;
             return;
         };
@@ -228,10 +248,10 @@ impl Writer {
                 writer.worth = true;
             });
         });
-        scan::for_each_reached(|block| {
+        found.for_each_reached(|reached, block| {
             let Some(seen) = accesses::read(block.slot) else { return };
             mentioned.use_stack(seen.place.unwrap_or(0));
-            idle.add(block, seen);
+            idle.add(reached.stack, block, seen);
             self.worth |= accesses::may_be_stale(seen);
         });
         self.section(wire::SectionKind::ACCESSES, |writer| idle.for_each(|total| writer.put(total)));
@@ -365,8 +385,8 @@ impl Idle {
         (!table.is_null()).then_some(Idle { table, capacity })
     }
 
-    fn add(&mut self, block: heap::Block, seen: accesses::Seen) {
-        let (stack, last_used, never) = (block.stack(), seen.place.unwrap_or(0), seen.place.is_none().into());
+    fn add(&mut self, stack: u32, block: heap::Block, seen: accesses::Seen) {
+        let (last_used, never) = (seen.place.unwrap_or(0), seen.place.is_none().into());
         let injected = u32::from(inject::is_injected(block.slot));
         let times = |idle, active| [accesses::about(idle), accesses::about(active)];
         let like = times(seen.idle, seen.active);
@@ -426,7 +446,8 @@ impl Reached {
         (!table.is_null()).then_some(Reached { table, capacity })
     }
 
-    fn add(&mut self, stack: u32, last_used: u32, bytes: u64) {
+    /// Counts a block in. Returns how many of its kind there are by now.
+    fn add(&mut self, stack: u32, last_used: u32, bytes: u64) -> u64 {
         let mut index = depot::mix(u64::from(stack), u64::from(last_used)) as usize;
         loop {
             // SAFETY: within the table, in which there is always room.
@@ -437,7 +458,7 @@ impl Reached {
             if (entry.stack, entry.last_used) == (stack, last_used) {
                 entry.blocks += 1;
                 entry.bytes += bytes;
-                return;
+                return entry.blocks;
             }
             index += 1;
         }

@@ -7,25 +7,62 @@
 //! part counts, and a stack whose thread is gone not at all: words left there
 //! would hide leaks.
 //!
+//! Of each block is kept by which word it was reached first (`holders` reads
+//! that): variables come before other memory, and that before stacks and
+//! registers; within each of these, nearer blocks come before further ones.
+//!
 //! Runs in a forked copy of the process (or in the process itself, at its
 //! end), so nothing moves meanwhile.
 
 use crate::heap::{self, Block, State};
 use crate::maps::{self, Mapping};
 use crate::sys::{self, File};
-use crate::{park, signals};
+use crate::{modules, park, signals};
 
 /// A scan that found what is reachable.
 pub struct Scan {
     pub live_blocks: u64,
     pub live_bytes: u64,
+    /// In the order in which they were reached.
+    pub reached: &'static [Reached],
+}
+
+/// A block that was reached. Its number in [`Scan::reached`] stands in place of
+/// its stack.
+#[repr(C)]
+pub struct Reached {
+    pub start: usize,
+    /// Address of the word that leads to it; see [`register`].
+    pub from: usize,
+    /// Stack of the allocation.
+    pub stack: u32,
+    /// Where in the block it leads, if that is not too far.
+    pub entered: u32,
+}
+
+/// Of which thread of `park` a register leads to a block, if one does.
+pub fn register(from: usize) -> Option<&'static park::Parked> {
+    (from & REGISTER != 0).then(|| park::threads().get(from & !REGISTER)).flatten()
+}
+
+const REGISTER: usize = 1 << 63;
+
+/// Pages whose presence is asked for at a time.
+const BATCH: usize = 512;
+
+/// Kinds of memory in the order in which they are searched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    Variables,
+    Other,
+    Stacks,
 }
 
 /// Marks what is reachable from memory and from the threads' registers.
 /// Returns `None` if there is no memory for the work, or no telling where the
 /// program has memory.
 pub fn run() -> Option<Scan> {
-    let mut scan = Scan { live_blocks: 0, live_bytes: 0 };
+    let mut scan = Scan { live_blocks: 0, live_bytes: 0, reached: &[] };
     let mut blocks = 0;
     heap::for_each_live(|block| {
         blocks += 1;
@@ -37,27 +74,47 @@ pub fn run() -> Option<Scan> {
     let mut marker = Marker {
         before: Mapping::default(),
         pages: File::open(c"/proc/thread-self/pagemap"),
-        work: sys::allocate((blocks + 1) * 8) as *mut usize,
+        reached: sys::allocate((blocks + 1) * size_of::<Reached>()) as *mut Reached,
         count: 0,
+        searched: 0,
     };
-    if marker.work.is_null() {
+    if marker.reached.is_null() {
         return None;
     }
-    for thread in park::threads() {
+    let mut buffer = File::open(c"/proc/thread-self/mem");
+    for memory in [Memory::Variables, Memory::Other, Memory::Stacks] {
+        if !maps::for_each(|mapping| marker.mapping(mapping, memory, &mut buffer)) {
+            return None;
+        }
+        marker.drain();
+    }
+    for (index, thread) in park::threads().iter().enumerate() {
         for &word in &thread.registers {
-            marker.word(word as usize);
+            marker.word(word as usize, REGISTER | index);
         }
     }
-    let mut buffer = File::open(c"/proc/thread-self/mem");
-    let all = maps::for_each(|mapping| marker.mapping(mapping, &mut buffer));
     marker.drain();
-    all.then_some(scan)
+    // SAFETY: so many were written, and are not changed any more.
+    scan.reached = unsafe { core::slice::from_raw_parts(marker.reached, marker.count) };
+    Some(scan)
+}
+
+fn memory_of(mapping: &Mapping) -> Memory {
+    let within = |address: usize| (mapping.start..mapping.end).contains(&address);
+    if mapping.is_named(b"[stack]") || park::threads().iter().any(|thread| within(thread.stack)) {
+        Memory::Stacks
+    } else if modules::around(mapping.start).is_some() {
+        Memory::Variables
+    } else {
+        Memory::Other
+    }
 }
 
 struct Marker {
-    /// Addresses of blocks that are reached and not looked into yet.
-    work: *mut usize,
+    /// Blocks that are reached, and how many of them are looked into.
+    reached: *mut Reached,
     count: usize,
+    searched: usize,
     /// The mapping before the one that is looked at.
     before: Mapping,
     /// Which pages of the process have memory behind them.
@@ -66,21 +123,23 @@ struct Marker {
 
 impl Marker {
     #[inline]
-    fn word(&mut self, word: usize) {
+    fn word(&mut self, word: usize, from: usize) {
         let Some(block) = pointed_to(word) else { return };
         if block.state() != State::Reached {
-            block.mark(State::Reached, block.stack());
+            let entered = u32::try_from(word - block.start).unwrap_or(0);
+            let reached = Reached { start: block.start, from, stack: block.stack(), entered };
+            block.mark(State::Reached, self.count as u32);
             // SAFETY: there is room for every live block, and each comes once.
-            unsafe { *self.work.add(self.count) = block.start };
+            unsafe { self.reached.add(self.count).write(reached) };
             self.count += 1;
         }
     }
 
     fn drain(&mut self) {
-        while self.count > 0 {
-            self.count -= 1;
-            // SAFETY: pushed before.
-            let start = unsafe { *self.work.add(self.count) };
+        while self.searched < self.count {
+            // SAFETY: written before.
+            let start = unsafe { (*self.reached.add(self.searched)).start };
+            self.searched += 1;
             if let Some(block) = heap::find(start) {
                 self.range(start, start + block.size());
             }
@@ -92,13 +151,16 @@ impl Marker {
         let mut address = start.next_multiple_of(8);
         while address + 8 <= end {
             // SAFETY: callers give readable memory; any word is a valid integer.
-            self.word(unsafe { core::ptr::read_volatile(address as *const usize) });
+            self.word(unsafe { core::ptr::read_volatile(address as *const usize) }, address);
             address += 8;
         }
     }
 
-    fn mapping(&mut self, mapping: &Mapping, memory: &mut Option<File>) {
+    fn mapping(&mut self, mapping: &Mapping, wanted: Memory, memory: &mut Option<File>) {
         let before = core::mem::replace(&mut self.before, *mapping);
+        if memory_of(mapping) != wanted {
+            return;
+        }
         let guarded = before.end == mapping.start
             && !before.readable
             && !before.writable
@@ -109,7 +171,7 @@ impl Marker {
         let ours = sys::is_own(mapping.start) || signals::owns(mapping.start) || park::owns(mapping.start);
         let device =
             mapping.is_named(b"/dev/") && !mapping.is_named(b"/dev/shm/") && !mapping.is_named(b"/dev/zero");
-        if !mapping.readable || !mapping.writable || ours || device || mapping.start == self.work as usize {
+        if !mapping.readable || !mapping.writable || ours || device {
             return;
         }
         if mapping.shared {
@@ -120,7 +182,6 @@ impl Marker {
         } else {
             self.stacks(mapping);
         }
-        self.drain();
     }
 
     /// A mapping with a guard below it may be a thread's stack, which ends
@@ -148,34 +209,52 @@ impl Marker {
     /// use, and else as a whole.
     fn live_stack(&mut self, start: usize, end: usize) {
         let within = |thread: &&park::Parked| (start..end).contains(&thread.stack);
-        let low = park::threads().iter().filter(within).map(|thread| thread.stack).min();
-        self.present(low.unwrap_or(start), end);
+        match park::threads().iter().filter(within).map(|thread| thread.stack).min() {
+            Some(low) => self.stack(low, end),
+            None => self.present(start, end),
+        }
     }
 
-    /// Only pages with memory behind them: a program may reserve far more than
-    /// it uses.
+    /// Memory of which only some pages may be there.
     fn present(&mut self, start: usize, end: usize) {
-        const BATCH: usize = 512;
-        let Some(pages) = self.pages else { return self.range(start, end) };
-        let mut entries = [0; BATCH * 8];
-        let mut page = start / sys::PAGE;
-        while page * sys::PAGE < end {
-            let count = pages.read_at(&mut entries, page * 8) / 8;
-            if count == 0 {
-                return self.range(start.max(page * sys::PAGE), end);
-            }
-            for entry in entries[..count * 8].chunks_exact(8) {
-                // Bit 63: in memory. Bit 62: swapped out.
-                if entry[7] & 0xc0 != 0 {
-                    let at = page * sys::PAGE;
-                    self.range(start.max(at), end.min(at + sys::PAGE));
-                }
-                page += 1;
-                if page * sys::PAGE >= end {
-                    break;
-                }
+        for first in (start / sys::PAGE..end.div_ceil(sys::PAGE)).step_by(BATCH) {
+            let there = self.are_present(first);
+            for (page, _) in (first..).zip(there).filter(|(_, there)| *there) {
+                self.range(start.max(page * sys::PAGE), end.min((page + 1) * sys::PAGE));
             }
         }
+    }
+
+    /// The same from its end on: a thread's variables and its outer frames hold
+    /// what inner ones may only use.
+    fn stack(&mut self, start: usize, end: usize) {
+        let mut last = end.div_ceil(sys::PAGE);
+        while last * sys::PAGE > start {
+            let first = last.saturating_sub(BATCH);
+            let there = self.are_present(first);
+            for page in (first..last).rev().filter(|page| there[page - first]) {
+                let (low, mut address) = (start.max(page * sys::PAGE), end.min((page + 1) * sys::PAGE) & !7);
+                while address >= low + 8 {
+                    address -= 8;
+                    // SAFETY: readable memory; any word is a valid integer.
+                    self.word(unsafe { core::ptr::read_volatile(address as *const usize) }, address);
+                }
+            }
+            last = first;
+        }
+    }
+
+    /// Which pages from the first on have memory behind them: a program may
+    /// reserve far more than it uses. All, if that cannot be told.
+    fn are_present(&self, first: usize) -> [bool; BATCH] {
+        let mut entries = [0; BATCH * 8];
+        let count = self.pages.map_or(0, |pages| pages.read_at(&mut entries, first * 8)) / 8;
+        let mut there = [count == 0; BATCH];
+        for (there, entry) in there.iter_mut().zip(entries[..count * 8].chunks_exact(8)) {
+            // Bit 63: in memory. Bit 62: swapped out.
+            *there = entry[7] & 0xc0 != 0;
+        }
+        there
     }
 
     /// Files may be shorter than their mapping: read through the kernel,
@@ -185,8 +264,8 @@ impl Marker {
         let mut buffer = [0; 4096];
         for page in (mapping.start..mapping.end).step_by(buffer.len()) {
             let count = memory.read_at(&mut buffer, page);
-            for word in buffer[..count].chunks_exact(8) {
-                self.word(usize::from_le_bytes(word.try_into().unwrap_or_default()));
+            for (index, word) in buffer[..count].chunks_exact(8).enumerate() {
+                self.word(usize::from_le_bytes(word.try_into().unwrap_or_default()), page + index * 8);
             }
         }
     }
@@ -214,12 +293,21 @@ pub fn for_each_numbered(mut f: impl FnMut(Block)) {
     });
 }
 
-pub fn for_each_reached(mut f: impl FnMut(Block)) {
-    heap::for_each_live(|block| {
-        if block.is_own() && block.state() == State::Reached {
-            f(block);
+impl Scan {
+    /// Calls `f` for each block of this process that was reached.
+    pub fn for_each_reached(&self, mut f: impl FnMut(&'static Reached, Block)) {
+        for reached in self.reached {
+            if let Some(block) = heap::find(reached.start).filter(Block::is_own) {
+                f(reached, block);
+            }
         }
-    });
+    }
+
+    /// The block that the word at `address` lies in, if that was reached.
+    pub fn around(&self, address: usize) -> Option<(&'static Reached, Block)> {
+        let block = heap::find(address).filter(|block| block.state() == State::Reached)?;
+        Some((self.reached.get(block.stack() as usize)?, block))
+    }
 }
 
 /// Calls `f` for each pointer from one lost block to another, by the numbers

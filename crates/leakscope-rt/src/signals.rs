@@ -86,6 +86,14 @@ fn set_default(signal: c_int) {
     unsafe { set(signal, &core::mem::zeroed()) };
 }
 
+/// Ends the program as `abort` does, with a record, whatever it does about the
+/// signal itself.
+pub fn abort() -> ! {
+    install(libc::SIGABRT);
+    // SAFETY: ends the program.
+    unsafe { libc::abort() }
+}
+
 extern "C" fn on_fatal(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     sys::keeping_errno(|| {
         // SAFETY: the kernel gives handlers with SA_SIGINFO the context.

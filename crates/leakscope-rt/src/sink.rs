@@ -87,6 +87,21 @@ impl Sink {
     }
 }
 
+/// A line for the user: through the socket, or where nobody listens, to the
+/// program's standard error.
+pub fn tell(line: &[u8]) {
+    let told = connect().is_some_and(|socket| {
+        let sent = send_piece(socket, line, wire::NOTICE);
+        socket.close();
+        sent
+    });
+    if !told {
+        File(2).write_all(b"leakscope: ");
+        File(2).write_all(line);
+        File(2).write_all(b"\n");
+    }
+}
+
 fn send_piece(socket: File, bytes: &[u8], offset: u64) -> bool {
     let piece = wire::Piece { offset, bytes: bytes.len() as u64 };
     socket.send_all(piece.as_bytes()) && socket.send_all(bytes)

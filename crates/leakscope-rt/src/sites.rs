@@ -2,7 +2,7 @@
 
 use core::mem::size_of;
 
-use leakscope_wire::{Descriptor, Field, PLACE_IS_LINE, Site};
+use leakscope_wire::{Descriptor, Field, OF_THREAD, PLACE_IS_FRAME, PLACE_IS_LINE, PLACE_IS_VARIABLE, Site};
 use zerocopy::FromBytes;
 
 use crate::events::What;
@@ -95,7 +95,18 @@ pub unsafe fn describe(what: What) -> Described {
     let text;
     (text, rest) = rest.split_at_checked(site.variable_bytes as usize).unwrap_or_default();
     if what.place & PLACE_IS_LINE != 0 {
-        (site.line, site.column) = ((what.place >> 16) as u32, what.place as u16 as u32);
+        (site.line, site.column) = ((what.place >> 16) as u32 & 0xff_ffff, what.place as u16 as u32);
+        if what.place & PLACE_IS_VARIABLE != 0 {
+            (site.frame, site.held) = (OF_THREAD, (what.place >> 40) as u32 % (1 << 20) * 8);
+        }
+        if site.line == 0 {
+            (site.line, site.column) = (header.site.line, header.site.column);
+        }
+        return Described { site, text, index: None };
+    }
+    if what.place & PLACE_IS_FRAME != 0 {
+        site.frame = ((what.place & !PLACE_IS_FRAME) >> 32) as u32;
+        site.held = what.place as u32;
         return Described { site, text, index: None };
     }
     for _ in 0..header.fields {

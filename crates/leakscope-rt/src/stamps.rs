@@ -12,10 +12,12 @@ use leakscope_wire as wire;
 use crate::events::{self, What};
 use crate::heap::{self, Block};
 #[cfg(feature = "executable")]
+use crate::left;
+#[cfg(feature = "executable")]
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, mode, uses};
+use crate::{arena, caller, mode, moments, uses};
 
 /// What is kept for each block. Zero bytes are an untouched one.
 #[repr(C)]
@@ -62,7 +64,10 @@ impl Stamps {
 /// a stamp is later than those before it on the same block, and than what the
 /// thread did before.
 #[inline(always)]
-fn put(thread: &mut Thread, stamps: &Stamps, event: u32) {
+fn put(thread: &mut Thread, stamps: &Stamps, event: u32, caller: Caller) {
+    if moments::are_counted() {
+        count_moment(stamps, caller);
+    }
     // Relaxed: what two threads stamp at the same time has no order.
     let latest = stamps.latest.load(Ordering::Relaxed);
     let time = thread.clock.max(latest >> EVENT_BITS) + 1;
@@ -81,12 +86,18 @@ fn put(thread: &mut Thread, stamps: &Stamps, event: u32) {
     stamps.latest.store(time << EVENT_BITS | event, Ordering::Relaxed);
 }
 
+#[cold]
+fn count_moment(stamps: &Stamps, caller: Caller) {
+    let slot = ((&raw const *stamps) as usize - arena::stamps()) / arena::STAMPS;
+    moments::stamped(slot as u64, caller.returns_to());
+}
+
 /// A pointer to a live block dies.
 #[inline(always)]
-fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
+pub fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
     if let Some(stamps) = of_pointer(pointer) {
         let event = events::number(thread, caller, what);
-        put(thread, stamps, event);
+        put(thread, stamps, event, caller);
     }
 }
 
@@ -97,7 +108,21 @@ pub fn stamp_since(thread: &mut Thread, pointer: usize, since: u64, caller: Call
         && stamps.time() <= since
     {
         let event = events::number(thread, caller, what);
-        put(thread, stamps, event);
+        put(thread, stamps, event, caller);
+    }
+}
+
+/// A pointer died in an event of before, if the time of the block's latest
+/// stamp is as wanted.
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+pub fn stamp_if(
+    thread: &mut Thread,
+    pointer: usize,
+    is_wanted: impl FnOnce(u64) -> bool,
+    event: impl FnOnce() -> u32,
+) {
+    if let Some(stamps) = of_pointer(pointer).filter(|stamps| is_wanted(stamps.time())) {
+        put(thread, stamps, event(), caller!());
     }
 }
 
@@ -123,6 +148,11 @@ pub fn begin(thread: &mut Thread, slot: u64) {
     }
 }
 
+/// Whether the block is followed.
+pub fn are_kept(block: Block) -> bool {
+    of(block.slot).is_some_and(|stamps| stamps.time() != 0)
+}
+
 /// A block is freed.
 #[inline(always)]
 pub fn end(block: Block) {
@@ -136,7 +166,10 @@ pub fn end(block: Block) {
 /// when the memory is used for something else.
 #[inline]
 pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Caller) {
-    let site = core::mem::take(&mut thread.site);
+    let mut site = core::mem::take(&mut thread.site);
+    if thread.cleaning != 0 {
+        site = thread.cleaning;
+    }
     let size = block.size();
     if arena::stamps() == 0 || size > mode::searched_max() {
         return;
@@ -148,17 +181,34 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
         let word = unsafe { *slot };
         if range.contains(&word) {
             let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
-            stamp(thread, word, caller, What { site, place: at as u64 });
+            holder_dies(thread, word, caller, What { site, place: at as u64 });
             // SAFETY: as above.
             unsafe { *slot = 0 };
         }
     }
 }
 
+/// What a freed block held dies with it, or where an exception was thrown on
+/// whose way it is freed.
+#[inline(always)]
+fn holder_dies(thread: &mut Thread, word: usize, caller: Caller, what: What) {
+    #[cfg(feature = "executable")]
+    // SAFETY: a site of the module that freed it, or of ours.
+    if unsafe { (*(what.site as *const wire::Descriptor)).site.cause } == wire::Cause::Unwound as u32
+        && let Some(stack) = left::thrown(thread)
+    {
+        return stamp_if(thread, word, |_| true, || events::of_stack(stack, what));
+    }
+    stamp(thread, word, caller, what);
+}
+
 /// What a record says of a block.
 pub fn read(block: Block) -> wire::Stamps {
     let Some(stamps) = of(block.slot) else { return wire::Stamps::default() };
     let latest = stamps.latest.load(Ordering::Relaxed);
+    if !are_kept(block) {
+        return wire::Stamps { last_used: wire::NOT_FOLLOWED, ..wire::Stamps::default() };
+    }
     let [first, second] = &stamps.earlier;
     wire::Stamps {
         time: latest >> EVENT_BITS,
@@ -172,23 +222,29 @@ pub fn read(block: Block) -> wire::Stamps {
 }
 
 /// The site of a free that instrumented code did not announce.
-static HOLDER_FREED: wire::Descriptor = wire::Descriptor {
-    site: wire::Site { cause: wire::Cause::HolderFreed as u32, line: 0, column: 0, variable_bytes: 0 },
-    bytes: 0,
-    fields: 0,
-};
+static HOLDER_FREED: wire::Descriptor =
+    wire::Descriptor { site: wire::Site::of(wire::Cause::HolderFreed), bytes: 0, fields: 0 };
 
 /// What instrumented code calls.
 #[cfg(feature = "executable")]
 mod entry {
     use super::*;
+    use crate::ends::Exit;
     use crate::entry::keeping_registers;
+    use crate::walk;
+
+    /// `pthread_exit` was called; the line is the frame's.
+    static THREAD_END: wire::Descriptor =
+        wire::Descriptor { site: wire::Site::of(wire::Cause::ThreadEnd), bytes: 0, fields: 0 };
 
     keeping_registers!("__leakscope_stamp", "leakscope_stamp", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_use", "leakscope_use", "rsi", "push rax", "pop rax");
     keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
 
     // Keeps what only registers hold where it can be searched.
@@ -207,8 +263,8 @@ mod entry {
         "push r13",
         "push r14",
         "push r15",
-        "sub rsp, 8",
         "mov rdx, rsp",
+        "sub rsp, 8",
         "mov rcx, rbp",
         "call leakscope_leaves",
         "add rsp, 8",
@@ -237,14 +293,71 @@ mod entry {
         if !(thread.stack_low..thread.stack_high).contains(&stack) {
             return;
         }
+        let caller = Caller { frame };
         let end = match target {
-            0 => thread.stack_high,
+            0 => {
+                thread.exit = Exit {
+                    stack: walk::stack(thread, caller),
+                    what: What { site: &raw const THREAD_END as usize, place: 0 },
+                    value: 0,
+                };
+                thread.stack_high
+            }
             // SAFETY: as the caller says.
             buffer => unsafe { saved_stack(buffer) },
         };
         if (stack..=thread.stack_high).contains(&end) {
             // SAFETY: between the live end of the stack and its start.
-            unsafe { range_dies(stack, end - stack, Caller { frame }, What { site, place: 0 }) };
+            unsafe { left::frames_end(thread, caller, stack, end, site) };
+        }
+    }
+
+    /// A container is about to be destroyed on the way of an exception, or was.
+    #[unsafe(no_mangle)]
+    extern "C" fn __leakscope_cleans(site: usize) {
+        this_thread().cleaning = site;
+    }
+
+    /// What lies between the new and the old end of a vector's elements is no
+    /// element any more. It is cleared: else it would hold blocks, and stamp
+    /// them when it is used again.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_shrinks(old: usize, new: usize, site: usize, frame: usize) {
+        let (thread, range) = (this_thread(), arena::range());
+        let Some(block) = heap::find(new).filter(|block| old <= block.start + block.room) else { return };
+        if arena::stamps() == 0 || block.size() > mode::searched_max() {
+            return;
+        }
+        for at in (new.next_multiple_of(8)..old & !7).step_by(8) {
+            let slot = at as *mut usize;
+            // SAFETY: within a live block, and nobody's.
+            let word = unsafe { *slot };
+            if range.contains(&word) {
+                stamp(thread, word, Caller { frame }, What { site, place: 0 });
+                // SAFETY: as above.
+                unsafe { *slot = 0 };
+            }
+        }
+    }
+
+    /// A function returns `value` from further out than any before.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_returns(outer: usize, site: usize, place: u64, value: usize, frame: usize) {
+        let thread = this_thread();
+        thread.outer = outer;
+        if arena::stamps() != 0 {
+            let stack = walk::stack(thread, Caller { frame });
+            thread.exit = Exit { stack, what: What { site, place }, value };
+        }
+    }
+
+    /// A pointer dies in a frame that an exception leaves: where it was thrown.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_unwound(pointer: usize, site: usize, frame: usize) {
+        let (thread, what) = (this_thread(), What { site, place: 0 });
+        match left::thrown(thread) {
+            Some(stack) => stamp_if(thread, pointer, |_| true, || events::of_stack(stack, what)),
+            None => stamp(thread, pointer, Caller { frame }, what),
         }
     }
 
@@ -293,8 +406,9 @@ mod entry {
         } else if let Some(stamps) = of(slot)
             && stamps.time() != 0
         {
-            let event = events::number(thread, Caller { frame }, What { site, place });
-            put(thread, stamps, event);
+            let caller = Caller { frame };
+            let event = events::number(thread, caller, What { site, place });
+            put(thread, stamps, event, caller);
         }
         thread.clock
     }

@@ -71,6 +71,31 @@ pub fn allocate(bytes: usize) -> usize {
     address
 }
 
+/// Zeroed memory that stays one with that of copies of the process; 0 if there
+/// is none.
+pub fn share(bytes: usize) -> usize {
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    map(bytes, access, flags)
+}
+
+/// Zeroed memory of which most will not be touched, and which nothing is kept
+/// back for; 0 if there is none.
+pub fn reserve_sparse(bytes: usize) -> usize {
+    let (access, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    map(bytes, access, flags)
+}
+
+fn map(bytes: usize, access: i32, flags: i32) -> usize {
+    // SAFETY: a new anonymous mapping disturbs nothing that exists.
+    let address = unsafe { libc::mmap(core::ptr::null_mut(), bytes, access, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return 0;
+    }
+    note_own(address as usize, address as usize + bytes);
+    address as usize
+}
+
 /// Gives back what [`reserve`] or [`allocate`] gave.
 ///
 /// # Safety
@@ -268,6 +293,15 @@ impl File {
             if unsafe { *libc::__errno_location() } != libc::EINTR {
                 return 0;
             }
+        }
+    }
+
+    /// Its length in bytes; 0 if that cannot be told.
+    pub fn size(self) -> usize {
+        // SAFETY: a query into a local structure.
+        unsafe {
+            let mut status: libc::stat = core::mem::zeroed();
+            if libc::fstat(self.0, &mut status) == 0 { status.st_size as usize } else { 0 }
         }
     }
 

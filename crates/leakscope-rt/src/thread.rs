@@ -21,6 +21,9 @@ pub struct Thread {
     pub site: usize,
     /// Of the stamps that this thread made.
     pub clock: u64,
+    /// The furthest that a function has returned from that may be the
+    /// thread's; the end of memory in the main thread.
+    pub outer: usize,
     /// What the thread knows of sampled accesses.
     pub sampling: Sampling,
     /// Uses that this thread reported.
@@ -39,6 +42,11 @@ pub struct Thread {
     pub known: bool,
     /// Stack for signal handlers that we gave it.
     handler_stack: u32,
+    /// The site of a container that is destroyed on the way of an exception;
+    /// 0 for none.
+    pub cleaning: usize,
+    #[cfg(feature = "executable")]
+    pub exit: crate::ends::Exit,
 }
 
 global_asm!(
@@ -55,12 +63,16 @@ global_asm!(
     ".globl leakscope_clock",
     ".type leakscope_clock,@object",
     ".size leakscope_clock,8",
+    ".globl leakscope_outer",
+    ".type leakscope_outer,@object",
+    ".size leakscope_outer,8",
     ".type leakscope_thread,@object",
     ".size leakscope_thread,{size}",
     "leakscope_thread:",
     "leakscope_context = leakscope_thread",
     "leakscope_site = leakscope_thread + 8",
     "leakscope_clock = leakscope_thread + 16",
+    "leakscope_outer = leakscope_thread + 24",
     ".zero {size}",
     ".text",
     size = const size_of::<Thread>(),
@@ -97,6 +109,7 @@ pub fn start() {
     // thread that has no room for it.
     // SAFETY: the thread's own state.
     let thread = unsafe { &mut *current() };
+    thread.outer = usize::MAX;
     thread.busy += 1;
     sys::keeping_errno(own_stack);
     thread.busy -= 1;
@@ -138,6 +151,8 @@ fn arm() {
 extern "C" fn at_end(_: *mut libc::c_void) {
     // SAFETY: the thread's own state, and this is the only code that uses it now.
     let thread = unsafe { &mut *current() };
+    #[cfg(feature = "executable")]
+    sys::keeping_errno(|| crate::ends::thread_ends(thread));
     heap::flush(thread);
     events::give_tables(thread);
     sampling::take_counters_back(thread);

@@ -29,6 +29,15 @@ pub struct Caller {
     pub frame: usize,
 }
 
+impl Caller {
+    /// Where the program goes on.
+    pub fn returns_to(self) -> usize {
+        // SAFETY: the frame of our own function, which has a frame pointer.
+        let [_, address] = unsafe { words_at(self.frame) };
+        address as usize
+    }
+}
+
 /// The frame of the function in which it stands.
 #[macro_export]
 macro_rules! caller {

@@ -1,12 +1,13 @@
 //! How the pointers to lost blocks died: what stamps say, made comparable
 //! between records.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexSet;
 use leakscope_core::{Cause, Frame};
 use leakscope_wire as wire;
 
+use crate::objects::Called;
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::Record;
 use crate::roots::Roots;
@@ -32,22 +33,42 @@ pub struct Events {
 
 impl Events {
     /// The events by which the blocks of `record` were lost.
-    pub fn of_record<'r>(&mut self, named: &RecordPlaces, record: &'r Record) -> RecordEvents<'r> {
+    pub fn of_record<'r>(
+        &mut self,
+        places: &Places,
+        named: &RecordPlaces,
+        record: &'r Record,
+    ) -> RecordEvents<'r> {
         let mut by_stack = HashMap::new();
         for &id in record.stamps.iter().flat_map(|stamps| &stamps.stacks) {
             let Some(place) = named.known(id).filter(|_| !by_stack.contains_key(&id)) else { continue };
             let site = record.stacks.get(&id).and_then(|stack| record.site(stack));
-            let event = Event {
+            let mut event = Event {
                 place,
                 cause: site.and_then(|site| site.cause).map_or(Cause::Unknown, cause),
-                variable: site.and_then(|site| site.variable.clone()),
+                variable: site.and_then(|site| site.variable.clone()).or_else(|| named.held(id)),
             };
+            // A frame or thread that is left behind has names of its own.
+            if !matches!(event.cause, Cause::Unwound | Cause::ThreadEnd)
+                && let Some((called, object)) = places.object(place)
+            {
+                event.variable = Some(object.to_owned());
+                event.cause = match called {
+                    Called::Destructor => Cause::ScopeEnd,
+                    Called::Assignment => Cause::Overwritten,
+                    Called::Other => event.cause,
+                };
+            }
             by_stack.insert(id, EventId(self.known.insert_full(event).0));
         }
+        let unwound = by_stack.values().copied().filter(|&id| self.event(id).cause == Cause::Unwound);
+        let is_users = |&id: &EventId| places.is_users(self.event(id).place);
+        let users = by_stack.values().copied().filter(is_users).collect();
+        let (unwound, nameless) = unwound.partition(|&id| self.event(id).variable.is_some());
         let stamped = |stamps: &wire::Stamps| (stamps.stacks[0] != 0).then_some(stamps.time);
         let times: Vec<Option<u64>> =
             (0..record.lost.len()).map(|block| record.stamps.get(block).and_then(stamped)).collect();
-        RecordEvents { record, by_stack, roots: Roots::new(&times, &record.edges) }
+        RecordEvents { record, by_stack, users, unwound, nameless, roots: Roots::new(&times, &record.edges) }
     }
 
     pub fn event(&self, id: EventId) -> &Event {
@@ -59,14 +80,29 @@ impl Events {
 pub struct RecordEvents<'r> {
     record: &'r Record,
     by_stack: HashMap<u32, EventId>,
+    /// Those in which code of the user's had a part.
+    users: HashSet<EventId>,
+    /// Frames were left behind; what was in them had a name, or none.
+    unwound: HashSet<EventId>,
+    nameless: HashSet<EventId>,
     pub roots: Roots,
 }
 
 impl RecordEvents<'_> {
     /// The event by which `block` was lost: the latest of it and of all lost
     /// blocks that reach it.
+    /// Where libraries drop copies of their own with no code of the user's
+    /// around them, that comes too late to be meant. Frames that are left behind hold copies in words that are nobody's:
+    /// the variable that was left with them is meant.
     pub fn leak(&self, block: usize) -> Option<EventId> {
-        self.stamps(self.roots.latest(block)?).next()?
+        let mut stamps = self.stamps(self.roots.latest(block)?);
+        let latest = stamps.next()??;
+        if !self.users.contains(&latest) {
+            return Some(stamps.flatten().find(|event| self.users.contains(event)).unwrap_or(latest));
+        }
+        let is_named = |event: &EventId| self.unwound.contains(event);
+        let named = self.nameless.contains(&latest).then(|| stamps.flatten().find(is_named)).flatten();
+        Some(named.unwrap_or(latest))
     }
 
     /// What may be meant if that is not the answer: earlier events of the

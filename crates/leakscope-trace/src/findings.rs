@@ -17,6 +17,8 @@ use leakscope_wire as wire;
 
 use crate::events::{self, Event, EventId, Events, RecordEvents};
 use crate::frees::Frees;
+use crate::holders::{self, HeldBy};
+use crate::moments::Moment;
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::{Process, Record};
 use crate::stale::Predicate;
@@ -124,12 +126,18 @@ struct Group {
     roots: BTreeSet<usize>,
     /// The engine stamps, so that its silence says something.
     stamped: bool,
+    /// The user chose others to be followed.
+    not_followed: bool,
+    /// The first death by which a block was lost, if they were counted.
+    moment: Option<Moment>,
     /// The events by which the blocks were lost, and what may be meant
     /// instead, each with its blocks.
     leaks: IndexMap<EventId, u64>,
     earlier: IndexMap<EventId, u64>,
     /// Places of the last use, each with its bytes.
     last_used: IndexMap<PlaceId, u64>,
+    /// What holds the first few, where they are forgotten.
+    held_by: BTreeSet<HeldBy>,
     /// What was lost at earlier snapshots, or live of a stale group, by process
     /// and sequence.
     history: BTreeMap<(u32, u32), Size>,
@@ -169,6 +177,9 @@ impl Size {
 /// More candidates say no more.
 const CANDIDATES_MAX: usize = 4;
 
+/// More holders say no more.
+const HOLDERS_MAX: usize = 3;
+
 impl Run {
     fn new(program: &Path) -> Run {
         Run {
@@ -189,9 +200,12 @@ impl Run {
                 direct: 0,
                 roots: BTreeSet::new(),
                 stamped: false,
+                not_followed: false,
+                moment: None,
                 leaks: IndexMap::new(),
                 earlier: IndexMap::new(),
                 last_used: IndexMap::new(),
+                held_by: BTreeSet::new(),
                 history: BTreeMap::new(),
                 staleness: Staleness::default(),
             });
@@ -200,7 +214,7 @@ impl Run {
     }
 
     fn add_lost(&mut self, named: &RecordPlaces, record: &Record) {
-        let events = self.events.of_record(named, record);
+        let events = self.events.of_record(&self.places, named, record);
         let groups: Vec<usize> = (0..record.lost.len())
             .map(|block| self.group(self.lost_key(named, record, &events, block)))
             .collect();
@@ -213,7 +227,13 @@ impl Run {
             group.direct += u64::from(above.is_empty());
             group.roots.extend(above.iter().map(|&root| groups[root]));
             let Some(stamps) = record.stamps.get(index) else { continue };
+            if stamps.last_used == wire::NOT_FOLLOWED {
+                group.not_followed = true;
+                continue;
+            }
             group.stamped = record.totals.limits & wire::limits::NO_DEATHS == 0;
+            let moment = events.roots.latest(index).and_then(|block| Moment::of(record, block));
+            group.moment = group.moment.into_iter().chain(moment).min();
             weigh(&mut group.leaks, events.leak(index), 1);
             weigh(&mut group.earlier, events.earlier(index), 1);
             weigh(&mut group.last_used, last_use(named, record, stamps.last_used, block.stack), block.bytes);
@@ -234,6 +254,17 @@ impl Run {
                 let group = self.group(Key { kind: Kind::Forgotten, allocated: place, end });
                 self.groups[group].size.add(reachable.blocks, reachable.bytes);
                 weigh(&mut self.groups[group].last_used, end, reachable.bytes);
+            }
+        }
+        let group = |holder: &wire::Holder| {
+            let end = last_use(named, record, holder.last_used, holder.stack);
+            let key = Key { kind: Kind::Forgotten, allocated: named.of(holder.stack), end };
+            self.index.get(&key).copied()
+        };
+        let function = &mut |code| self.places.function(record, code);
+        for (holder, held_by) in holders::of_record(record, |holder| group(holder).is_some(), function) {
+            if let Some(group) = group(holder) {
+                self.groups[group].held_by.insert(held_by);
             }
         }
     }
@@ -276,7 +307,7 @@ impl Run {
     }
 
     fn add_history(&mut self, named: &RecordPlaces, record: &Record) {
-        let events = self.events.of_record(named, record);
+        let events = self.events.of_record(&self.places, named, record);
         let moment = (record.header.pid, record.header.sequence);
         for (index, block) in record.lost.iter().enumerate() {
             if let Some(&group) = self.index.get(&self.lost_key(named, record, &events, index)) {
@@ -308,6 +339,15 @@ impl Run {
         finding.freed_elsewhere = self.frees.of(group.key.allocated, &self.places);
         if group.stamped {
             self.set_leak(&mut finding, group);
+        } else if group.not_followed {
+            finding.evidence.insert("inexact".to_owned(), "its pointers were not followed".into());
+        }
+        if let Some(moment) = group.moment {
+            finding.evidence.insert("moment".to_owned(), moment.to_json());
+        }
+        if !group.held_by.is_empty() {
+            let held_by = group.held_by.iter().take(HOLDERS_MAX).map(HeldBy::to_json);
+            finding.evidence.insert("held_by".to_owned(), held_by.collect());
         }
         if !group.history.is_empty() {
             let snapshots = group.history.iter().map(|(&(pid, sequence), size)| {
@@ -338,6 +378,8 @@ impl Run {
         if leak.is_some()
             && let Some(Candidate { place, cause, variable }) = candidates.next()
         {
+            let variables = group.leaks.keys().map(|&id| self.events.event(id).variable.as_deref());
+            let variable = each_element(variables).or(variable);
             (finding.leaked, finding.cause, finding.variable) = (Some(place), cause, variable);
         }
         let mut told = vec![(finding.leaked.as_ref().and_then(function), finding.variable.clone())];
@@ -377,6 +419,28 @@ fn trend(earlier: impl Iterator<Item = u64> + Clone, now: u64) -> &'static str {
     }
 }
 
+/// What all variables are called that differ in one index: `rows[i].cells`.
+fn each_element<'a>(variables: impl Iterator<Item = Option<&'a str>>) -> Option<String> {
+    let mut together: Option<String> = None;
+    let mut count = 0;
+    for variable in variables {
+        let each = match variable?.split_once('[') {
+            Some((array, rest)) => {
+                let (index, rest) = rest.split_once(']')?;
+                index.parse::<u64>().ok()?;
+                format!("{array}[i]{rest}")
+            }
+            // The first of several.
+            None => variable?.replacen("->", "[i].", 1),
+        };
+        if *together.get_or_insert_with(|| each.clone()) != each {
+            return None;
+        }
+        count += 1;
+    }
+    together.filter(|_| count > 1)
+}
+
 /// The function to point at, by its address where it has no name.
 fn function(place: &Place) -> Option<(Option<String>, Option<u64>)> {
     let frame = place.headline()?;
@@ -400,7 +464,9 @@ fn by_weight<K: Copy>(weights: &IndexMap<K, u64>) -> impl Iterator<Item = K> + u
 /// A block of which no use was seen was last used by its allocation, if uses
 /// were looked at.
 fn last_use(named: &RecordPlaces, record: &Record, last_used: u32, allocated: u32) -> Option<PlaceId> {
-    let looked_at = record.totals.live_blocks > 0 && record.totals.limits & wire::limits::NO_USES == 0;
+    let looked_at = last_used != wire::NOT_FOLLOWED
+        && record.totals.live_blocks > 0
+        && record.totals.limits & wire::limits::NO_USES == 0;
     named.known(last_used).or_else(|| looked_at.then(|| named.of(allocated)))
 }
 

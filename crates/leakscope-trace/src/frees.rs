@@ -29,11 +29,23 @@ impl Frees {
     }
 
     /// Where the siblings of blocks allocated at `place` were freed, most
-    /// blocks first.
+    /// blocks first. Where none was freed, those of places count that differ
+    /// from it in columns alone: several calls on one line.
     pub fn of(&self, place: PlaceId, places: &Places) -> Vec<SiblingFree> {
-        let freed = self.by_allocation.get(&place).into_iter().flatten();
+        let freed: BTreeMap<PlaceId, u64> = match self.by_allocation.get(&place) {
+            Some(freed) => freed.clone(),
+            None => {
+                let own = lines(&places.place(place));
+                let on_lines = |(id, _): &(&PlaceId, _)| lines(&places.place(**id)) == own;
+                let others = self.by_allocation.iter().filter(on_lines).flat_map(|(_, freed)| freed);
+                others.fold(BTreeMap::new(), |mut sums, (&id, &blocks)| {
+                    *sums.entry(id).or_default() += blocks;
+                    sums
+                })
+            }
+        };
         let mut siblings: Vec<SiblingFree> =
-            freed.map(|(&id, &blocks)| SiblingFree { place: places.place(id), blocks }).collect();
+            freed.into_iter().map(|(id, blocks)| SiblingFree { place: places.place(id), blocks }).collect();
         // Numbers of places differ from run to run.
         siblings.sort_by_cached_key(|sibling| (Reverse(sibling.blocks), lines(&sibling.place)));
         siblings.truncate(PLACES_MAX);

@@ -4,18 +4,27 @@
 //! How the records were made is not known here: every engine that writes
 //! `leakscope-wire` is read alike.
 
+mod code;
+mod dwarf;
 mod events;
 mod findings;
 mod frees;
+mod holders;
+mod moments;
+mod objects;
 mod places;
 mod profile;
 mod record;
 mod roots;
+mod slots;
 mod stale;
 mod symbols;
+mod variables;
 mod wrappers;
 
+pub use code::code_ranges;
 pub use findings::{Note, Outcome, analyse, analyse_stale};
+pub use moments::Moment;
 pub use profile::profile;
 pub use record::{Process, Record, TraceError, read_folder, read_records, read_sound};
 pub use stale::{Predicate, PredicateError};

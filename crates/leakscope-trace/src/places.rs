@@ -6,8 +6,11 @@ use std::path::Path;
 
 use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
+use leakscope_wire as wire;
 
+use crate::objects::{Called, Objects};
 use crate::record::{Module, Record};
+use crate::slots::{FrameSlots, Held};
 use crate::symbols::{FrameId, ModuleId, Symboliser};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +19,8 @@ pub struct PlaceId(usize);
 /// All places that were named, each once.
 pub struct Places {
     symboliser: Symboliser,
+    variables: FrameSlots,
+    objects: Objects,
     known: IndexSet<Known>,
 }
 
@@ -29,14 +34,20 @@ struct Known {
 impl Places {
     /// `program` is the user's program, wherever it lies.
     pub fn new(program: &Path) -> Places {
-        Places { symboliser: Symboliser::new(program), known: IndexSet::new() }
+        Places {
+            symboliser: Symboliser::new(program),
+            variables: FrameSlots::default(),
+            objects: Objects::default(),
+            known: IndexSet::new(),
+        }
     }
 
     /// Names all stacks of `record`.
     pub fn of_record(&mut self, record: &Record) -> RecordPlaces {
         let space = AddressSpace::new(record, &mut self.symboliser);
+        record.modules.iter().for_each(|module| self.objects.read(&module.path));
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
-        let mut frames = Vec::new();
+        let (mut frames, mut held) = (Vec::new(), HashMap::new());
         for (&id, stack) in &record.stacks {
             frames.clear();
             for &address in &stack.addresses {
@@ -52,8 +63,22 @@ impl Places {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
             by_stack.insert(id, self.place_of(&frames));
+            if let Some((frame, place)) = record.site(stack).and_then(|site| site.held) {
+                if frame == wire::OF_THREAD as usize {
+                    let executable = record.modules.first().map(|module| module.path.as_path());
+                    let name = executable.and_then(|path| self.variables.of_thread(path, place));
+                    held.extend(name.map(|name| (id, name)));
+                    continue;
+                }
+                let outer = stack.addresses.iter().skip(frame.saturating_sub(1));
+                let located: Vec<(&Path, u64)> = outer
+                    .map_while(|address| space.find(stack.generation, address.wrapping_sub(1)))
+                    .map(|(module, probe)| (self.symboliser.path(module), probe))
+                    .collect();
+                held.extend(self.variables.name(&located, Held::new(place)).map(|name| (id, name)));
+            }
         }
-        RecordPlaces { by_stack, unknown: self.place_of(&[]) }
+        RecordPlaces { by_stack, held, unknown: self.place_of(&[]) }
     }
 
     /// The user's innermost frame comes first. Frames of the system inside it
@@ -76,6 +101,16 @@ impl Places {
         PlaceId(self.known.insert_full(known).0)
     }
 
+    /// The function of a record's program at a return address of code that is
+    /// still there.
+    pub fn function(&mut self, record: &Record, address: u64) -> Option<String> {
+        let space = AddressSpace::new(record, &mut self.symboliser);
+        let generation = record.modules.iter().map(|module| module.at.first_generation).max()?;
+        let (module, probe) = space.find(generation, address.wrapping_sub(1))?;
+        let frames = self.symboliser.frames(module, probe);
+        self.symboliser.frame(*frames.last()?).function.clone()
+    }
+
     pub fn place(&self, id: PlaceId) -> Place {
         let frames = |ids: &[FrameId]| ids.iter().map(|&id| self.symboliser.frame(id).clone()).collect();
         let known = &self.known[id.0];
@@ -93,6 +128,15 @@ impl Places {
         known.inner.first().or(known.stack.first()).map(|&id| self.symboliser.frame(id))
     }
 
+    /// The object on which the user's code called a function of a library in
+    /// which this happened.
+    pub fn object(&self, id: PlaceId) -> Option<(Called, &str)> {
+        let known = &self.known[id.0];
+        let (_, &outer) = known.inner.first().zip(known.stack.first())?;
+        let frame = self.symboliser.frame(outer);
+        self.objects.find(frame.file.as_deref()?, frame.line?, frame.column?)
+    }
+
     /// Code of the user's program had a part in it.
     pub fn is_users(&self, id: PlaceId) -> bool {
         self.known[id.0].stack.first().is_some_and(|&id| !self.symboliser.frame(id).system)
@@ -102,6 +146,8 @@ impl Places {
 /// The places of one record.
 pub struct RecordPlaces {
     by_stack: HashMap<u32, PlaceId>,
+    /// Variables of frames that were left behind.
+    held: HashMap<u32, String>,
     unknown: PlaceId,
 }
 
@@ -109,6 +155,12 @@ impl RecordPlaces {
     /// A stack that the record does not have is a place without frames.
     pub fn of(&self, stack: u32) -> PlaceId {
         self.known(stack).unwrap_or(self.unknown)
+    }
+
+    /// What held the pointer that died at a stack, if that is known by its
+    /// place in a frame alone.
+    pub fn held(&self, stack: u32) -> Option<String> {
+        self.held.get(&stack).cloned()
     }
 
     /// The place of a stack that has frames.

@@ -35,8 +35,12 @@ pub struct Record {
     pub lost: Vec<wire::LostBlock>,
     /// Of the lost blocks, in their order; empty if the engine has no stamps.
     pub stamps: Vec<wire::Stamps>,
+    /// The latest death of a pointer to each lost block; empty unless counted.
+    pub moments: Vec<wire::Moment>,
     pub edges: Vec<wire::Edge>,
     pub reachable: Vec<wire::Reachable>,
+    /// What holds some of the reachable blocks.
+    pub holders: Vec<(wire::Holder, Vec<wire::Link>)>,
     pub frees: Vec<wire::Freed>,
     pub fault: Option<wire::Fault>,
     pub totals: wire::Totals,
@@ -75,9 +79,38 @@ pub struct Site {
     pub column: Option<u32>,
     /// What held the pointer.
     pub variable: Option<String>,
+    /// Or in which frame it was, from 1 on, and where in it.
+    pub held: Option<(usize, u32)>,
 }
 
 impl Record {
+    /// How many blocks of each allocation stack were lost, by its identity.
+    pub fn leaking_stacks(&self) -> BTreeMap<u64, u64> {
+        let mut by_number: BTreeMap<u32, u64> = BTreeMap::new();
+        for block in &self.lost {
+            *by_number.entry(block.stack).or_default() += 1;
+        }
+        let mut stacks = BTreeMap::new();
+        for (number, blocks) in by_number {
+            if let Some(stack) = self.stacks.get(&number) {
+                *stacks.entry(self.identity(stack)).or_default() += blocks;
+            }
+        }
+        stacks
+    }
+
+    /// As the runtime makes it of the same stack.
+    fn identity(&self, stack: &Stack) -> u64 {
+        wire::identity(stack.addresses.iter().map(|&address| {
+            let holds = |module: &wire::Module| {
+                (module.start..module.end).contains(&address.wrapping_sub(1))
+                    && (module.first_generation..=module.last_generation).contains(&stack.generation)
+            };
+            let module = self.modules.iter().map(|module| &module.at).find(|module| holds(module));
+            module.map_or(0, |module| address.wrapping_sub(module.bias))
+        }))
+    }
+
     /// The site of a stack, if it has one.
     pub fn site(&self, stack: &Stack) -> Option<&Site> {
         self.sites.get(stack.site.checked_sub(1)? as usize)
@@ -174,8 +207,10 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         sites: Vec::new(),
         lost: Vec::new(),
         stamps: Vec::new(),
+        moments: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
+        holders: Vec::new(),
         frees: Vec::new(),
         fault: None,
         totals: wire::Totals::default(),
@@ -204,6 +239,8 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::FAULT => record.fault = Some(take(payload)?.0),
         wire::SectionKind::SITES => record.sites = sites(payload)?,
         wire::SectionKind::STAMPS => record.stamps = all(payload)?,
+        wire::SectionKind::MOMENTS => record.moments = all(payload)?,
+        wire::SectionKind::HOLDERS => record.holders = holders(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
         wire::SectionKind::ACCESSES => record.accesses = all(payload)?,
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
@@ -238,10 +275,23 @@ fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
             line: known(site.line),
             column: known(site.column),
             variable: (!variable.is_empty()).then(|| String::from_utf8_lossy(variable).into_owned()),
+            held: known(site.frame).map(|frame| (frame as usize, site.held)),
         });
         payload = rest;
     }
     Some(sites)
+}
+
+fn holders(mut payload: &[u8]) -> Option<Vec<(wire::Holder, Vec<wire::Link>)>> {
+    let mut holders = Vec::new();
+    while !payload.is_empty() {
+        let (holder, rest) = take::<wire::Holder>(payload)?;
+        let bytes = (holder.links as usize).checked_mul(size_of::<wire::Link>())?;
+        let (links, rest) = rest.split_at_checked(bytes)?;
+        holders.push((holder, all(links)?));
+        payload = rest;
+    }
+    Some(holders)
 }
 
 /// Text of `length` bytes, and what follows its padding to eight.

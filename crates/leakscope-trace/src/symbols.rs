@@ -73,6 +73,11 @@ impl Symboliser {
         ModuleId(self.modules.insert_full(path.to_owned(), module).0)
     }
 
+    /// The module's file.
+    pub fn path(&self, module: ModuleId) -> &Path {
+        self.modules.get_index(module.0).map_or(Path::new(""), |(path, _)| path)
+    }
+
     /// The frames at an address of a module's file, innermost first: more than
     /// one where functions were inlined.
     pub fn frames(&mut self, module: ModuleId, probe: u64) -> Rc<[FrameId]> {
@@ -129,6 +134,9 @@ impl Module {
                 frame.function = Some(name.to_owned());
             }
             *frame = std::mem::take(frame).of_module(module);
+            // What stands nowhere in a source that is known was made by the
+            // compiler.
+            frame.system |= frame.file.is_some() && frame.line.is_none();
         }
         frames
     }
@@ -162,7 +170,7 @@ fn symbol(loader: &Loader, probe: u64) -> Option<String> {
 }
 
 /// A path without `.` and `..`, which compilers leave in.
-fn tidy(path: &str) -> String {
+pub fn tidy(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -195,7 +203,7 @@ const DEBUG_VARIABLE: &str = "LEAKSCOPE_DEBUG_DIR";
 /// Debug information that is kept apart: by the module's build id, or in the
 /// file that the module links to, beside it or in `.debug`, if that has the
 /// same build id.
-fn debug_file(path: &Path) -> Option<PathBuf> {
+pub fn debug_file(path: &Path) -> Option<PathBuf> {
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
     let id = file.build_id().ok()??;

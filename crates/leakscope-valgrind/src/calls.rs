@@ -11,6 +11,7 @@
 use crate::list::{Key, List, Numbers, mix};
 use crate::memory::Single;
 use crate::modules;
+use crate::stamps;
 use crate::vg;
 
 /// No calls are known.
@@ -33,9 +34,18 @@ impl Key for Node {
 
 static NODES: Single<Numbers<Node>> = Single::new(Numbers::new());
 
-/// For each context the child that was asked for last, by number and address:
-/// most functions are called again from where they were called before.
-static CHILDREN: Single<List<(u32, u64)>> = Single::new(List::new());
+/// Contexts that were asked for, by hash of parent and address: most functions
+/// are called again from where they were called before.
+static KNOWN: Single<[Child; KNOWN_MAX]> =
+    Single::new([Child { address: 0, parent: 0, context: 0 }; KNOWN_MAX]);
+const KNOWN_MAX: usize = 1 << 12;
+
+#[derive(Clone, Copy)]
+struct Child {
+    address: u64,
+    parent: u32,
+    context: u32,
+}
 
 /// A call that has not returned.
 #[derive(Clone, Copy)]
@@ -45,9 +55,25 @@ struct Call {
     address: usize,
     /// [`UNKNOWN`] until somebody asks.
     context: u32,
+    /// The clock when what the function was given was in memory still, or was
+    /// not born; see [`Calls::may_hold_last`].
+    floor: u32,
+    /// The clock at the call.
+    entry: u32,
+    /// The last result before the call, if it is a pointer: the function may
+    /// have been given it. Else 0.
+    given: usize,
 }
 
 const UNKNOWN: u32 = u32::MAX;
+
+/// The context of the function that runs, if it is known.
+static NOW: Single<u32> = Single::new(UNKNOWN);
+
+/// Another thread runs.
+pub fn forget_now() {
+    *NOW.get() = UNKNOWN;
+}
 
 /// The calls on a stack that was left.
 struct Other {
@@ -69,39 +95,106 @@ static OTHERS: Single<Others> =
 /// has few contexts.
 const REACH: usize = 64;
 
+/// What the result of a call may be, for the next call that is given it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Carries {
+    Nothing,
+    Pointer,
+    /// There is no result: what was given before the call is given after it.
+    Unknown,
+}
+
 /// The calls of one thread.
 pub struct Calls {
     list: List<Call>,
     /// The stack pointer went where calls do not lead.
     adrift: bool,
     thread: u32,
+    /// Of the next call.
+    floor: u32,
+    /// What calls that have not returned found in registers by chance, with
+    /// the place of their return address.
+    stale: List<(usize, usize)>,
 }
 
 impl Calls {
     pub const fn new(thread: u32) -> Calls {
-        Calls { list: List::new(), adrift: false, thread }
+        Calls { list: List::new(), adrift: false, thread, floor: 0, stale: List::new() }
     }
 
     pub fn clear(&mut self) {
+        forget_now();
         self.list.clear();
+        self.stale.clear();
         self.adrift = false;
     }
 
-    /// A call wrote its return address to `slot`.
+    /// A call wrote its return address to `slot`. `given` is the last result,
+    /// if it is a pointer.
     #[inline]
-    pub fn call(&mut self, slot: usize, address: usize) {
+    pub fn call(&mut self, slot: usize, address: usize, given: usize) {
         while self.list.last().is_some_and(|top| top.slot <= slot) {
             self.list.pop();
         }
-        self.list.push(Call { slot, address, context: UNKNOWN });
+        forget_now();
+        let entry = stamps::clock();
+        self.list.push(Call { slot, address, context: UNKNOWN, floor: self.floor, entry, given });
     }
 
     /// The stack pointer is at `stack` after a return.
     #[inline]
-    pub fn leave(&mut self, stack: usize) {
-        while self.list.last().is_some_and(|top| top.slot < stack) {
+    pub fn leave(&mut self, stack: usize, result: Carries) {
+        while let Some(top) = self.list.last().filter(|top| top.slot < stack) {
+            match result {
+                Carries::Nothing => self.floor = top.entry,
+                Carries::Pointer => self.floor = top.floor,
+                Carries::Unknown => {}
+            }
             self.list.pop();
         }
+        while self.stale.last().is_some_and(|&(slot, _)| slot < stack) {
+            self.stale.pop();
+        }
+        *NOW.get() = self.list.last().filter(|_| !self.adrift).map_or(UNKNOWN, |top| top.context);
+    }
+
+    /// Whether the stack pointer, at `stack`, has left the function that runs.
+    #[inline]
+    pub fn is_left(&self, stack: usize) -> bool {
+        self.list.last().is_some_and(|top| top.slot < stack)
+    }
+
+    /// The call with its return address at `slot` found the word in a register
+    /// of arguments, but was not given it.
+    pub fn note_stale(&mut self, slot: usize, word: usize) {
+        self.stale.push((slot, word));
+    }
+
+    /// Whether a function that runs has a copy of the word that nobody meant.
+    #[inline]
+    pub fn is_stale(&self, word: usize) -> bool {
+        self.stale.iter().any(|&(_, stale)| stale == word)
+    }
+
+    /// Whether a register or the frame of the function that runs may hold the
+    /// last pointer to a block. What is there came from memory, which has it
+    /// still if no pointer in memory died since; from the caller; or from a
+    /// result, which the caller may have handed on: then it was in memory, or
+    /// not born, when that call began, or was given to that function.
+    #[inline]
+    pub fn may_hold_last(&self) -> bool {
+        self.list.last().is_none_or(|top| top.floor != stamps::clock())
+    }
+
+    /// Where the function that runs returns to.
+    pub fn caller(&self) -> Option<u64> {
+        self.list.last().map(|top| top.address as u64)
+    }
+
+    /// The result that the function that runs may have been given, or 0.
+    #[inline]
+    pub fn given(&self) -> usize {
+        self.list.last().map_or(0, |top| top.given)
     }
 
     /// How many calls have not returned.
@@ -113,6 +206,7 @@ impl Calls {
     /// A signal handler begins or ends: nobody called it.
     pub fn set_adrift(&mut self) {
         self.adrift = true;
+        forget_now();
     }
 
     /// The stack pointer goes from `low` to `now` on another stack.
@@ -130,24 +224,24 @@ impl Calls {
         let other = &mut others.list[place];
         core::mem::swap(&mut self.list, &mut other.calls);
         other.stack = low;
-        self.leave(now);
+        self.leave(now, Carries::Unknown);
     }
 
     /// What was known of contexts is out of date.
     pub fn forget_contexts(&mut self) {
+        forget_now();
         for call in self.list.iter_mut() {
             call.context = UNKNOWN;
         }
     }
 
     /// The context of the function that runs: the addresses to which it and
-    /// its callers return.
+    /// its callers return. The thread must be the one that runs.
     #[inline]
     pub fn context(&mut self) -> u32 {
-        match self.list.last() {
-            Some(top) if top.context != UNKNOWN && !self.adrift => top.context,
-            None if !self.adrift => ROOT,
-            _ => self.find_context(),
+        match *NOW.get() {
+            UNKNOWN => self.find_context(),
+            known => known,
         }
     }
 
@@ -169,7 +263,9 @@ impl Calls {
             };
             self.list[index].context = child(parent, self.list[index].address);
         }
-        self.list.last().map_or(ROOT, |top| top.context)
+        let found = self.list.last().map_or(ROOT, |top| top.context);
+        *NOW.get() = found;
+        found
     }
 
     /// Takes the calls from Valgrind's own unwinding.
@@ -197,30 +293,27 @@ impl Calls {
         // before the return address.
         for index in (1..count as usize).rev() {
             let slot = (stacks[index] as usize).wrapping_sub(8);
-            self.list.push(Call { slot, address: addresses[index] as usize + 1, context: UNKNOWN });
+            let address = addresses[index] as usize + 1;
+            let never = stamps::clock().wrapping_sub(1);
+            self.list.push(Call { slot, address, context: UNKNOWN, floor: never, entry: never, given: 0 });
         }
     }
 }
 
 /// The context inside `parent` that returns to `address`.
 pub fn child(parent: u32, address: usize) -> u32 {
-    let (children, address) = (CHILDREN.get(), address as u64);
-    if let Some(&(known, at)) = children.get(parent as usize)
-        && at == address
-    {
-        return known;
+    let address = address as u64;
+    let hash = address ^ u64::from(parent).wrapping_mul(0x9e37_79b1);
+    let known = &mut KNOWN.get()[(hash ^ hash >> 12) as usize % KNOWN_MAX];
+    if (known.address, known.parent) != (address, parent) {
+        *known = Child { address, parent, context: child_in(parent, address, modules::generation()) };
     }
-    let found = child_in(parent, address, modules::generation());
-    if children.len() <= parent as usize {
-        children.resize(parent as usize + 1, (0, 0));
-    }
-    children[parent as usize] = (found, address);
-    found
+    known.context
 }
 
 /// Addresses mean something else from now on.
 pub fn forget_children() {
-    CHILDREN.get().clear();
+    KNOWN.get().fill(Child { address: 0, parent: 0, context: 0 });
 }
 
 /// The same, for an address as it is to be read in `generation`.

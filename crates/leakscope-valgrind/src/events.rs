@@ -3,9 +3,10 @@
 use leakscope_wire::Cause;
 
 use crate::arena;
-use crate::calls;
-use crate::heap::{self, Point};
-use crate::ir::{RAX, REGISTERS, RSP};
+use crate::calls::{self, Carries};
+use crate::heap::{self, Block, Point};
+use crate::ir::{RAX, REGISTERS, RESTORED, RSP};
+use crate::memory::Single;
 use crate::modules;
 use crate::stamps::{self, stamp};
 use crate::tool::{self, Thread};
@@ -17,6 +18,13 @@ const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf000;
 /// Registers that are dead after a return: not the result, not the stack
 /// pointer. (The second half of a result in two registers is taken for dead.)
 pub const DEAD: u16 = !(KEPT | 1 << RAX | 1 << RSP);
+const DEAD_REGISTERS: [usize; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
+const KEPT_REGISTERS: [usize; 6] = [3, 5, 12, 13, 14, 15];
+/// Whether a register's content is dead, or the result, after a return.
+pub fn dies_by_return(register: usize) -> bool {
+    (DEAD | 1 << RAX) >> register & 1 == 1
+}
+
 /// Instead of a site: code whose own pointers are not the program's.
 pub const PRELOADED: u32 = 0;
 pub const LINKER: u32 = u32::MAX;
@@ -49,78 +57,142 @@ pub unsafe extern "C" fn on_exchange(old: usize, expected: usize, site: u32) {
 /// value.
 pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32) {
     let thread = tool::current();
-    // Going on inside the same block destroys nothing.
-    if let Some(block) = heap::pointed_to(old).filter(|block| !block.contains(new)) {
+    if old != new && thread.calls.may_hold_last() {
+        // Going on inside the same block destroys nothing.
+        register_dies(thread, old, site, |block| !block.contains(new));
+    }
+}
+
+/// The register of results gets another value in a block of code that starts at
+/// `start` and did not look at it: if that is where the last return led to,
+/// nobody wanted the result.
+pub unsafe extern "C" fn on_result(old: usize, new: usize, start: usize) {
+    let thread = tool::current();
+    if let Some(block) = unkept(thread, old, start).filter(|block| !block.contains(new)) {
+        stamps::stamp_block(block, call_of_result(thread));
+    }
+}
+
+/// The same for a result that the block of code looked at and did not keep. It
+/// may still be in its register, and be kept later.
+pub unsafe extern "C" fn on_tested(old: usize, start: usize) {
+    let thread = tool::current();
+    if let Some(block) = unkept(thread, old, start) {
+        stamps::stamp_register(block, call_of_result(thread));
+    }
+}
+
+/// The block that the last result points to, if the result led to `start` and
+/// was not looked at here before.
+#[inline]
+fn unkept(thread: &mut Thread, result: usize, start: usize) -> Option<&'static mut Block> {
+    let known = core::mem::replace(&mut thread.dead_result, result) == result;
+    let is_last = !known && thread.dead[RAX] == result && thread.returned_to == start;
+    heap::pointed_to(result).filter(|block| is_last && is_first(thread, block))
+}
+
+/// A call wrote to `slot` where it returns to. The register of results loses
+/// what it holds; `unkept_since` is as `start` above, or 0.
+pub unsafe extern "C" fn on_call(
+    guest: *const u8,
+    address: usize,
+    slot: usize,
+    site: u32,
+    unkept_since: usize,
+) {
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
+    let thread = tool::current();
+    let (result, last_result) = (registers[RAX], thread.dead[RAX]);
+    if result == last_result
+        && arena::is_within(result)
+        && is_followed(site)
+        && core::mem::replace(&mut thread.dead_result, result) != result
+        && let Some(block) = heap::pointed_to(result).filter(|block| is_first(thread, block))
+    {
+        if thread.returned_to == unkept_since {
+            stamps::stamp_block(block, call_of_result(thread));
+        } else if thread.calls.may_hold_last() {
+            stamps::stamp_register(block, Point { context: thread.calls.context(), site });
+        }
+    }
+    if core::mem::replace(HAS_RED_ZONE.get(), 0) == RAISED {
+        let death = stamping(thread, *RAISED_AT.get());
+        die(thread, registers, 0, slot - RED_ZONE, slot, death);
+    }
+    thread.calls.call(slot, address, if arena::is_within(last_result) { last_result } else { 0 });
+}
+
+/// General registers, sixteen in a row.
+///
+/// # Safety
+/// `guest` is a thread's guest state, and they lie at `offset` there.
+#[inline(always)]
+unsafe fn registers_at<'a>(guest: *const u8, offset: usize) -> &'a [usize; 16] {
+    // SAFETY: the caller's.
+    unsafe { &*guest.add(offset).cast() }
+}
+
+#[inline]
+fn register_dies(thread: &mut Thread, word: usize, site: u32, dies: impl Fn(&Block) -> bool) {
+    if let Some(block) = heap::pointed_to(word).filter(|block| dies(block)) {
         stamps::stamp_register(block, Point { context: thread.calls.context(), site });
     }
 }
 
-/// The same for the register of results. `unread_since` is the start of a block
-/// of code that did not look at it, or 0: if that is where the last return led
-/// to, nobody wanted the result.
-pub unsafe extern "C" fn on_result(old: usize, new: usize, site: u32, unread_since: usize) {
+/// The call that gave the last result, which nobody kept.
+fn call_of_result(thread: &mut Thread) -> Point {
+    let context = calls::child(thread.calls.context(), thread.returned_to);
+    Point { context, site: stamps::site_of_cause(Cause::Discarded) }
+}
+
+/// Whether no variable of the function that gave the last result died with the
+/// same value: else the result is only what was left in its register.
+fn is_first(thread: &Thread, block: &Block) -> bool {
+    block.stamped() <= thread.returned_at
+}
+
+/// Arguments of a call, as registers.
+const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
+
+/// The call with its return address at `slot` may lead to a function that saves
+/// all arguments there can be: those that the last return left are none.
+pub unsafe extern "C" fn on_variadic(guest: *const u8, _: usize, slot: usize) {
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
     let thread = tool::current();
-    let known = core::mem::replace(&mut thread.dead_result, old) == old;
-    let Some(block) = heap::pointed_to(old).filter(|block| !known && !block.contains(new)) else { return };
-    let is_result = thread.dead[RAX] == old && thread.returned_to == unread_since;
-    if !is_result {
-        return stamps::stamp_register(block, Point { context: thread.calls.context(), site });
-    }
-    // If a variable of the function's died with the same value, this is only
-    // what was left in the register.
-    if block.stamped() <= thread.returned_at {
-        let context = calls::child(thread.calls.context(), thread.returned_to);
-        let site = stamps::site_of_cause(Cause::Discarded);
-        stamps::stamp_block(block, Point { context, site });
+    for register in ARGUMENTS {
+        let word = registers[register];
+        if arena::is_within(word) && word == thread.dead[register] {
+            thread.calls.note_stale(slot, word);
+        }
     }
 }
 
-/// A call wrote where it returns to.
-pub unsafe extern "C" fn on_call(slot: usize, address: usize) {
-    let thread = tool::current();
-    thread.has_red_zone = true;
-    thread.calls.call(slot, address);
-}
+/// Beside the registers that were restored: the result was set right before.
+pub const SETS_RESULT: u32 = 1 << 16;
 
 /// A return: the frame from `low` on is gone, and so is what registers hold
-/// that the caller cannot expect to be there.
-pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32) {
-    // SAFETY: VEX gives the thread's registers, sixteen in a row.
-    leave(unsafe { &*guest.add(REGISTERS).cast() }, 0, low, now, site);
-}
-
-/// A return right after the result was set: what it points to goes on.
-pub unsafe extern "C" fn on_return_result(guest: *const u8, low: usize, now: usize, site: u32) {
-    // SAFETY: VEX gives the thread's registers, sixteen in a row.
-    let registers: &[usize; 16] = unsafe { &*guest.add(REGISTERS).cast() };
-    leave(registers, registers[RAX], low, now, site);
-}
-
-#[inline(always)]
-fn leave(registers: &[usize; 16], result: usize, low: usize, now: usize, site: u32) {
+/// that the caller cannot expect to be there. `what` says which registers were
+/// restored from the frame, and whether the result goes on.
+pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u32) {
+    // SAFETY: VEX gives the guest state.
+    let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
+    let result = if what & SETS_RESULT != 0 { registers[RAX] } else { 0 };
     let thread = tool::current();
     let time = stamps::time();
+    let death = stamping(thread, site);
     if now.wrapping_sub(low) < FRAME_MAX {
-        let low = if thread.has_red_zone { low - RED_ZONE } else { low };
-        die(thread, registers, result, low, now, site);
+        let red_zone = if *HAS_RED_ZONE.get() != 0 { RED_ZONE } else { 0 };
+        die(thread, registers, result, low - red_zone, now, death);
     }
-    thread.has_red_zone = false;
+    *HAS_RED_ZONE.get() = 0;
+    if death.is_some() {
+        registers_die(thread, registers, restored, result, what & (SETS_RESULT - 1), site, time);
+    }
     if site != LINKER {
-        if site != PRELOADED && any_within(registers) {
-            for (register, &word) in registers.iter().enumerate() {
-                if DEAD >> register & 1 == 1
-                    && arena::is_within(word)
-                    && thread.dead[register] != word
-                    && word != result
-                    && !is_kept(registers, word)
-                    && let Some(block) = heap::pointed_to(word)
-                {
-                    stamps::stamp_register(block, Point { context: thread.calls.context(), site });
-                }
-            }
-        }
         thread.returned_at = time;
-        thread.dead = *registers;
+        thread.note_dead(registers);
         thread.dead_result = 0;
         // SAFETY: the return address was read from there just now.
         thread.returned_to = unsafe { *((now - 8) as *const usize) };
@@ -129,20 +201,90 @@ fn leave(registers: &[usize; 16], result: usize, low: usize, now: usize, site: u
     {
         thread.left = Point { context: thread.calls.context(), site };
     }
-    thread.calls.leave(now);
+    let carries = match site {
+        LINKER => Carries::Unknown,
+        _ if arena::is_within(registers[RAX]) => Carries::Pointer,
+        _ => Carries::Nothing,
+    };
+    thread.calls.leave(now, carries);
+}
+
+/// At a return: what was in the registers that were restored, and a result that
+/// the function was given and did not keep. `before` is the time before its
+/// frame died.
+#[inline]
+fn registers_die(
+    thread: &mut Thread,
+    registers: &[usize; 16],
+    restored: &[usize; 16],
+    result: usize,
+    was_restored: u32,
+    site: u32,
+    before: u64,
+) {
+    let given = thread.calls.given();
+    let is_left = given != 0 && DEAD_REGISTERS.iter().any(|&register| registers[register] == given);
+    let mut last = result;
+    let mut dying = |word: usize| {
+        if arena::is_within(word) && word != last && !is_kept(registers, word) {
+            register_dies(thread, word, site, |_| true);
+            last = word;
+        }
+    };
+    for register in KEPT_REGISTERS {
+        if was_restored >> register & 1 == 1 {
+            dying(restored[register]);
+        }
+    }
+    // If the function put it nowhere, it was a temporary of the call's.
+    if is_left && given != last && !is_kept(registers, given) {
+        let site = stamps::site_of_cause(Cause::Discarded);
+        register_dies(thread, given, site, |block| block.stamped() <= before);
+    }
+}
+
+/// Whether there may be data below the stack pointer: the running function
+/// wrote there, or has given back its frame. Instrumented code sets it.
+static HAS_RED_ZONE: Single<u64> = Single::new(0);
+/// Instead of 1: the frame was given back, at this site.
+const RAISED: u64 = 2;
+static RAISED_AT: Single<u32> = Single::new(0);
+
+pub fn has_red_zone() -> *mut u64 {
+    HAS_RED_ZONE.get()
 }
 
 /// The stack pointer rose otherwise than by a return. What lies just below may
 /// still be read: compilers give a frame back before they have done with it.
 pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site: u32) {
     let thread = tool::current();
-    thread.has_red_zone = true;
+    *HAS_RED_ZONE.get() = RAISED;
+    *RAISED_AT.get() = site;
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
+    if thread.calls.is_left(now) && now.wrapping_sub(low) < FRAME_MAX {
+        return unwind(thread, registers, low, now, site);
+    }
     let high = now - RED_ZONE;
     if high.wrapping_sub(low) < FRAME_MAX {
-        // SAFETY: VEX gives the thread's registers, sixteen in a row.
-        let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        die(thread, registers, 0, low, high, site);
+        let death = stamping(thread, site);
+        die(thread, registers, 0, low, high, death);
     }
+}
+
+/// Frames are jumped over, up to `now`: those of an exception up to its
+/// handler's. The function that does it knows none of what they hold.
+fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, site: u32) {
+    // A function that cleaned up on the way goes on with the same exception.
+    if !thread.calls.caller().is_some_and(modules::is_users) || thread.thrown == 0 {
+        thread.thrown = thread.calls.context();
+    }
+    let unwound = Death { site: stamps::site_of_cause(Cause::Unwound), context: Some(thread.thrown) };
+    die(thread, registers, 0, low - RED_ZONE, now, is_followed(site).then_some(unwound));
+    stamps::tick();
+    thread.note_dead(registers);
+    thread.dead[RAX] = 0;
+    thread.calls.leave(now, Carries::Nothing);
 }
 
 /// The stack pointer got a value from elsewhere: frames are jumped over, or it
@@ -154,11 +296,30 @@ pub unsafe extern "C" fn on_switch(guest: *const u8, low: usize, now: usize, sit
         return thread.calls.switch(low, now);
     }
     if now > low {
-        // SAFETY: VEX gives the thread's registers, sixteen in a row.
-        let registers = unsafe { &*guest.add(REGISTERS).cast::<[usize; 16]>() };
-        die(thread, registers, 0, low - RED_ZONE, now, site);
-        thread.calls.leave(now);
+        // SAFETY: VEX gives the guest state.
+        let registers = unsafe { registers_at(guest, REGISTERS) };
+        unwind(thread, registers, low, now, site);
     }
+}
+
+/// Where pointers die.
+#[derive(Clone, Copy)]
+struct Death {
+    site: u32,
+    /// That of the function that runs, if there is no other.
+    context: Option<u32>,
+}
+
+/// The site, if pointers that die there may be the last.
+#[inline]
+fn stamping(thread: &Thread, site: u32) -> Option<Death> {
+    (is_followed(site) && thread.calls.may_hold_last()).then_some(Death { site, context: None })
+}
+
+/// Whether the code is the program's.
+#[inline]
+fn is_followed(site: u32) -> bool {
+    site != PRELOADED && site != LINKER
 }
 
 /// The program uses the block at `address`.
@@ -169,28 +330,43 @@ pub unsafe extern "C" fn on_use(address: usize, site: u32) {
 }
 
 /// The words from `low` to `high` are no longer of any use; but pointers that
-/// are the result go on.
+/// are the result go on. Without a death they are only forgotten.
 #[inline]
-fn die(thread: &mut Thread, registers: &[usize; 16], result: usize, low: usize, high: usize, site: u32) {
+fn die(
+    thread: &mut Thread,
+    registers: &[usize; 16],
+    result: usize,
+    low: usize,
+    high: usize,
+    death: Option<Death>,
+) {
+    /// Up to here one look at each word is faster than two.
+    const FEW: usize = 24;
     let words = aligned_words(thread.mapped_from(low, high), high);
-    if any_within(words) {
-        die_slowly(thread, registers, result, words, site);
+    if words.len() <= FEW || any_within(words) {
+        die_slowly(thread, registers, result, words, death);
     }
 }
 
-#[cold]
-fn die_slowly(thread: &mut Thread, registers: &[usize; 16], result: usize, words: &mut [usize], site: u32) {
-    for word in words.iter_mut().filter(|word| arena::is_within(**word)) {
+fn die_slowly(
+    thread: &mut Thread,
+    registers: &[usize; 16],
+    result: usize,
+    words: &mut [usize],
+    death: Option<Death>,
+) {
+    for place in words.iter_mut().filter(|word| arena::is_within(**word)) {
+        let word = core::mem::replace(place, 0);
         // What a function put aside for its caller is back in its register.
-        if *word != result
-            && !is_kept(registers, *word)
-            && site != PRELOADED
-            && site != LINKER
-            && let Some(block) = heap::pointed_to(*word)
+        if let Some(Death { site, context }) = death
+            && word != result
+            && !is_kept(registers, word)
+            && !thread.calls.is_stale(word)
+            && let Some(block) = heap::pointed_to(word)
         {
-            stamps::stamp_block(block, Point { context: thread.calls.context(), site });
+            let context = context.unwrap_or_else(|| thread.calls.context());
+            stamps::stamp_block(block, Point { context, site });
         }
-        *word = 0;
     }
 }
 

@@ -1,8 +1,9 @@
 //! What is added to the program's code, one superblock at a time.
 //!
-//! - A store of four bytes or more, and a write to a general register: if the
-//!   old value may point into the heap, a helper stamps the block. The test is
-//!   inline, one shift and one comparison.
+//! - A store of four bytes or more (of bytes only those in a row), and a write to a general register that
+//!   functions keep: if the old value may point into the heap, a helper stamps
+//!   the block. The test is inline, one shift and one comparison. Registers
+//!   that are restored before a return are put aside for its helper.
 //! - A call notes its return address; a return, or whatever else raises the
 //!   stack pointer, lets the frame die: its words are stamped and cleared, so
 //!   that nothing stale is left on the stack.
@@ -18,10 +19,12 @@ use leakscope_wire::Cause;
 use crate::events::RED_ZONE;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
+use crate::machine::{self, is_epilogue, is_repeated};
 use crate::memory::Single;
 use crate::modules::{self, Owner};
+use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
-use crate::{events, stamps, tool};
+use crate::{arena, events, stamps, tool};
 
 /// What a temporary is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,6 +67,8 @@ pub unsafe extern "C" fn block(
         let known = KNOWN.get();
         known.clear();
         known.resize((*input.tyenv).types_used as usize, Known::Nothing);
+        let returns = input.jumpkind == vg::Ijk_Ret;
+        let last_exit = statements.iter().rposition(|&it| (*it).tag == vg::Ist_Exit);
         let mut block = Block {
             code: Code(vg::deepCopyIRSBExceptStmts(input)),
             known,
@@ -74,9 +79,15 @@ pub unsafe extern "C" fn block(
             next: start as u64,
             owner: modules::owner(start),
             sites: [(0, 0); 2],
-            last_use: tool::OPTIONS.get().last_use,
+            uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
+            index: 0,
             start,
-            result_is_read: false,
+            result: if machine::is_return_point(start) { Returned::Unread } else { Returned::Kept },
+            passes_count: false,
+            ends: false,
+            saved: 0,
+            restored: 0,
+            marks_red_zone: true,
             statement: 0,
             sets_result: false,
         };
@@ -85,12 +96,25 @@ pub unsafe extern "C" fn block(
             block.code.add(statement);
         }
         block.entry = block.code.register(RSP);
-        for &statement in &statements[body..] {
+        for (index, &statement) in statements.iter().enumerate().skip(body) {
+            block.index = index;
+            block.ends = returns && last_exit.is_none_or(|exit| exit < index);
             block.statement(statement);
         }
         block.end(input.jumpkind);
         block.code.0
     }
+}
+
+/// What happened to a result, in a block of code to which calls return.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Returned {
+    Unread,
+    /// Looked at, or through, but not copied.
+    Read,
+    /// Copied or overwritten; or there is none, or it is no pointer: only a part
+    /// of the register is read.
+    Kept,
 }
 
 struct Block<'a> {
@@ -107,10 +131,24 @@ struct Block<'a> {
     owner: Owner,
     /// The latest site numbers, by instruction and cause.
     sites: [(u64, u32); 2],
-    last_use: bool,
+    /// The uses to note, if any are wanted.
+    uses: Option<Uses>,
+    /// Of the statement that we are in.
+    index: usize,
     start: usize,
-    /// The register of a function's result was read or written.
-    result_is_read: bool,
+    result: Returned,
+    /// The register of results was set to a small number: a call would be told
+    /// how many vector registers its arguments take.
+    passes_count: bool,
+    /// Nothing but a return leaves the block from here on.
+    ends: bool,
+    /// Registers whose value from the block's start is in memory, or in another
+    /// one that is followed.
+    saved: u16,
+    /// Registers whose old value was put aside for the return.
+    restored: u16,
+    /// The next use of memory below the stack pointer has to be noted.
+    marks_red_zone: bool,
     /// The last instruction that does more than take down a frame; 0 if there
     /// is none.
     statement: u64,
@@ -172,7 +210,11 @@ impl Block<'_> {
             match (*data).tag {
                 vg::Iex_Get => match ir::register_at(arm.Get.offset) {
                     Some(RAX) => {
-                        self.result_is_read = true;
+                        if arm.Get.ty != vg::Ity_I64 {
+                            self.result = Returned::Kept;
+                        } else if self.result == Returned::Unread {
+                            self.result = Returned::Read;
+                        }
                         Known::Register(RAX as u8)
                     }
                     Some(RSP) => self.stack,
@@ -198,6 +240,13 @@ impl Block<'_> {
                         (vg::Iop_Add64 | vg::Iop_Sub64 | vg::Iop_And64, ..) => Known::Frame,
                         _ => Known::Nothing,
                     }
+                }
+                vg::Iex_Unop => {
+                    let narrows = matches!(arm.Unop.op, vg::Iop_64to32 | vg::Iop_64to16 | vg::Iop_64to8);
+                    if narrows && self.known(arm.Unop.arg) == Known::Register(RAX as u8) {
+                        self.result = Returned::Kept;
+                    }
+                    Known::Nothing
                 }
                 vg::Iex_Load => {
                     self.use_of(arm.Load.addr);
@@ -229,6 +278,8 @@ impl Block<'_> {
             }
             return;
         }
+        self.mark_red_zone(data);
+        self.save(data, register);
         // A register that a call need not keep got its value since the last
         // one: from the result, or from memory. What happens there is seen, and
         // at the return what is left in the register.
@@ -240,38 +291,89 @@ impl Block<'_> {
             return;
         }
         if register == RAX {
-            return self.result_dies(data);
+            // Like those above, unless it is a result that nobody kept.
+            self.passes_count = ir::constant_value(data).is_some_and(|count| count <= 8);
+            if core::mem::replace(&mut self.result, Returned::Kept) != Returned::Kept {
+                let old = self.code.register(RAX);
+                let guard = self.code.is_heap(old);
+                let start = constant(self.start as u64);
+                self.code.call(Some(guard), &ON_RESULT, &[old, data, start]);
+            }
+        } else if self.saved >> register & 1 == 1 {
+            // A copy goes on.
+        } else if self.ends {
+            self.code.set_aside(register);
+            self.restored |= 1 << register;
+        } else {
+            let old = self.code.register(register);
+            let guard = self.code.is_heap(old);
+            let site = self.site(Cause::Overwritten as u32);
+            self.code.call(Some(guard), &ON_REGISTER, &[old, data, site]);
         }
-        let old = self.code.register(register);
-        let guard = self.code.is_heap(old);
-        let site = self.site(Cause::Overwritten as u32);
-        self.code.call(Some(guard), &ON_REGISTER, &[old, data, site]);
     }
 
-    /// The register of results is written, or loses its meaning by a call.
-    /// The helper is told the block's start if nobody read it since then.
-    fn result_dies(&mut self, new: *mut IRExpr) {
-        let unread_since = if self.result_is_read { 0 } else { self.start as u64 };
-        self.result_is_read = true;
-        let old = self.code.register(RAX);
-        let guard = self.code.is_heap(old);
-        let site = self.site(Cause::Overwritten as u32);
-        self.code.call(Some(guard), &ON_RESULT, &[old, new, site, constant(unread_since)]);
+    /// Notes that what `data` has from a register goes on, unless it only goes
+    /// to `register`, which is not followed, or is the same.
+    fn save(&mut self, data: *const IRExpr, register: usize) {
+        let Known::Register(from) = self.known(data) else { return };
+        if usize::from(from) == register {
+            return;
+        }
+        if usize::from(from) == RAX {
+            self.result = Returned::Kept;
+        }
+        if events::DEAD >> register & 1 == 0 {
+            self.saved |= 1 << from;
+        }
+    }
+
+    /// An address below the stack pointer is written to or kept: the function
+    /// has data there.
+    fn mark_red_zone(&mut self, address: *const IRExpr) {
+        let is_below = match (self.known(address), self.stack) {
+            (Known::Stack(offset), Known::Stack(stack)) => offset < stack,
+            (known, _) => known.is_stack(),
+        };
+        if is_below && core::mem::replace(&mut self.marks_red_zone, false) {
+            self.code.store(constant(events::has_red_zone() as u64), constant(1));
+        }
     }
 
     fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
         if ir::constant_value(data) == Some(self.next) {
             // Only a call stores the address of the next instruction.
-            if self.owner == Owner::Program {
-                self.result_dies(constant(0));
+            machine::note_return_point(self.next as usize);
+            let is_kept = core::mem::replace(&mut self.result, Returned::Kept) == Returned::Kept;
+            let unkept_since = if is_kept { 0 } else { self.start as u64 };
+            self.marks_red_zone = true;
+            let site = self.site(Cause::Overwritten as u32);
+            self.code.call(None, &ON_CALL, &[ir::guest_state(), data, address, site, constant(unkept_since)]);
+            if core::mem::replace(&mut self.passes_count, false) && self.owner == Owner::Program {
+                self.code.call(None, &ON_VARIADIC, &[ir::guest_state(), constant(0), address]);
             }
-            return self.code.call(None, &ON_CALL, &[address, data]);
+            return;
         }
+        self.mark_red_zone(address);
         if self.owner != Owner::Program {
             return;
         }
         self.use_of(address);
         let bytes = ir::bytes_of(self.code.type_of(data));
+        if bytes == 8 {
+            match self.known(data) {
+                Known::Register(register) => {
+                    self.saved |= 1 << register;
+                    if usize::from(register) == RAX {
+                        self.result = Returned::Kept;
+                    }
+                }
+                Known::Frame => self.saved |= 1 << RBP,
+                _ => {}
+            }
+        }
+        if bytes == 1 && is_repeated(self.instruction as usize) {
+            return self.store_in_row(address);
+        }
         if bytes < 4 || self.is_pushed(address) {
             return;
         }
@@ -282,6 +384,19 @@ impl Block<'_> {
             let site = self.site(Cause::Overwritten as u32);
             self.code.call(Some(guard), &ON_STORE, &[old, site]);
         }
+    }
+
+    /// One byte of many: with the first of a word the word dies.
+    fn store_in_row(&mut self, address: *mut IRExpr) {
+        let place = self.code.binary(vg::Iop_And64, address, constant(!7), vg::Ity_I64);
+        let old = self.code.load(vg::Ity_I64, place);
+        let upper = self.code.binary(vg::Iop_Shr64, old, ir::byte(arena::SHIFT as u8), vg::Ity_I64);
+        let within = self.code.binary(vg::Iop_And64, address, constant(7), vg::Ity_I64);
+        let first = self.code.binary(vg::Iop_Shl64, within, ir::byte(32), vg::Ity_I64);
+        let both = self.code.binary(vg::Iop_Or64, upper, first, vg::Ity_I64);
+        let guard = self.code.binary(vg::Iop_CmpEQ64, both, constant(1), vg::Ity_I1);
+        let site = self.site(Cause::Overwritten as u32);
+        self.code.call(Some(guard), &ON_STORE, &[old, site]);
     }
 
     /// The address of the `number`th word that a store of `bytes` covers.
@@ -328,7 +443,7 @@ impl Block<'_> {
     }
 
     fn use_of(&mut self, address: *mut IRExpr) {
-        if !self.last_use
+        if !self.uses.as_ref().is_some_and(|uses| uses.is_last(self.index))
             || self.owner != Owner::Program
             || self.known(address).is_stack()
             || ir::constant_value(address).is_some()
@@ -343,7 +458,7 @@ impl Block<'_> {
     /// Before the program may leave the block: frames that died in it.
     fn raise_before_exit(&mut self) {
         if !matches!(self.stack, Known::Stack(offset) if offset <= self.lowest + RED_ZONE as i64) {
-            self.raise(&ON_RAISE, Cause::ScopeEnd);
+            self.raise(&ON_RAISE, Cause::ScopeEnd, None);
             if let Known::Stack(offset) = self.stack {
                 self.lowest = offset;
             }
@@ -356,20 +471,32 @@ impl Block<'_> {
             if self.statement != 0 {
                 self.instruction = self.statement;
             }
-            let helper = if self.sets_result { &ON_RETURN_RESULT } else { &ON_RETURN };
-            self.raise(helper, Cause::ScopeEnd);
+            let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u32::from(self.restored) | sets_result));
         } else {
+            if self.result == Returned::Read && self.owner == Owner::Program {
+                let old = self.code.register(RAX);
+                let guard = self.code.is_heap(old);
+                self.code.call(Some(guard), &ON_TESTED, &[old, constant(self.start as u64)]);
+            }
             self.raise_before_exit();
         }
     }
 
-    fn raise(&mut self, helper: &Helper, cause: Cause) {
-        let (helper, cause) =
-            if self.stack.is_stack() { (helper, cause) } else { (&ON_SWITCH, Cause::Unwound) };
+    /// Calls a helper for what dies below the stack pointer; `more` is its last
+    /// argument.
+    fn raise(&mut self, helper: &Helper, cause: Cause, more: Option<u32>) {
+        let (helper, cause, more) =
+            if self.stack.is_stack() { (helper, cause, more) } else { (&ON_SWITCH, Cause::Unwound, None) };
         let low = self.code.binary(vg::Iop_Add64, self.entry, constant(self.lowest as u64), vg::Ity_I64);
         let now = self.code.register(RSP);
         let site = self.site(cause as u32);
-        self.code.call(None, helper, &[ir::guest_state(), low, now, site]);
+        match more {
+            Some(more) => {
+                self.code.call(None, helper, &[ir::guest_state(), low, now, site, constant(more.into())])
+            }
+            None => self.code.call(None, helper, &[ir::guest_state(), low, now, site]),
+        }
     }
 
     /// A number for the instruction and what happens there.
@@ -391,24 +518,6 @@ impl Block<'_> {
     }
 }
 
-/// Whether an instruction only takes down a frame, or leads there: pop, leave,
-/// ret, a jump, the stack pointer raised, or a kept register restored.
-fn is_epilogue(address: usize, bytes: usize) -> bool {
-    // SAFETY: Valgrind has just translated the instruction.
-    let code = unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
-    matches!(
-        code,
-        [0x58..=0x5f, ..]
-            | [0x41, 0x58..=0x5f, ..]
-            | [0xc2 | 0xc3 | 0xc9 | 0xeb | 0xe9, ..]
-            | [0xf2 | 0xf3, 0xc3, ..]
-            | [0x48, 0x81 | 0x83, 0xc4, ..]
-            | [0x48, 0x8d, 0x65, ..]
-            | [0x48, 0x8b, 0x5d, ..]
-            | [0x4c, 0x8b, 0x65 | 0x6d | 0x75 | 0x7d, ..]
-    )
-}
-
 macro_rules! helper {
     ($name:ident, $text:literal, $function:path, $clears:literal) => {
         static $name: Helper =
@@ -421,9 +530,10 @@ helper!(ON_WRITE, c"leakscope_write", events::on_write, false);
 helper!(ON_EXCHANGE, c"leakscope_exchange", events::on_exchange, false);
 helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);
 helper!(ON_RESULT, c"leakscope_result", events::on_result, false);
-helper!(ON_CALL, c"leakscope_call", events::on_call, false);
+helper!(ON_TESTED, c"leakscope_tested", events::on_tested, false);
+helper!(ON_CALL, c"leakscope_call", events::on_call, true);
+helper!(ON_VARIADIC, c"leakscope_variadic", events::on_variadic, true);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
-helper!(ON_RETURN_RESULT, c"leakscope_return_result", events::on_return_result, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
 helper!(ON_USE, c"leakscope_use", events::on_use, false);

@@ -23,6 +23,10 @@ pub fn offset_of_register(register: usize) -> i32 {
     (REGISTERS + 8 * register) as i32
 }
 
+/// Behind the guest state Valgrind has room for as much that is the tool's:
+/// what general registers held before they were restored lies there.
+pub const RESTORED: usize = size_of::<vg::VexGuestAMD64State>() + REGISTERS;
+
 /// A block under construction.
 pub struct Code(pub *mut IRSB);
 
@@ -74,6 +78,18 @@ impl Code {
         self.value(vg::Ity_I64, expression)
     }
 
+    /// Puts aside what a register holds.
+    pub fn set_aside(&mut self, register: usize) {
+        let old = self.register(register);
+        // SAFETY: VEX's own construction function; the place is the tool's.
+        self.add(unsafe { vg::IRStmt_Put((RESTORED + 8 * register) as i32, old) });
+    }
+
+    pub fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
+        // SAFETY: VEX's own construction function.
+        self.add(unsafe { vg::IRStmt_Store(vg::Iend_LE, address, data) });
+    }
+
     /// Whether a word may point into the heap.
     pub fn is_heap(&mut self, word: *mut IRExpr) -> *mut IRExpr {
         let upper = self.binary(vg::Iop_Shr64, word, byte(crate::arena::SHIFT as u8), vg::Ity_I64);
@@ -90,6 +106,7 @@ impl Code {
                 [a, b] => vg::mkIRExprVec_2(a, b),
                 [a, b, c] => vg::mkIRExprVec_3(a, b, c),
                 [a, b, c, d] => vg::mkIRExprVec_4(a, b, c, d),
+                [a, b, c, d, e] => vg::mkIRExprVec_5(a, b, c, d, e),
                 _ => return,
             };
             let call = vg::unsafeIRDirty_0_N(0, helper.name.as_ptr(), helper.function as *mut c_void, list);

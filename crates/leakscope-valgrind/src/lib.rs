@@ -35,6 +35,8 @@ mod ir;
 #[cfg(all(valgrind, not(test)))]
 mod life;
 #[cfg(all(valgrind, not(test)))]
+mod machine;
+#[cfg(all(valgrind, not(test)))]
 mod modules;
 #[cfg(all(valgrind, not(test)))]
 mod record;
@@ -48,6 +50,8 @@ mod sink;
 mod stamps;
 #[cfg(all(valgrind, not(test)))]
 mod tool;
+#[cfg(all(valgrind, not(test)))]
+mod uses;
 
 /// What Valgrind's headers declare.
 #[cfg(all(valgrind, not(test)))]

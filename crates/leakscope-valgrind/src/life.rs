@@ -329,7 +329,7 @@ fn is_readable(start: usize, end: usize) -> bool {
         && unsafe { vg::vgPlain_am_is_valid_for_client(start as u64, (end - start) as u64, READ) } != 0
 }
 
-/// Requests of `leakscope.h`: `LS` and a number.
+/// Requests of `leakscope.h`, and of what is preloaded: `LS` and a number.
 pub unsafe extern "C" fn request(
     _: vg::ThreadId,
     arguments: *mut vg::UWord,
@@ -337,6 +337,7 @@ pub unsafe extern "C" fn request(
 ) -> vg::Bool {
     const BASE: u64 = (b'L' as u64) << 24 | (b'S' as u64) << 16;
     const SNAPSHOT: u64 = BASE;
+    const SNAPSHOT_SIGNAL: u64 = BASE + 1;
     // SAFETY: Valgrind gives the request's number and arguments, and a place
     // for the answer.
     unsafe {
@@ -345,6 +346,7 @@ pub unsafe extern "C" fn request(
                 write(Reason::Snapshot, 0, None);
                 *result = if OPTIONS.get().folder.is_some() { 0 } else { u64::MAX };
             }
+            SNAPSHOT_SIGNAL => *result = u64::from(OPTIONS.get().snapshot_signal),
             _ => return 0,
         }
     }

@@ -114,6 +114,12 @@ impl Key for (u32, u32) {
     }
 }
 
+impl Key for u64 {
+    fn hash(&self) -> u64 {
+        mix(*self)
+    }
+}
+
 /// Spreads the bits of a word over its upper half.
 pub fn mix(word: u64) -> u64 {
     let product = u128::from(word ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
@@ -123,6 +129,12 @@ pub fn mix(word: u64) -> u64 {
 impl<K: Key> Numbers<K> {
     pub const fn new() -> Numbers<K> {
         Numbers { keys: List::new(), slots: List::new() }
+    }
+
+    /// The number of a key that was given before.
+    pub fn find(&self, key: K) -> Option<u32> {
+        let number = if self.slots.is_empty() { 0 } else { self.slots[self.slot(&key)] };
+        (number != 0).then_some(number)
     }
 
     pub fn number(&mut self, key: K) -> u32 {
@@ -186,6 +198,7 @@ mod tests {
             let (mut numbers, mut model) = (Numbers::new(), BTreeMap::new());
             for key in keys {
                 let next = model.len() as u32 + 1;
+                proptest::prop_assert_eq!(numbers.find(key), model.get(&key).copied());
                 proptest::prop_assert_eq!(numbers.number(key), *model.entry(key).or_insert(next));
             }
             proptest::prop_assert_eq!(numbers.keys().len(), model.len());

@@ -173,7 +173,7 @@ impl Writer {
             writer.put(&wire::Totals {
                 live_blocks: live.blocks,
                 live_bytes: live.bytes,
-                limits: 0,
+                limits: if OPTIONS.get().last_use { 0 } else { wire::limits::NO_USES },
                 heap_limit: 0,
             });
         });
@@ -233,7 +233,7 @@ impl Writer {
     fn sites(&mut self) {
         self.section(SectionKind::SITES, |writer| {
             for cause in 1..=CAUSES {
-                writer.put(&wire::Site { cause, line: 0, column: 0, variable_bytes: 0 });
+                writer.put(&wire::Site { cause, ..wire::Site::of(wire::Cause::Overwritten) });
             }
         });
     }

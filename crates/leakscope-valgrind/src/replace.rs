@@ -87,6 +87,7 @@ pub unsafe extern "C" fn usable_size(_: ThreadId, place: *mut c_void) -> SizeT {
 
 fn allocate(thread: ThreadId, bytes: usize, align: usize) -> Option<&'static mut Block> {
     let block = heap::allocate(bytes, align)?;
+    stamps::tick();
     block.allocated = caller(thread);
     block.epoch = life::epoch();
     Some(block)

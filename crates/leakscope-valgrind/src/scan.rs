@@ -7,7 +7,7 @@
 //! when their frames died.
 
 use crate::arena;
-use crate::events::aligned_words;
+use crate::events::{self, aligned_words};
 use crate::heap::{self, Block, State};
 use crate::life;
 use crate::list::List;
@@ -121,8 +121,8 @@ fn for_each_register(mut f: impl FnMut(usize)) {
         vg::vgPlain_thread_stack_reset_iter(&mut thread);
         while vg::vgPlain_thread_stack_next(&mut thread, &mut low, &mut high) != 0 {
             let dead = tool::thread(thread as usize).dead;
-            for (word, dead) in life::registers_of(thread).into_iter().zip(dead) {
-                if word != dead {
+            for (register, word) in life::registers_of(thread).into_iter().enumerate() {
+                if word != dead[register] || !events::dies_by_return(register) {
                     f(word);
                 }
             }

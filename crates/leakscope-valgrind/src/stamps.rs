@@ -42,11 +42,29 @@ pub fn time() -> u64 {
     *TIME.get()
 }
 
+static CLOCK: Single<u32> = Single::new(0);
+
+/// Goes on when a block is born or a pointer in memory dies; but not with a
+/// frame, whose memory nobody but its function and the functions that it calls
+/// can have read. Only equality means something.
+#[inline(always)]
+pub fn clock() -> u32 {
+    *CLOCK.get()
+}
+
+#[inline(always)]
+pub fn tick() {
+    let clock = CLOCK.get();
+    *clock = clock.wrapping_add(1);
+}
+
 /// A pointer with this value died.
 #[inline]
 pub fn stamp(word: usize, site: u32) {
-    if let Some(block) = heap::pointed_to(word) {
-        stamp_block(block, Point { context: tool::current().calls.context(), site });
+    let calls = &mut tool::current().calls;
+    if let Some(block) = heap::pointed_to(word).filter(|_| !calls.is_stale(word)) {
+        tick();
+        stamp_block(block, Point { context: calls.context(), site });
     }
 }
 
@@ -79,6 +97,7 @@ pub fn stamp_block(block: &mut Block, point: Point) {
 pub fn stamp_words(words: &[usize], point: Point) {
     for &word in words {
         if let Some(block) = heap::pointed_to(word) {
+            tick();
             stamp_block(block, point);
         }
     }

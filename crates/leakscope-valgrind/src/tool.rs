@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int};
 use crate::calls::Calls;
 use crate::heap::Point;
 use crate::memory::Single;
-use crate::{heap, instrument, life, modules, replace, vg};
+use crate::{calls, events, heap, instrument, life, modules, replace, vg};
 
 /// A thread of the program.
 pub struct Thread {
@@ -23,14 +23,21 @@ pub struct Thread {
     pub stack: (usize, usize),
     /// The last return from the function that the thread was started with.
     pub left: Point,
-    /// There may be data below the stack pointer: the function called no other,
-    /// or has given back its frame.
-    pub has_red_zone: bool,
+    /// The context of the last exception's throw, or of a jump over frames.
+    pub thrown: u32,
     /// Memory around the stack pointer that is mapped.
     pub mapped: (usize, usize),
 }
 
 impl Thread {
+    /// Notes what a return leaves in the registers of the result and of those
+    /// that functions need not keep.
+    #[inline]
+    pub fn note_dead(&mut self, registers: &[usize; 16]) {
+        self.dead[..4].copy_from_slice(&registers[..4]);
+        self.dead[6..12].copy_from_slice(&registers[6..12]);
+    }
+
     /// `low`, or as far down from `high` as there is memory: a large frame may
     /// never have been touched.
     #[inline]
@@ -58,7 +65,7 @@ const fn new_thread(number: u32) -> Thread {
         returned_at: 0,
         stack: (1, 0),
         left: Point { context: 0, site: 0 },
-        has_red_zone: false,
+        thrown: 0,
         mapped: (usize::MAX, 0),
     }
 }
@@ -89,10 +96,18 @@ pub struct Options {
     pub last_use: bool,
     /// Milliseconds between snapshots, 0 for none.
     pub snapshot_every: u32,
+    /// The signal that asks for a snapshot, 0 for none.
+    pub snapshot_signal: u32,
 }
 
-pub static OPTIONS: Single<Options> =
-    Single::new(Options { folder: None, socket: b"", depth: 32, last_use: false, snapshot_every: 0 });
+pub static OPTIONS: Single<Options> = Single::new(Options {
+    folder: None,
+    socket: b"",
+    depth: 32,
+    last_use: false,
+    snapshot_every: 0,
+    snapshot_signal: 0,
+});
 
 /// Where Valgrind's core starts a tool.
 #[unsafe(no_mangle)]
@@ -157,6 +172,9 @@ unsafe extern "C" fn after_options() {}
 unsafe extern "C" fn run_thread(number: vg::ThreadId, _: vg::ULong) {
     let thread = thread(number as usize);
     *CURRENT.get() = thread;
+    calls::forget_now();
+    // SAFETY: it is there; a thread that had its turn may have data there.
+    unsafe { *events::has_red_zone() = 1 };
     // SAFETY: the thread runs.
     let (highest, size) =
         unsafe { (vg::vgPlain_thread_get_stack_max(number), vg::vgPlain_thread_get_stack_size(number)) };
@@ -182,6 +200,8 @@ unsafe extern "C" fn option(text: *const c_char) -> vg::Bool {
         options.last_use = choice == b"yes";
     } else if let Some(millis) = value(b"--snapshot-every=") {
         options.snapshot_every = number(millis) as u32;
+    } else if let Some(signal) = value(b"--snapshot-signal=") {
+        options.snapshot_signal = number(signal) as u32;
     } else {
         return 0;
     }
@@ -195,7 +215,7 @@ fn number(text: &[u8]) -> usize {
 }
 
 unsafe extern "C" fn usage() {
-    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n";
+    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n    --snapshot-signal=N     signal that asks for a snapshot, 0 for none [0]\n";
     // SAFETY: a C string without directives.
     unsafe { vg::vgPlain_printf(text.as_ptr()) };
 }

@@ -13,7 +13,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const MAGIC: [u8; 8] = *b"LEAKSCOP";
 
 /// Raised when a layout below changes its meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// Section of a derived program that says what the source calls the objects on
+/// which functions of libraries are called. Lines of text: file, line, column,
+/// what is called (`d` a destructor, `a` an assignment, `m` another function)
+/// and the object, with tabs between them.
+pub const OBJECTS: &str = ".leakscope.objects";
 
 /// Environment variables by which the target's runtime is told what to do.
 pub mod env {
@@ -52,6 +58,27 @@ pub mod env {
     pub const ALWAYS: &str = "LEAKSCOPE_ALWAYS";
     /// Milliseconds between snapshots.
     pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
+    /// A file ([`crate::Only`]) that says which allocations are followed;
+    /// without it all are.
+    pub const ONLY: &str = "LEAKSCOPE_ONLY";
+    /// Whether deaths of pointers are counted for each block:
+    /// [`MOMENTS_COUNT`] writes the counts into the record, and
+    /// [`MOMENTS_STOP`], followed by identity, ordinal and stamp of a
+    /// [`crate::Moment`] in decimal with commas between them, calls
+    /// [`LEAK_HERE`] when that one comes.
+    pub const MOMENTS: &str = "LEAKSCOPE_MOMENTS";
+    pub const MOMENTS_COUNT: &str = "count";
+    pub const MOMENTS_STOP: &str = "stop=";
+    /// A function of the runtime for a debugger's breakpoint. Its first
+    /// argument is the address at which the program goes on.
+    pub const LEAK_HERE: &str = "leakscope_leak_here";
+    /// What happens to the program when something is lost: [`ON_LEAK_ABORT`],
+    /// [`ON_LEAK_STOP`], or anything else for nothing.
+    pub const ON_LEAK: &str = "LEAKSCOPE_ON_LEAK";
+    pub const ON_LEAK_ABORT: &str = "abort";
+    pub const ON_LEAK_STOP: &str = "stop";
+    /// Bytes that must be lost for that.
+    pub const LEAK_LIMIT: &str = "LEAKSCOPE_LEAK_LIMIT";
 }
 
 /// Through a socket a record comes in pieces, each followed by its bytes; the
@@ -63,6 +90,9 @@ pub struct Piece {
     pub offset: u64,
     pub bytes: u64,
 }
+
+/// In place of the offset: what follows is no record but a line for the user.
+pub const NOTICE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -135,10 +165,15 @@ impl SectionKind {
     pub const STAMPS: SectionKind = SectionKind(9);
     /// [`Freed`] totals.
     pub const FREES: SectionKind = SectionKind(10);
+    /// [`Moment`]s, one for each block of [`SectionKind::LOST`], in its order.
+    pub const MOMENTS: SectionKind = SectionKind(11);
+    /// [`Holder`]s, each followed by its [`Link`]s: a few for each entry of
+    /// [`SectionKind::REACHABLE`].
+    pub const HOLDERS: SectionKind = SectionKind(12);
     /// [`Accessed`] totals of reachable blocks.
-    pub const ACCESSES: SectionKind = SectionKind(11);
+    pub const ACCESSES: SectionKind = SectionKind(13);
     /// One [`Sampling`].
-    pub const SAMPLING: SectionKind = SectionKind(12);
+    pub const SAMPLING: SectionKind = SectionKind(14);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -182,7 +217,22 @@ pub struct Site {
     pub column: u32,
     /// Length of what held the pointer, as the source writes it; 0 if unknown.
     pub variable_bytes: u32,
+    /// Which frame of the stack held it, from 1 on, where the frame was left
+    /// behind and the variable is to be found by its place there; else 0.
+    pub frame: u32,
+    /// That place: how far below the caller's stack pointer, or a register as
+    /// DWARF counts them with [`IN_REGISTER`].
+    pub held: u32,
 }
+
+impl Site {
+    /// A site of which only the cause is known.
+    pub const fn of(cause: Cause) -> Site {
+        Site { cause: cause as u32, line: 0, column: 0, variable_bytes: 0, frame: 0, held: 0 }
+    }
+}
+
+pub const IN_REGISTER: u32 = 1 << 31;
 
 /// A site as it stands in instrumented code, followed by the variable and the
 /// fields, without padding.
@@ -199,6 +249,24 @@ pub struct Descriptor {
 /// Set in what instrumented code passes with a [`Descriptor`] if that is the
 /// line and column of the statement that ran; else it is an offset.
 pub const PLACE_IS_LINE: u64 = 1 << 61;
+
+/// Set together with that if a variable of the thread held the pointer, with
+/// its offset in words from bit 40 on; the line has 24 bits.
+pub const PLACE_IS_VARIABLE: u64 = 1 << 60;
+
+/// What is added to the line of a statement to say which variable.
+pub const fn place_of_variable(offset: usize) -> u64 {
+    let word = offset as u64 / 8;
+    if word < 1 << 20 { PLACE_IS_LINE | PLACE_IS_VARIABLE | word << 40 } else { 0 }
+}
+
+/// [`Site::frame`] of a variable of the thread: the place is its offset in the
+/// executable's.
+pub const OF_THREAD: u32 = u32::MAX;
+
+/// Set by the runtime if it is a place in a frame: `frame` of a [`Site`] above
+/// bit 32, and `held`.
+pub const PLACE_IS_FRAME: u64 = 1 << 60;
 
 /// A pointer in memory that dies as a whole, followed by how the source would
 /// write it. For an array it stands for all elements, and has `[]` where the
@@ -244,8 +312,62 @@ pub struct Stamps {
     pub time: u64,
     /// Stacks with a site, latest first.
     pub stacks: [u32; 3],
-    /// Stack of the last use.
+    /// Stack of the last use; [`NOT_FOLLOWED`] if nobody looked.
     pub last_used: u32,
+}
+
+/// In place of a block's last use: its pointers and uses were not followed.
+pub const NOT_FOLLOWED: u32 = u32::MAX;
+
+/// The death of a pointer, told so that another run of the same program can
+/// stop at it. Ordinals count from 1; 0 is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Moment {
+    /// Of the block's allocation stack: see [`identity`].
+    pub identity: u64,
+    /// Which of the blocks of that stack it is.
+    pub ordinal: u32,
+    /// Which of the deaths of its pointers it is; in a record, the latest.
+    pub stamp: u32,
+}
+
+/// A number for a call stack that is the same wherever modules are loaded:
+/// made of its return addresses, innermost first, each relative to its module,
+/// or 0 where that is not known.
+pub fn identity(addresses: impl Iterator<Item = u64>) -> u64 {
+    addresses.fold(1, |hash, address| (hash ^ address).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
+}
+
+/// Which allocations are followed, as a file: this header, then so many
+/// identities of allocation stacks in rising order, then so many
+/// [`CodeRange`]s. An allocation is followed if its stack is one of these, or
+/// has a call in one of the ranges.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Only {
+    pub magic: [u8; 8],
+    pub stacks: u64,
+    pub ranges: u64,
+}
+
+/// Code of a module, by addresses in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct CodeRange {
+    /// [`name_hash`] of the module's path.
+    pub module: u64,
+    pub start: u64,
+    pub end: u64,
+}
+
+/// A number for the file that a path names, in whichever folder.
+pub fn name_hash(path: &[u8]) -> u64 {
+    let start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    // FNV-1a.
+    path[start..]
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Blocks of one allocation stack that were freed by one stack.
@@ -285,8 +407,71 @@ pub struct Reachable {
     pub blocks: u64,
     pub bytes: u64,
     pub stack: u32,
-    /// Stack of the last use, the same for all; 0 where unknown.
+    /// Stack of the last use, the same for all; 0 where unknown,
+    /// [`NOT_FOLLOWED`] where nobody looked.
     pub last_used: u32,
+}
+
+/// What holds a reachable block: a word outside the heap, which is the root,
+/// and the blocks from there on.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Holder {
+    /// Of the block: the same as in its [`Reachable`].
+    pub stack: u32,
+    pub last_used: u32,
+    /// [`Root`].
+    pub root: u32,
+    /// Whose register, stack or variable it is: 1 is the main thread, others
+    /// follow in the order of their numbers; 0 if it is nobody's.
+    pub thread: u32,
+    /// Index in [`SectionKind::MODULES`], for variables.
+    pub module: u32,
+    /// Blocks between the root and the block, as many as follow and as many
+    /// as do not.
+    pub links: u32,
+    pub omitted: u32,
+    pub reserved: u32,
+    /// Where the word is: in the module's file, in its thread-local storage,
+    /// or, as a signed number, from the end of its frame.
+    pub address: u64,
+    /// Return address into the function whose frame it is in; 0 if unknown.
+    pub code: u64,
+}
+
+/// A block that holds the next one.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Link {
+    pub bytes: u64,
+    /// Where in the block the pointer to it leads.
+    pub entered: u64,
+    /// Where in the block the word is that holds the next one.
+    pub offset: u64,
+}
+
+/// What kind of memory holds a block in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Root {
+    /// A variable of a module.
+    Global = 1,
+    ThreadLocal = 2,
+    /// What `pthread_setspecific` and libc itself keep of a thread.
+    ThreadData = 3,
+    Stack = 4,
+    Register = 5,
+    /// Memory that the program mapped.
+    Mapping = 6,
+}
+
+impl Root {
+    pub fn from_u32(value: u32) -> Option<Root> {
+        use Root::*;
+        [Global, ThreadLocal, ThreadData, Stack, Register, Mapping]
+            .into_iter()
+            .find(|&root| root as u32 == value)
+    }
 }
 
 /// A misuse of the heap that stopped the program. Stacks are 0 where unknown.

@@ -22,8 +22,10 @@ Examples:
   leakscope build -- make -j8         capture a program while its own build runs
   leakscope run ./prog -- in.txt      run it, and report what it leaked
   leakscope run a.c b.c -- x y        the same for bare source files
+  leakscope debug 9f2c4e01            run it under gdb, to where a block was lost
   leakscope run /usr/bin/xmllint -- --noout a.xml
                                       any program, as it is
+  leakscope check a.c b.c             what the source can leak, without running it
   leakscope watch ./server            what goes stale while it runs";
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +45,15 @@ pub enum Command {
     /// Show what changed between two snapshots
     #[command(after_help = "Example:\n  leakscope diff records/812-0.record records/812-9.record")]
     Diff(Diff),
+    /// Run the program of the last run under gdb, and stop where a block is lost
+    #[command(after_help = DEBUG_EXAMPLES)]
+    Debug(Debug),
+    /// Start a program as it was started before; for gdb
+    #[command(hide = true)]
+    Start(StartAgain),
+    /// Say which leaks the source can have
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Box<Check>),
     /// Make an instrumented variant of a captured program
     #[command(after_help = DERIVE_EXAMPLES)]
     Derive(Derive),
@@ -88,17 +99,21 @@ Examples:
   leakscope run --format sarif -o leaks.sarif ./prog
   leakscope run --baseline known.json --fail-on lost ./tests
   leakscope run --snapshot-every 60 ./server
+  leakscope run --snapshot-every 60 --on-leak stop --leak-limit 1M ./server
+                                                   then: gdb -p PID, kill -CONT PID
   leakscope run /usr/bin/xmllint -- --noout a.xml
   leakscope run --engine preload /usr/bin/prog
   leakscope run --mode minimal ./prog              fastest: allocations only
   leakscope run --mode partial=64K ./prog          no search of larger freed blocks
   leakscope run --last-use exact ./prog
+  leakscope run --only alloc=make_node ./prog      no other blocks are followed
+  leakscope run --two-pass ./prog                  follows only what a first run loses
 
 The program's exit code is passed on; it is 23 when something was lost (--exit-code).
 Suppressions are read from leakscope.supp in the current folder, lines as
 LeakSanitizer takes them: leak:function, leak:file.c, leak:libfoo.so.";
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Run {
     /// A captured program, any executable, or source files
     #[arg(required = true, value_name = "TARGET")]
@@ -128,6 +143,13 @@ pub struct Run {
     /// Take a snapshot every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub snapshot_every: Option<Duration>,
+    /// What to do when something is lost, at a snapshot or at the end: report it, or also
+    /// abort the program, or stop it until it gets SIGCONT
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnLeak::Report)]
+    pub on_leak: OnLeak,
+    /// Act, or fail, only when at least so many bytes are lost, as in 4096, 64K or 1M
+    #[arg(long, value_name = "SIZE", value_parser = leak_limit)]
+    pub leak_limit: Option<u64>,
     /// Run the program under another command, as in --under 'prlimit --nofile=64'
     #[arg(long, value_name = "COMMAND")]
     pub under: Option<String>,
@@ -137,13 +159,26 @@ pub struct Run {
     /// A flag for compiling bare source files, as in --cflag=-DX=1 or --cflag=-lz
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     pub cflag: Vec<String>,
+    /// Follow only blocks that a function, or a line as in list.c:12, allocates, directly or in
+    /// what it calls; may be repeated
+    #[arg(long, value_name = "alloc=PATTERN", value_parser = only)]
+    pub only: Vec<String>,
+    /// Run the program twice: find what is lost, then follow only that
+    #[arg(long, conflicts_with = "only")]
+    pub two_pass: bool,
+    /// Show also what the program prints in its second run
+    #[arg(long, requires = "two_pass")]
+    pub show_second: bool,
+    /// Read piped input to its end first, and keep it for `leakscope debug`
+    #[arg(long)]
+    pub keep_input: bool,
     /// Arguments of the program
     #[arg(last = true, value_name = "ARGS")]
     pub arguments: Vec<OsString>,
 }
 
 /// How a report is made and judged; the same for every command that has one.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ReportOptions {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -170,6 +205,112 @@ pub struct ReportOptions {
     pub quiet: bool,
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
+}
+
+const DEBUG_EXAMPLES: &str = "\
+Examples:
+  leakscope run ./prog -- in.txt          says [9f2c4e01] behind a finding
+  leakscope debug 9f2c4e01                stops where its first block is lost
+  leakscope debug 9f2c4e01 --batch        prints the stack and the variables there
+  leakscope debug 9f2c4e01 -- -batch -ex 'print *node'
+
+The program is run as before: arguments, environment, input. It must do the same
+each time: one that does not is told so. Its first run here is without its output.";
+
+#[derive(Debug, Args)]
+pub struct Debug {
+    /// Id of a finding, or how it begins
+    #[arg(value_name = "FINDING-ID")]
+    pub finding: String,
+    /// The run that found it: run.json of --keep-records, or that folder; without, the last one in
+    /// the current folder
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// Print the stack and the variables, and end
+    #[arg(long)]
+    pub batch: bool,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Arguments of gdb
+    #[arg(last = true, value_name = "GDB-ARGS")]
+    pub gdb: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct StartAgain {
+    /// How it was started
+    pub start: PathBuf,
+    pub program: PathBuf,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  leakscope check a.c b.c
+  leakscope build -- make && leakscope check ./prog
+  leakscope check --format sarif -o leaks.sarif ./prog
+  leakscope check --summary make_node list.c
+  leakscope check --summary make_node --format dot list.c | dot -Tsvg > make_node.svg
+
+Nothing is run. The exit code is 0 when there is no warning, 1 when there are some, 2 after
+an error. What libraries do is known from models; leakscope.toml in the current folder
+adds to them, in the format of models/README.md.";
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// A captured program, or source files
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// Report also what `main` still holds at its end
+    #[arg(long)]
+    pub at_exit: bool,
+    /// Print what a function does to memory, instead of a report; as text, or with --format dot
+    #[arg(long, value_name = "FUNCTION")]
+    pub summary: Option<String>,
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    pub format: CheckFormat,
+    /// Write the report to a file instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show at most so many warnings as text, 0 for all; json and sarif have all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub max: usize,
+    /// Suppressions; leakscope.supp is read by itself where it is there
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Vec<PathBuf>,
+    /// Warnings of an earlier --format json report do not count
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Say nothing but errors and warnings
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// A flag for compiling bare source files, as in --cflag=-DX=1
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflag: Vec<String>,
+}
+
+impl Check {
+    /// What this command and those that run programs have in common.
+    pub fn report_options(&self) -> ReportOptions {
+        ReportOptions {
+            format: match self.format {
+                CheckFormat::Text | CheckFormat::Dot => Format::Text,
+                CheckFormat::Json => Format::Json,
+                CheckFormat::Sarif => Format::Sarif,
+                CheckFormat::Gcc => Format::Gcc,
+            },
+            output: self.output.clone(),
+            show_forgotten: false,
+            max: self.max,
+            suppressions: self.suppressions.clone(),
+            baseline: self.baseline.clone(),
+            fail_on: FailOn::Any,
+            quiet: self.quiet,
+            color: self.color,
+        }
+    }
 }
 
 const WATCH_EXAMPLES: &str = "\
@@ -367,6 +508,13 @@ pub enum LastUse {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnLeak {
+    Report,
+    Abort,
+    Stop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DeriveEngine {
     /// Leak points, for `leakscope run`
     Track,
@@ -379,6 +527,19 @@ pub enum Format {
     Text,
     Json,
     Sarif,
+    /// One line for each finding, as compilers write them
+    Gcc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    Text,
+    Json,
+    Sarif,
+    /// One line for each warning, as compilers write them
+    Gcc,
+    /// A graph, for --summary
+    Dot,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -429,6 +590,19 @@ fn size(text: &str) -> Option<u64> {
         _ => return None,
     };
     Some(u64::from(number.parse::<u32>().ok()?) * unit)
+}
+
+fn only(text: &str) -> Result<String, String> {
+    match text.strip_prefix("alloc=") {
+        Some(pattern) if !pattern.is_empty() => Ok(pattern.to_owned()),
+        _ => Err(format!("expected alloc=FUNCTION or alloc=FILE:LINE, found {text:?}")),
+    }
+}
+
+fn leak_limit(text: &str) -> Result<u64, String> {
+    size(text)
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| format!("expected a size above 0 as in 4096, 64K or 1M, found {text:?}"))
 }
 
 fn signal(text: &str) -> Result<i32, String> {

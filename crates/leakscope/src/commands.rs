@@ -1,7 +1,9 @@
 //! The commands, one file each.
 
 mod build;
-mod derive;
+mod check;
+mod debug;
+pub mod derive;
 mod export;
 mod inspect;
 mod report;
@@ -18,6 +20,9 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Build(options) => build::run(&options),
         Command::Run(options) => run::run(&options),
+        Command::Debug(options) => debug::run(&options),
+        Command::Start(options) => debug::start(&options),
+        Command::Check(options) => check::run(&options),
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Watch(options) => watch::run(&options),

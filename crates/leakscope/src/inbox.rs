@@ -1,5 +1,6 @@
 //! Takes records of programs that can write no file: their runtime connects to
-//! a socket and sends the record in pieces (`leakscope_wire::Piece`).
+//! a socket and sends the record in pieces (`leakscope_wire::Piece`). Lines for
+//! the user come the same way, and are shown at once.
 //!
 //! The socket is an abstract one: a program that changed its root or its user,
 //! or runs on a full disk, still finds it. Anybody on the machine can connect,
@@ -15,11 +16,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use leakscope_wire::Piece;
+use leakscope_wire::{NOTICE, Piece};
 use zerocopy::{FromZeros, IntoBytes};
 
 /// How long a sender may be silent: it may be looking through a large heap.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// No line for the user is longer.
+const LINE_MAX: u64 = 1024;
 
 pub struct Inbox {
     name: OsString,
@@ -57,7 +61,7 @@ fn receive_all(listener: &UnixListener) -> Vec<Vec<u8>> {
             let records = &records;
             scope.spawn(move || {
                 if is_trusted(&sender)
-                    && let Ok(record) = receive(sender)
+                    && let Ok(Some(record)) = receive(sender)
                     && let Ok(mut records) = records.lock()
                 {
                     records.push(record);
@@ -68,14 +72,21 @@ fn receive_all(listener: &UnixListener) -> Vec<Vec<u8>> {
     records.into_inner().unwrap_or_default()
 }
 
-fn receive(mut sender: UnixStream) -> io::Result<Vec<u8>> {
+/// A whole record; none if it was a line for the user.
+fn receive(mut sender: UnixStream) -> io::Result<Option<Vec<u8>>> {
     sender.set_read_timeout(Some(PATIENCE))?;
     let mut record = Vec::new();
     loop {
         let mut piece = Piece::new_zeroed();
         sender.read_exact(piece.as_mut_bytes())?;
         if piece.bytes == 0 {
-            return Ok(record);
+            return Ok(Some(record));
+        }
+        if piece.offset == NOTICE {
+            let mut line = String::new();
+            (&mut sender).take(LINE_MAX.min(piece.bytes)).read_to_string(&mut line)?;
+            eprintln!("leakscope: {}", line.replace(char::is_control, "?"));
+            return Ok(None);
         }
         let (start, length) = (piece.offset as usize, piece.bytes as usize);
         // Pieces have no gaps between them, so a larger place is not ours.

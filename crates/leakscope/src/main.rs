@@ -3,11 +3,21 @@
 
 mod cli;
 mod commands;
+mod execution;
+mod files;
 mod inbox;
+mod input;
+mod last_run;
 mod metrics;
+mod models;
+mod only;
 mod output;
+mod plan;
+mod records;
 mod runtime;
+mod second_pass;
 mod sources;
+mod start;
 mod terminal;
 mod valgrind;
 

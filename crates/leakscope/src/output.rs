@@ -81,6 +81,7 @@ impl Output {
         let text = match options.format {
             Format::Json => leakscope_report::json(report),
             Format::Sarif => leakscope_report::sarif(report, base_dir.as_deref()),
+            Format::Gcc => leakscope_report::gcc(report, base_dir.as_deref()),
             Format::Text => {
                 let color = match (options.color, &self) {
                     (Color::Always, _) => true,

@@ -81,6 +81,9 @@ impl Valgrind {
         if let Some(every) = options.snapshot_every {
             command.arg(format!("--snapshot-every={}", every.as_millis()));
         }
+        if let Some(signal) = options.snapshot_signal {
+            command.arg(format!("--snapshot-signal={signal}"));
+        }
         match options.allocator {
             Allocator::Library => {}
             Allocator::Wrapped => _ = command.arg("--soname-synonyms=somalloc=nouserintercepts"),
@@ -97,6 +100,7 @@ pub struct ToolOptions {
     pub depth: u32,
     pub last_use: bool,
     pub snapshot_every: Option<std::time::Duration>,
+    pub snapshot_signal: Option<i32>,
     pub allocator: Allocator,
 }
 

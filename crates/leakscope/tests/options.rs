@@ -355,3 +355,23 @@ fn under_another_command() {
     let ran = ran(command.stdin(Stdio::null()));
     assert!(ran.code == 23 && ran.stdout.ends_with("[5]"), "{ran:?}");
 }
+
+/// What the store still has of a source before it was edited is not shown.
+#[test]
+fn the_source_that_is_shown_is_the_one_that_ran() {
+    let program = |lines: &str, name: &str| {
+        format!(
+            "#include <stdlib.h>\n{lines}int main(void) {{ char *{name} = malloc(9); {name}[0] = 1; return 0; }}\n"
+        )
+    };
+    let folder = Folder::with(&[]);
+    for (lines, name) in [("", "first"), ("\n\n", "second"), ("\n", "third"), ("", "last")] {
+        folder.write("edited.c", program(lines, name));
+        let ran = folder.run("run edited.c");
+        let at = lines.len() + 2;
+        assert!(
+            ran.stderr.contains(&format!("\n{at} │ int main(void) {{ char *{name} = malloc(9);")),
+            "{ran:?}"
+        );
+    }
+}

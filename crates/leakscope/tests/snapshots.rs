@@ -122,7 +122,7 @@ int main(void) {
 
 #[test]
 fn on_a_signal() {
-    for engine in ["track", "preload"] {
+    for engine in ["track", "preload", "valgrind"] {
         let server = Server::start(SERVER, engine, "--snapshot-signal USR2");
         for number in 0..2 {
             server.signal(libc::SIGUSR2);
@@ -159,7 +159,7 @@ fn from_time_to_time() {
 
 #[test]
 fn a_killed_program_leaves_its_last_snapshot() {
-    for engine in ["track", "preload"] {
+    for engine in ["track", "preload", "valgrind"] {
         let server = Server::start(SERVER, engine, "--snapshot-signal USR2");
         server.signal(libc::SIGUSR2);
         server.wait_for_record(0);

@@ -42,7 +42,7 @@ impl<'m> Names<'m> {
     /// The pointers in the object that starts at `address`.
     pub fn fields(&self, address: Value<'m>) -> Vec<FieldName> {
         let mut fields = Vec::new();
-        if let Some(place) = self.place(address, DEEPEST) {
+        if let Some(place) = self.place(address, DEEPEST).filter(|_| !self.is_librarys) {
             self.add_object(&place, &mut fields);
         }
         fields
@@ -51,7 +51,9 @@ impl<'m> Names<'m> {
     /// The pointers in the object that `value` points to. It may be the first
     /// of several, if it is not `this`; C++ keeps their number before them.
     pub fn pointee_fields(&self, value: Value<'m>) -> Vec<FieldName> {
-        let Some(place) = self.place(value, DEEPEST) else { return Vec::new() };
+        let Some(place) = self.place(value, DEEPEST).filter(|_| !self.is_librarys) else {
+            return Vec::new();
+        };
         let mut fields = Vec::new();
         let (elements, ty) = match (&place.form, place.ty) {
             (Pointee(pointer), Some(ty)) if pointer != "this" && !self.is_open(ty) => {
@@ -69,6 +71,20 @@ impl<'m> Names<'m> {
         if let (true, stride @ 1..) = (is_start, self.types.bytes(ty)) {
             let repeated = Repeated { count: u32::MAX, stride: stride as u32 };
             self.add_fields(elements, ty, place.offset.unsigned_abs(), Some(repeated), &mut fields);
+        }
+        fields
+    }
+
+    /// The pointers in an object at `value` that a constructor makes, as the
+    /// constructor writes them.
+    pub fn constructed_fields(&self, value: Value<'m>) -> Vec<FieldName> {
+        let class = value.users().filter(|user| user.is_call()).find_map(|call| {
+            let is_object = call.arguments().next() == Some(value);
+            self.behind(&self.types.signature(call.called().filter(|_| is_object)?)?.object)
+        });
+        let mut fields = Vec::new();
+        if let Some(class) = class {
+            self.add_fields(Pointee("this".to_owned()), class, 0, None, &mut fields);
         }
         fields
     }

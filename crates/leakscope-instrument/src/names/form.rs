@@ -23,6 +23,8 @@ impl Form {
     pub fn part(self, member: &Member<'_>, of_closure: bool) -> Form {
         match member.name {
             "" => self,
+            // Reserved for the implementation: what it is in is meant.
+            name if name.starts_with("_M_") || name.starts_with("__") => self,
             name if of_closure => Object(name.to_owned()),
             name => self.member(name),
         }

@@ -12,7 +12,7 @@ WORD leakscope_context, leakscope_site, leakscope_clock;
 char leakscope_uses;
 
 struct site {
-    unsigned cause, line, column, name, bytes, fields;
+    unsigned cause, line, column, name, frame, held, bytes, fields;
     char text[];
 };
 

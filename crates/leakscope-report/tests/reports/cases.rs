@@ -144,10 +144,15 @@ fn lost_address() -> Finding {
 }
 
 fn forgotten() -> Vec<Finding> {
+    let held_by = serde_json::json!([
+        {"text": "global books in book.c:3 -> [3].next", "path": ["[3].next"]},
+        {"text": "a register of the main thread", "path": []},
+    ]);
     vec![
         finding(Kind::Forgotten, 1, 1024, "? libc.so.6+0x5e8f1\nmain book.c:30:1"),
         Finding {
             last_used: Some(place("set_address book.c:20:16\nmain book.c:32:5")),
+            evidence: [("held_by".to_owned(), held_by)].into_iter().collect(),
             ..finding(
                 Kind::Forgotten,
                 11,

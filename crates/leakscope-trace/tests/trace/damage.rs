@@ -6,6 +6,7 @@ use std::path::Path;
 use leakscope_trace::{TraceError, analyse, read_folder};
 use leakscope_wire::{self as wire, Reason, SectionKind};
 use proptest::prelude::*;
+use zerocopy::IntoBytes;
 
 use crate::written::Written;
 
@@ -19,6 +20,20 @@ fn read(bytes: &[u8]) -> Result<usize, TraceError> {
 
 /// A record with something of every kind in it.
 fn whole() -> Vec<u8> {
+    let holder = |root: u32| wire::Holder {
+        root,
+        stack: 2,
+        thread: u32::MAX,
+        module: root - 1,
+        links: 1,
+        omitted: u32::MAX,
+        address: u64::MAX,
+        code: 0x10000 + u64::from(root),
+        ..wire::Holder::default()
+    };
+    let link = wire::Link { bytes: 1, entered: u64::MAX, offset: u64::MAX };
+    let holders =
+        (1..8).flat_map(|root| [holder(root).as_bytes(), link.as_bytes()].concat()).collect::<Vec<u8>>();
     let fault = wire::Fault { address: 1, block: 0, bytes: 0, kind: 2, stack: 1, allocated: 0, freed: 0 };
     Written::new(4, 0, Reason::Exit)
         .modules(&[("/nowhere/program", 0x10000..0x20000, 0..=1), ("/nowhere/a.so", 0x30000..0x40000, 1..=1)])
@@ -29,6 +44,8 @@ fn whole() -> Vec<u8> {
         .all(SectionKind::TOTALS, &[wire::Totals::default()])
         .sites(&[(wire::Cause::Overwritten, 7, "list->head")])
         .all(SectionKind::STAMPS, &[wire::Stamps { time: 9, stacks: [3, 1, 0], last_used: 2 }])
+        .all(SectionKind::MOMENTS, &[wire::Moment { identity: 5, ordinal: 1, stamp: 1 }])
+        .section(SectionKind::HOLDERS, &holders)
         .all(SectionKind::FREES, &[wire::Freed { blocks: u64::MAX, allocated: 1, freed: 2 }; 2])
         .stacks_with_sites(&[
             (1, 0, 0, vec![0x11001]),
@@ -67,8 +84,16 @@ fn what_is_wrong_is_said() {
     check(&Written::new(1, 0, Reason::Exit).all(SectionKind::STACKS, &[stack]).bytes(), DAMAGED);
     check(&Written::new(1, 0, Reason::Exit).section(SectionKind::FAULT, &[0; 4]).bytes(), DAMAGED);
     // A variable of more bytes than there are.
-    let site = wire::Site { cause: 1, line: 1, column: 1, variable_bytes: u32::MAX };
+    let site = wire::Site {
+        line: 1,
+        column: 1,
+        variable_bytes: u32::MAX,
+        ..wire::Site::of(wire::Cause::Overwritten)
+    };
     check(&Written::new(1, 0, Reason::Exit).all(SectionKind::SITES, &[site]).bytes(), DAMAGED);
+    // A holder with more links than there are.
+    let holder = wire::Holder { links: u32::MAX, ..wire::Holder::default() };
+    check(&Written::new(1, 0, Reason::Exit).all(SectionKind::HOLDERS, &[holder]).bytes(), DAMAGED);
 }
 
 #[test]
@@ -100,7 +125,7 @@ proptest! {
 
     #[test]
     fn any_sections_are_answered(
-        sections in proptest::collection::vec((0..12_u32, proptest::collection::vec(any::<u8>(), 0..120)), 0..6)
+        sections in proptest::collection::vec((0..14_u32, proptest::collection::vec(any::<u8>(), 0..120)), 0..6)
     ) {
         let mut record = Written::new(1, 0, Reason::Exit);
         for (kind, payload) in &sections {

@@ -103,7 +103,7 @@ impl Written {
         let mut payload = Vec::new();
         for &(cause, line, variable) in sites {
             let variable_bytes = variable.len() as u32;
-            let site = wire::Site { cause: cause as u32, line, column: 0, variable_bytes };
+            let site = wire::Site { line, variable_bytes, ..wire::Site::of(cause) };
             payload.extend_from_slice(site.as_bytes());
             payload.extend_from_slice(variable.as_bytes());
             payload.resize(payload.len().next_multiple_of(8), 0);

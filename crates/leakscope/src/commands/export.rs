@@ -28,7 +28,9 @@ pub fn diff(options: &Diff) -> Result<ExitCode> {
     let text = match options.format {
         Format::Text => changes_text(&changes),
         Format::Json => serde_json::to_string_pretty(&changes)? + "\n",
-        Format::Sarif => bail!("a difference has no findings for SARIF: use text or json"),
+        Format::Sarif | Format::Gcc => {
+            bail!("a difference has no findings for that format: use text or json")
+        }
     };
     write(options.output.as_deref(), text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

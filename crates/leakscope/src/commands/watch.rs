@@ -17,11 +17,13 @@ use leakscope_trace::{Process, analyse_stale, profile, read_sound};
 use leakscope_wire::env as wire_env;
 
 use crate::cli::{DeriveEngine, Watch};
-use crate::commands::run::{Records, bare_store, exit_code, is_source};
+use crate::commands::run::exit_code;
 use crate::commands::{derive, report};
+use crate::files::{bare_store, is_source};
 use crate::inbox::Inbox;
 use crate::metrics::{self, Audience};
 use crate::output::{Filters, Output, note};
+use crate::records::Records;
 use crate::sources::Captured;
 
 pub fn run(options: &Watch) -> Result<ExitCode> {

@@ -117,7 +117,11 @@ impl Lines {
 
 /// `file.c:12` of a place's first frame.
 pub fn first_frame(place: &Value) -> String {
-    let frame = &place["stack"][0];
+    frame_place(&place["stack"][0])
+}
+
+/// `file.c:12` of a frame.
+pub fn frame_place(frame: &Value) -> String {
     let file = frame["file"].as_str().unwrap_or("?").rsplit('/').next().unwrap_or("?").to_owned();
     format!("{file}:{}", frame["line"])
 }
@@ -142,6 +146,12 @@ impl Folder {
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the build's folder is writable");
         Folder { path, _temporary: None }.filled(files)
+    }
+
+    /// A folder that stays.
+    pub fn at(path: &Path) -> Folder {
+        std::fs::create_dir_all(path).expect("writable");
+        Folder { path: path.to_owned(), _temporary: None }
     }
 
     fn filled(self, files: &[(&str, &str)]) -> Folder {

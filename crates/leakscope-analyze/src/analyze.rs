@@ -1,0 +1,248 @@
+//! Every procedure once, bottom-up over the call graph, cycles by fixpoint.
+
+use std::sync::{Arc, OnceLock};
+
+use leakscope_core::Finding;
+use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
+use petgraph::graph::{DiGraph, NodeIndex};
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+use crate::exits::summarise;
+use crate::findings;
+use crate::models::Models;
+use crate::relevance::is_relevant;
+use crate::scope::Origin;
+use crate::simulate::{self, Leak, Simulated, Summaries, simulate};
+use crate::summary::{ExitCase, Summary};
+use crate::value::{SymbolKey, Symbols};
+use crate::world::World;
+
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Blocks that are still held at the end of `main` are leaks too.
+    pub at_exit: bool,
+}
+
+/// What is known of a whole program.
+pub struct Analysis {
+    pub findings: Vec<Finding>,
+    /// By function; `None` for those without a body.
+    pub summaries: Vec<Option<Arc<Summary>>>,
+    /// Functions that were given up, for they took too long.
+    pub cut: Vec<String>,
+}
+
+/// Rounds over the procedures of a cycle until their summaries are taken as
+/// they are.
+const ROUNDS: usize = 3;
+/// Larger cycles get one round.
+const FEW: usize = 30;
+
+pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis {
+    let world = World::new(program, models);
+    let options = simulate::Options { at_exit: config.at_exit };
+    let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
+    let mut relevant = vec![false; program.functions.len()];
+    let (mut leaks, mut cut) = (Vec::new(), Vec::new());
+    // Cycles of one level do not need each other.
+    for level in levels(program) {
+        for component in &level {
+            let is_cycle = component.len() > 1;
+            for &id in component {
+                relevant[id.0 as usize] =
+                    is_cycle || is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
+            }
+        }
+        let done: Vec<Vec<Outcome>> = level
+            .par_iter()
+            .map(|component| {
+                if relevant[component[0].0 as usize] {
+                    component_summaries(&world, &ready, component, &options)
+                } else {
+                    vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
+                }
+            })
+            .collect();
+        for (id, outcome) in level.iter().flatten().zip(done.into_iter().flatten()) {
+            let _ = ready.0[id.0 as usize].set(outcome.summary);
+            leaks.extend(outcome.leaks.into_iter().map(|(leak, origin)| (*id, leak, origin)));
+            if outcome.is_cut {
+                cut.push(program.function(*id).display.clone());
+            }
+        }
+    }
+    let findings = findings::findings(program, leaks);
+    let summaries = ready.0.into_iter().map(OnceLock::into_inner).collect();
+    cut.sort();
+    Analysis { findings, summaries, cut }
+}
+
+struct Ready(Vec<OnceLock<Arc<Summary>>>);
+
+impl Summaries for Ready {
+    fn summary(&self, function: FuncId) -> Option<Arc<Summary>> {
+        self.0[function.0 as usize].get().cloned()
+    }
+}
+
+/// Summaries of a cycle so far, and of all that is below it.
+struct InCycle<'a> {
+    ready: &'a Ready,
+    cycle: &'a [FuncId],
+    current: Vec<Option<Arc<Summary>>>,
+}
+
+impl Summaries for InCycle<'_> {
+    fn summary(&self, function: FuncId) -> Option<Arc<Summary>> {
+        match self.cycle.iter().position(|&id| id == function) {
+            Some(index) => self.current[index].clone(),
+            None => self.ready.summary(function),
+        }
+    }
+}
+
+struct Outcome {
+    summary: Arc<Summary>,
+    leaks: Vec<(Leak, Arc<Origin>)>,
+    is_cut: bool,
+}
+
+fn component_summaries(
+    world: &World,
+    ready: &Ready,
+    component: &[FuncId],
+    options: &simulate::Options,
+) -> Vec<Outcome> {
+    let is_cycle = component.len() > 1 || calls_itself(world.program, component[0]);
+    if !is_cycle {
+        return vec![outcome(world, component[0], simulate(world, ready, component[0], options))];
+    }
+    let mut cycle = InCycle { ready, cycle: component, current: vec![None; component.len()] };
+    let mut outcomes = Vec::new();
+    let rounds = match component.len() {
+        0..=4 => ROUNDS,
+        5..=FEW => ROUNDS - 1,
+        // Not worth it: what is not known yet keeps what it is given.
+        _ => {
+            let silent = component.iter().map(|&id| Some(Arc::new(silent(world, id))));
+            cycle.current = silent.collect();
+            1
+        }
+    };
+    for _ in 0..rounds {
+        outcomes.clear();
+        for (index, &id) in component.iter().enumerate() {
+            let mut done = outcome(world, id, simulate(world, &cycle, id, options));
+            Arc::make_mut(&mut done.summary).is_recursive = true;
+            cycle.current[index] = Some(done.summary.clone());
+            outcomes.push(done);
+        }
+    }
+    outcomes
+}
+
+fn outcome(world: &World, id: FuncId, mut simulated: Simulated) -> Outcome {
+    let is_cut = simulated.is_cut;
+    let leaks = std::mem::take(&mut simulated.leaks);
+    let origins = &simulated.scope.sites.origins;
+    let leaks = if is_cut {
+        Vec::new()
+    } else {
+        leaks.into_iter().map(|(site, leak)| (leak, origins[site].clone())).collect()
+    };
+    let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };
+    Outcome { summary: Arc::new(summary), leaks, is_cut }
+}
+
+/// The summary of a procedure that was given up: it keeps what it is given.
+fn silent(world: &World, id: FuncId) -> Summary {
+    let mut symbols = Symbols::default();
+    let parameters = 0..world.program.function(id).parameters;
+    let escaped = parameters.filter_map(|index| symbols.get(SymbolKey::Parameter(index))).collect();
+    let result = symbols.value(SymbolKey::Result(leakscope_ir::ValueId(0), 0));
+    let case = ExitCase { escaped, ..ExitCase::returning(result) };
+    Summary { cases: vec![case], symbols: Arc::new(symbols), writes_numbers: true, ..Summary::default() }
+}
+
+/// The summary of a procedure that moves no pointers.
+fn without_effect() -> Summary {
+    let mut symbols = Symbols::default();
+    let result = symbols.value(SymbolKey::Result(leakscope_ir::ValueId(0), 0));
+    Summary {
+        cases: vec![ExitCase::returning(result)],
+        symbols: Arc::new(symbols),
+        writes_numbers: true,
+        ..Summary::default()
+    }
+}
+
+fn calls_itself(program: &Program, id: FuncId) -> bool {
+    callees(program, id).contains(&id)
+}
+
+/// Cycles of the call graph, by level: those of a level call only into levels
+/// before, and into themselves.
+fn levels(program: &Program) -> Vec<Vec<Vec<FuncId>>> {
+    let mut graph = DiGraph::<FuncId, ()>::new();
+    let nodes: Vec<NodeIndex> =
+        (0..program.functions.len()).map(|index| graph.add_node(FuncId(index as u32))).collect();
+    for index in 0..program.functions.len() {
+        for callee in callees(program, FuncId(index as u32)) {
+            graph.add_edge(nodes[index], nodes[callee.0 as usize], ());
+        }
+    }
+    let mut levels: Vec<Vec<Vec<FuncId>>> = Vec::new();
+    let mut level_of = vec![0; program.functions.len()];
+    for mut component in petgraph::algo::kosaraju_scc(&graph) {
+        component.sort();
+        let below =
+            component.iter().flat_map(|&node| graph.neighbors(node)).filter(|to| !component.contains(to));
+        let level = below.map(|node| level_of[node.index()] + 1).max().unwrap_or(0);
+        component.iter().for_each(|node| level_of[node.index()] = level);
+        let with_body = |id: &FuncId| program.function(*id).body.is_some();
+        let ids: Vec<FuncId> = component.into_iter().map(|node| graph[node]).filter(with_body).collect();
+        if !ids.is_empty() {
+            levels.resize(levels.len().max(level + 1), Vec::new());
+            levels[level].push(ids);
+        }
+    }
+    levels
+}
+
+/// Functions that a body calls or whose address it uses, also through tables
+/// that nobody changes, as those of virtual functions.
+fn callees(program: &Program, id: FuncId) -> Vec<FuncId> {
+    let Some(body) = &program.function(id).body else { return Vec::new() };
+    let (mut found, mut tables) = (Vec::new(), FxHashSet::default());
+    let mut note = |operand: &Operand| match operand {
+        Operand::Function(function) => found.push(*function),
+        Operand::Global(global, _) => drop(tables.insert(*global)),
+        _ => {}
+    };
+    let mut direct = Vec::new();
+    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+        instruction.op.for_each_operand(&mut note);
+        if let Op::Call(call) = &instruction.op {
+            if let Callee::Function(function) = call.callee {
+                direct.push(function);
+            }
+        }
+    }
+    for block in &body.blocks {
+        block.end.operand().into_iter().for_each(&mut note);
+    }
+    let mut tables: Vec<GlobalId> = tables.into_iter().collect();
+    tables.sort();
+    for global in tables.into_iter().map(|table| program.global(table)).filter(|global| global.is_constant) {
+        for cell in global.initial.iter().flatten() {
+            if let Operand::Function(function) = cell.value {
+                found.push(function);
+            }
+        }
+    }
+    found.extend(direct);
+    found.sort();
+    found.dedup();
+    found
+}

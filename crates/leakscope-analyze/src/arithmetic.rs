@@ -1,0 +1,86 @@
+//! Operations on abstract numbers and addresses.
+
+use leakscope_ir::Binary;
+
+use crate::fact::negated;
+use crate::scope::Scope;
+use crate::value::{Base, Offset, SymbolKey, Value};
+
+/// The result of an operation; `Top` where it has no name.
+pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Value {
+    match (left, right) {
+        (Value::Int(a), Value::Int(b)) => numbers(op, *a, *b),
+        (Value::OneOf(_), _) => left.map(|part| binary(scope, op, part, right)),
+        (_, Value::OneOf(_)) => right.map(|part| binary(scope, op, left, part)),
+        (Value::Top, Value::Sum(..)) | (Value::Sum(..), Value::Top) => {
+            match (op, address(left).or(address(right))) {
+                (Binary::Add | Binary::Sub | Binary::And | Binary::Or, Some(base)) => {
+                    Value::Sum(base, Offset::Any)
+                }
+                _ => Value::Top,
+            }
+        }
+        (Value::Top | Value::Record(_), _) | (_, Value::Top | Value::Record(_)) => Value::Top,
+        (Value::Sum(Base::Symbol(id), Offset::At(0)), Value::Int(1)) if op == Binary::Xor => {
+            match scope.symbols.key(*id).clone() {
+                SymbolKey::Compare(op, left, right) => {
+                    scope.symbols.value(SymbolKey::Compare(negated(op), left, right))
+                }
+                _ => named(scope, op, left, right),
+            }
+        }
+        (Value::Sum(base, offset), Value::Int(number)) => match op {
+            Binary::Add => Value::Sum(*base, offset.plus(*number)),
+            Binary::Sub => Value::Sum(*base, offset.plus(number.wrapping_neg())),
+            Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr if *number == 0 => left.clone(),
+            Binary::Mul | Binary::Div if *number == 1 => left.clone(),
+            Binary::Mul | Binary::And if *number == 0 => Value::Int(0),
+            _ => named(scope, op, left, right),
+        },
+        (Value::Int(number), Value::Sum(base, offset)) if op == Binary::Add => {
+            Value::Sum(*base, offset.plus(*number))
+        }
+        (Value::Sum(a, Offset::At(x)), Value::Sum(b, Offset::At(y))) if op == Binary::Sub && a == b => {
+            Value::Int(x.wrapping_sub(*y))
+        }
+        _ => named(scope, op, left, right),
+    }
+}
+
+/// The same operation on the same values has the same name. Addresses of
+/// objects stay addresses into them, as in pointers with tags.
+fn named(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Value {
+    match (address(left), address(right)) {
+        (Some(base), None) | (None, Some(base)) if op != Binary::Other => {
+            return Value::Sum(base, Offset::Any);
+        }
+        (Some(_), Some(_)) => return Value::Top,
+        _ => {}
+    }
+    scope.symbols.value(SymbolKey::Binary(op, left.clone(), right.clone()))
+}
+
+/// The object whose address a value is.
+fn address(value: &Value) -> Option<Base> {
+    match value {
+        Value::Sum(base @ (Base::Heap(_) | Base::Local(_) | Base::Global(_)), _) => Some(*base),
+        _ => None,
+    }
+}
+
+fn numbers(op: Binary, a: i64, b: i64) -> Value {
+    let result = match op {
+        Binary::Add => a.checked_add(b),
+        Binary::Sub => a.checked_sub(b),
+        Binary::Mul => a.checked_mul(b),
+        Binary::Div => a.checked_div(b),
+        Binary::Rem => a.checked_rem(b),
+        Binary::And => Some(a & b),
+        Binary::Or => Some(a | b),
+        Binary::Xor => Some(a ^ b),
+        Binary::Shl => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
+        Binary::Shr => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
+        Binary::Other => None,
+    };
+    result.map_or(Value::Top, Value::Int)
+}

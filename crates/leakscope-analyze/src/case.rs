@@ -1,0 +1,647 @@
+//! One case of a procedure's state: abstract memory, the blocks that it must
+//! see to, and what is known of values on the way here.
+//!
+//! A block that is not in [`Case::blocks`] was freed or has escaped: nobody
+//! will be blamed for it. Losing sight of a pointer therefore always means to
+//! let its block escape.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leakscope_ir::{Spot, ValueId, VariableId};
+
+use crate::fact::Fact;
+use crate::scope::Scope;
+use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value, mark};
+
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// Values that instructions to come will read, by id.
+    pub env: Vec<(ValueId, Value)>,
+    /// Variables of the source that are pointers or hold heap blocks.
+    pub variables: BTreeMap<VariableId, Value>,
+    pub memory: Arc<BTreeMap<(Base, Offset), Cell>>,
+    /// Memory that is zero where no cell says otherwise.
+    pub zeroed: BTreeSet<Base>,
+    pub facts: Arc<BTreeMap<SymbolId, Fact>>,
+    pub blocks: BTreeMap<HeapId, Block>,
+    /// What came in and was released, kept by somebody, or stored in memory
+    /// that outlives the call.
+    pub freed: BTreeSet<SymbolId>,
+    pub escaped: BTreeSet<SymbolId>,
+    pub stored: BTreeSet<SymbolId>,
+    pub path: Option<Arc<Mark>>,
+    /// The jump that led into blocks which only leave.
+    pub left_at: Option<Spot>,
+    pub feasibility: Feasibility,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Feasibility {
+    #[default]
+    Possible,
+    /// The program would have crashed before.
+    Dead,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    pub value: Value,
+    pub bytes: u32,
+}
+
+/// An allocated block that this procedure still has to see to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// The allocation may have failed: then pointers to it are null.
+    pub is_nullable: bool,
+}
+
+/// A branch that was taken on the way, newest first.
+#[derive(Debug)]
+pub struct Mark {
+    pub at: Spot,
+    pub is_taken: bool,
+    pub length: u32,
+    pub before: Option<Arc<Mark>>,
+    /// The path inside of a callee that ended here.
+    pub inner: Option<Arc<[crate::summary::Step]>>,
+}
+
+/// Memory regions of this many bytes are copied word by word.
+const MAX_COPIED: i64 = 256;
+
+impl Case {
+    pub fn get(&self, id: ValueId) -> Value {
+        match self.env.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(index) => self.env[index].1.clone(),
+            Err(_) => Value::Top,
+        }
+    }
+
+    pub fn set(&mut self, id: ValueId, value: Value) {
+        match self.env.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(index) => self.env[index].1 = value,
+            Err(_) if value == Value::Top => {}
+            Err(index) => self.env.insert(index, (id, value)),
+        }
+    }
+
+    pub fn remove(&mut self, id: ValueId) -> Option<Value> {
+        let index = self.env.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(self.env.remove(index).1)
+    }
+
+    /// One of `values`; where that cannot be kept apart, their blocks escape.
+    pub fn any_of(&mut self, scope: &mut Scope, values: Vec<Value>) -> Value {
+        match Value::one_of(values.iter().cloned()) {
+            Some(value) => value,
+            None => {
+                values.iter().for_each(|value| self.escape(scope, value));
+                Value::Top
+            }
+        }
+    }
+
+    // Memory
+
+    pub fn load(&mut self, scope: &mut Scope, from: &Value) -> Value {
+        self.dereference(scope, from);
+        let mut found = Vec::new();
+        for (base, offset) in from.bases() {
+            found.push(self.content(scope, base, offset));
+        }
+        if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
+    }
+
+    /// What is at an address, without the effects of looking; unknown where
+    /// that is too many things.
+    pub fn peek(&self, scope: &mut Scope, from: &Value) -> Value {
+        let mut found = Vec::new();
+        for (base, offset) in from.bases() {
+            let before = found.len();
+            match offset {
+                Offset::At(_) => {
+                    found.extend(self.memory.get(&(base, offset)).map(|cell| cell.value.clone()))
+                }
+                Offset::Any => found.extend(self.cells(base).map(|(_, cell)| cell.value.clone())),
+            }
+            let is_exact = found.len() > before;
+            if offset != Offset::Any {
+                found.extend(self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone()));
+            }
+            if !is_exact || offset == Offset::Any {
+                match self.first_content(scope, base, offset) {
+                    Value::Top if found.len() > before => {}
+                    first => found.push(first),
+                }
+            }
+        }
+        if found.is_empty() { Value::Top } else { Value::one_of(found).unwrap_or(Value::Top) }
+    }
+
+    fn content(&mut self, scope: &mut Scope, base: Base, offset: Offset) -> Value {
+        match offset {
+            Offset::At(_) => {
+                let exact = self.memory.get(&(base, offset)).map(|cell| cell.value.clone());
+                let any = self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone());
+                match (exact, any) {
+                    // What was stored there for certain goes before what may
+                    // have been stored anywhere.
+                    (Some(exact), Some(any)) if exact.has_heap() && !any.has_heap() => exact,
+                    (Some(exact), Some(any)) => self.any_of(scope, vec![exact, any]),
+                    (Some(one), None) => one,
+                    (None, Some(any)) => match self.first_content(scope, base, offset) {
+                        Value::Top => any,
+                        first => self.any_of(scope, vec![any, first]),
+                    },
+                    (None, None) => self.first_content(scope, base, offset),
+                }
+            }
+            Offset::Any => {
+                let mut found: Vec<Value> = self.cells(base).map(|(_, cell)| cell.value.clone()).collect();
+                match self.first_content(scope, base, offset) {
+                    Value::Top => {}
+                    first => found.push(first),
+                }
+                if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
+            }
+        }
+    }
+
+    /// What memory holds that nothing was stored to.
+    pub fn first_content(&self, scope: &mut Scope, base: Base, offset: Offset) -> Value {
+        match base {
+            _ if self.zeroed.contains(&base) => Value::NULL,
+            Base::Symbol(id) if !self.is_known_from_start(scope, id) => {
+                scope.symbols.value(SymbolKey::Content(base, offset))
+            }
+            Base::Global(global) => match scope.world.initial(global, offset) {
+                Some(value) => value,
+                None => scope.symbols.value(SymbolKey::Content(base, offset)),
+            },
+            _ => Value::Top,
+        }
+    }
+
+    /// Elements of a container that was made here.
+    fn is_known_from_start(&self, scope: &Scope, id: SymbolId) -> bool {
+        matches!(scope.symbols.key(id), SymbolKey::Elements(..)) && !scope.symbols.is_input(id)
+    }
+
+    pub fn cells(&self, base: Base) -> impl Iterator<Item = (Offset, &Cell)> {
+        self.memory
+            .range((base, Offset::At(i64::MIN))..=(base, Offset::Any))
+            .map(|((_, offset), cell)| (*offset, cell))
+    }
+
+    /// Stores, and returns what was there if that had pointers to blocks.
+    pub fn store(&mut self, scope: &mut Scope, to: &Value, value: &Value, bytes: u32) -> Option<Value> {
+        self.dereference(scope, to);
+        let targets: Vec<(Base, Offset)> = to.bases().collect();
+        if targets.is_empty() {
+            self.escape(scope, value);
+            return None;
+        }
+        let is_certain = targets.len() == 1 && to.parts().len() == 1;
+        let mut before = None;
+        for (base, offset) in targets {
+            self.note_store(scope, base, value, bytes);
+            let is_one =
+                matches!(offset, Offset::At(_)) && !matches!(base, Base::Heap(block) if block.is_older());
+            if is_certain && is_one {
+                before = self.overwrite(base, offset, bytes);
+                if *value == Value::Top {
+                    // It may be what was there: too deep to have a name.
+                    before.take().iter().for_each(|value| self.escape(scope, value));
+                }
+                Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: value.clone(), bytes });
+            } else {
+                let old = match self.memory.get(&(base, offset)) {
+                    Some(cell) => cell.value.clone(),
+                    None if offset == Offset::Any => value.clone(),
+                    None => self.first_content(scope, base, offset),
+                };
+                let either = self.any_of(scope, vec![old, value.clone()]);
+                Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: either, bytes });
+            }
+        }
+        before
+    }
+
+    /// What a pointer in memory that others see means for its block.
+    fn note_store(&mut self, scope: &mut Scope, base: Base, value: &Value, bytes: u32) {
+        let escapes = match base {
+            Base::Heap(block) => !self.blocks.contains_key(&block),
+            Base::Symbol(id) => {
+                let owner = scope.symbols.owner(base);
+                match owner {
+                    Base::Heap(block) => !self.blocks.contains_key(&block),
+                    Base::Local(_) | Base::Global(_) => false,
+                    _ => !scope.symbols.is_input(id) || self.escaped.contains(&id),
+                }
+            }
+            Base::Function(_) => true,
+            Base::Global(_) | Base::Local(_) => false,
+        };
+        if escapes {
+            self.escape(scope, value);
+        }
+        if bytes == 8 && matches!(base, Base::Symbol(_) | Base::Global(_)) {
+            for (base, _) in value.bases() {
+                if let Base::Symbol(id) = base {
+                    self.stored.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Removes the cells that a store covers.
+    fn overwrite(&mut self, base: Base, offset: Offset, bytes: u32) -> Option<Value> {
+        let Offset::At(start) = offset else { return None };
+        let end = start.saturating_add(i64::from(bytes));
+        let covered: Vec<Offset> = self
+            .cells(base)
+            .filter(|(at, cell)| match at {
+                Offset::At(at) => *at < end && at.saturating_add(i64::from(cell.bytes)) > start,
+                Offset::Any => false,
+            })
+            .map(|(at, _)| at)
+            .collect();
+        let mut before = None;
+        for at in covered {
+            let cell = Arc::make_mut(&mut self.memory).remove(&(base, at));
+            before = before.or(cell.map(|cell| cell.value).filter(Value::has_heap));
+        }
+        before
+    }
+
+    /// Copies `bytes` bytes, all that is known where they are not.
+    pub fn copy(&mut self, scope: &mut Scope, to: &Value, from: &Value, bytes: Option<i64>) {
+        let (Some((target, Offset::At(start))), Some((source, Offset::At(first)))) =
+            (single(to), single(from))
+        else {
+            let moved = self.load(scope, &from.plus(Offset::Any));
+            if moved.has_heap() {
+                self.store(scope, &to.plus(Offset::Any), &moved, 8);
+            }
+            return;
+        };
+        let bytes = bytes.unwrap_or(i64::MAX);
+        let mut moved: Vec<(Offset, Cell)> = Vec::new();
+        for (at, cell) in self.cells(source) {
+            match at {
+                Offset::At(at) if at >= first && at - first < bytes => {
+                    moved.push((Offset::At(start + at - first), cell.clone()));
+                }
+                Offset::Any => moved.push((Offset::Any, cell.clone())),
+                Offset::At(_) => {}
+            }
+        }
+        if matches!(source, Base::Symbol(_) | Base::Global(_)) && bytes <= MAX_COPIED {
+            for at in (0..bytes).step_by(8).filter(|at| at + 8 <= bytes) {
+                let key = Offset::At(start + at);
+                if !moved.iter().any(|(known, _)| *known == key) {
+                    let value = self.first_content(scope, source, Offset::At(first + at));
+                    moved.push((key, Cell { value, bytes: 8 }));
+                }
+            }
+        }
+        if self.zeroed.contains(&source) && bytes > 8 && start == 0 {
+            self.zeroed.insert(target);
+        }
+        for (at, cell) in moved {
+            self.store(scope, &Value::Sum(target, at), &cell.value, cell.bytes);
+        }
+    }
+
+    /// Fills memory with one byte.
+    pub fn fill(&mut self, to: &Value, byte: &Value, bytes: Option<i64>) {
+        let Some((base, Offset::At(start))) = single(to) else { return };
+        let end = start.saturating_add(bytes.unwrap_or(i64::MAX));
+        let covered: Vec<Offset> = self
+            .cells(base)
+            .map(|(at, _)| at)
+            .filter(|at| matches!(at, Offset::At(at) if *at >= start && *at < end))
+            .collect();
+        let memory = Arc::make_mut(&mut self.memory);
+        for at in covered {
+            memory.remove(&(base, at));
+        }
+        if *byte == Value::NULL && start == 0 {
+            self.zeroed.insert(base);
+        } else if *byte != Value::NULL {
+            self.zeroed.remove(&base);
+        }
+    }
+
+    /// What is used as an address is not null from then on.
+    fn dereference(&mut self, scope: &mut Scope, address: &Value) {
+        match address {
+            Value::Int(0) => self.feasibility = Feasibility::Dead,
+            Value::Sum(Base::Heap(block), _) => {
+                if let Some(block) = self.blocks.get_mut(block) {
+                    block.is_nullable = false;
+                }
+            }
+            Value::Sum(Base::Symbol(id), Offset::At(0)) => {
+                let known = self.fact(scope, *id);
+                match known.and(Fact::NONZERO) {
+                    Some(fact) if fact == known => {}
+                    Some(fact) => drop(Arc::make_mut(&mut self.facts).insert(*id, fact)),
+                    None => self.feasibility = Feasibility::Dead,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    // Facts
+
+    pub fn fact(&self, scope: &Scope, id: SymbolId) -> Fact {
+        match self.facts.get(&id) {
+            Some(fact) => *fact,
+            None if matches!(scope.symbols.key(id), SymbolKey::Compare(..)) => Fact::TRUTH,
+            None => Fact::ANY,
+        }
+    }
+
+    pub fn fact_of(&self, scope: &Scope, value: &Value) -> Fact {
+        match value {
+            Value::Int(number) => Fact::exactly(*number),
+            Value::Sum(Base::Symbol(id), Offset::At(bytes)) => self.fact(scope, *id).plus(*bytes),
+            Value::Sum(Base::Heap(block), Offset::At(0)) if self.is_nullable(*block) => Fact::NOT_NEGATIVE,
+            Value::Sum(Base::Symbol(_), Offset::Any) | Value::Top | Value::Record(_) => Fact::ANY,
+            Value::Sum(..) => Fact::ADDRESS,
+            Value::OneOf(parts) => {
+                let facts = parts.iter().map(|part| self.fact_of(scope, part));
+                facts.reduce(Fact::or).unwrap_or(Fact::ANY)
+            }
+        }
+    }
+
+    pub fn is_nullable(&self, block: HeapId) -> bool {
+        self.blocks.get(&block).is_some_and(|block| block.is_nullable)
+    }
+
+    /// Drops facts about what nothing can ask for again.
+    pub fn prune_facts(&mut self, scope: &Scope) {
+        let symbols = &scope.symbols;
+        if self.facts.keys().all(|id| symbols.is_input(*id)) {
+            return;
+        }
+        let values =
+            self.env.iter().map(|(_, value)| value).chain(self.memory.values().map(|cell| &cell.value));
+        let marks = values.flat_map(Value::bases).fold(0, |marks, (base, _)| marks | symbols.marks(base));
+        let is_kept = |id: SymbolId| symbols.is_input(id) || symbols.is_marked(marks, id);
+        if !self.facts.keys().all(|&id| is_kept(id)) {
+            Arc::make_mut(&mut self.facts).retain(|&id, _| is_kept(id));
+        }
+    }
+
+    /// How large the case is, as a measure of the work with it.
+    pub fn size(&self) -> usize {
+        self.env.len() + self.memory.len() + self.facts.len()
+    }
+
+    /// Forgets what was known of a symbol, or a local, that becomes another.
+    pub fn forget(&mut self, scope: &Scope, base: Base) {
+        self.forget_all(scope, &[base]);
+    }
+
+    /// The same for several at once.
+    pub fn forget_all(&mut self, scope: &Scope, gone: &[Base]) {
+        let symbols = &scope.symbols;
+        let marks = gone.iter().fold(0, |marks, &base| marks | mark(base));
+        if marks == 0 {
+            return;
+        }
+        let is_gone = |base: Base| {
+            symbols.marks(base) & marks != 0 && gone.iter().any(|&other| symbols.base_mentions(base, other))
+        };
+        if self.facts.keys().any(|&id| is_gone(Base::Symbol(id))) {
+            Arc::make_mut(&mut self.facts).retain(|&id, _| !is_gone(Base::Symbol(id)));
+        }
+        let is_stale = |value: &Value| value.bases().any(|(base, _)| is_gone(base));
+        let renew = |value: &mut Value| {
+            if is_stale(value) {
+                *value = value.map(|part| if is_stale(part) { Value::Top } else { part.clone() });
+            }
+        };
+        self.env.iter_mut().for_each(|(_, value)| renew(value));
+        if self.memory.iter().any(|(key, cell)| is_gone(key.0) || is_stale(&cell.value)) {
+            Arc::make_mut(&mut self.memory).retain(|key, cell| {
+                renew(&mut cell.value);
+                !is_gone(key.0) || cell.value.has_heap()
+            });
+        }
+    }
+
+    // Blocks
+
+    /// The block of a site from now on; what was its most recent one before
+    /// is an older one.
+    pub fn allocate(&mut self, scope: &mut Scope, site: usize, block: Block) -> HeapId {
+        let recent = HeapId::recent(site);
+        if self.mentions_block(recent) {
+            self.rename_block(scope, recent);
+        }
+        self.zeroed.remove(&Base::Heap(recent));
+        self.blocks.insert(recent, block);
+        recent
+    }
+
+    fn mentions_block(&self, block: HeapId) -> bool {
+        let base = Base::Heap(block);
+        self.blocks.contains_key(&block)
+            || self.cells(base).next().is_some()
+            || self.values().any(|value| value.heap_blocks().any(|held| held == block))
+    }
+
+    fn rename_block(&mut self, scope: &mut Scope, recent: HeapId) {
+        let (from, to) = (Base::Heap(recent), Base::Heap(recent.older()));
+        let stale = &scope.symbols;
+        if self.facts.keys().any(|&id| stale.mentions(id, from)) {
+            Arc::make_mut(&mut self.facts).retain(|&id, _| !stale.mentions(id, from));
+        }
+        self.rewrite(|part| match part {
+            Value::Sum(base, offset) if *base == from => Value::Sum(to, *offset),
+            Value::Sum(base, _) if stale.base_mentions(*base, from) => Value::Top,
+            other => other.clone(),
+        });
+        let moved: Vec<(Offset, Cell)> = self.cells(from).map(|(at, cell)| (at, cell.clone())).collect();
+        for (at, cell) in moved {
+            Arc::make_mut(&mut self.memory).remove(&(from, at));
+            let value = match self.memory.get(&(to, at)) {
+                Some(old) => {
+                    let old = old.value.clone();
+                    self.any_of(scope, vec![old, cell.value])
+                }
+                None => cell.value,
+            };
+            Arc::make_mut(&mut self.memory).insert((to, at), Cell { value, bytes: cell.bytes });
+        }
+        if self.blocks.remove(&recent).is_some() {
+            self.blocks.insert(recent.older(), Block { is_nullable: false });
+        }
+    }
+
+    /// Changes every part of every value.
+    pub fn rewrite(&mut self, change: impl Fn(&Value) -> Value) {
+        let renew = |value: &mut Value| {
+            if *value != Value::Top {
+                *value = value.map(&change);
+            }
+        };
+        self.env.iter_mut().for_each(|(_, value)| renew(value));
+        self.variables.values_mut().for_each(renew);
+        Arc::make_mut(&mut self.memory).values_mut().for_each(|cell| renew(&mut cell.value));
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        let in_env = self.env.iter().map(|(_, value)| value);
+        in_env.chain(self.variables.values()).chain(self.memory.values().map(|cell| &cell.value))
+    }
+
+    /// Releases what `value` points to; all of it where that may be several
+    /// things. Returns whether blocks may have been reachable only from there.
+    pub fn free(&mut self, scope: &mut Scope, value: &Value) -> bool {
+        let mut held_blocks = false;
+        for (base, _) in value.bases() {
+            match base {
+                Base::Heap(block) => {
+                    if self.blocks.remove(&block).is_some() {
+                        scope.note_free(block);
+                    }
+                }
+                Base::Symbol(id) if scope.symbols.is_input(id) => {
+                    self.freed.insert(id);
+                    scope.ever_freed.insert(id);
+                }
+                Base::Symbol(_) => {}
+                _ => continue,
+            }
+            held_blocks |= self.drop_memory(scope, base);
+        }
+        held_blocks
+    }
+
+    /// Forgets all memory of an object; whether it held pointers to blocks.
+    pub fn drop_memory(&mut self, scope: &Scope, owner: Base) -> bool {
+        let is_part = |base: Base| scope.symbols.owner(base) == owner;
+        let mut held = false;
+        if self.memory.keys().any(|(base, _)| is_part(*base)) {
+            Arc::make_mut(&mut self.memory).retain(|(base, _), cell| {
+                let goes = is_part(*base);
+                held |= goes && cell.value.has_heap();
+                !goes
+            });
+        }
+        self.zeroed.remove(&owner);
+        held
+    }
+
+    /// Nobody here is responsible any more for what `value` leads to.
+    pub fn escape(&mut self, scope: &mut Scope, value: &Value) {
+        let mut bases: Vec<Base> = value.bases().map(|(base, _)| base).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(base) = bases.pop() {
+            if !seen.insert(base) {
+                continue;
+            }
+            match base {
+                Base::Heap(block) => drop(self.blocks.remove(&block)),
+                Base::Symbol(id) if scope.symbols.is_input(id) => drop(self.escaped.insert(id)),
+                Base::Symbol(_) | Base::Local(_) => {}
+                Base::Global(_) | Base::Function(_) => continue,
+            }
+            for ((part, _), cell) in self.memory.iter() {
+                if *part == base || scope.symbols.owner(*part) == base {
+                    bases.extend(cell.value.bases().map(|(base, _)| base));
+                }
+            }
+        }
+    }
+
+    /// Unknown code may have written to the memory that `value` points to.
+    pub fn clobber(&mut self, value: &Value) {
+        for (base, _) in value.bases() {
+            self.zeroed.remove(&base);
+            let cells: Vec<Offset> = self.cells(base).map(|(at, _)| at).collect();
+            for at in cells {
+                let memory = Arc::make_mut(&mut self.memory);
+                if let Some(cell) = memory.get_mut(&(base, at)) {
+                    cell.value = Value::Top;
+                }
+            }
+        }
+    }
+
+    /// Blocks that the procedure or its callers can still get at.
+    pub fn reachable(&self, scope: &Scope, extra: Option<&Value>) -> BTreeSet<HeapId> {
+        self.closure(scope, self.variables.values().chain(extra))
+    }
+
+    /// Followed blocks that instructions to come, or callers, can get at:
+    /// variables that nothing reads again are no way to them.
+    pub fn usable(&self, scope: &Scope) -> BTreeSet<HeapId> {
+        let mut found = self.closure(scope, std::iter::empty());
+        found.retain(|block| self.blocks.contains_key(block));
+        found
+    }
+
+    /// All blocks that values, memory and `more` lead to.
+    fn closure<'v>(&self, scope: &Scope, more: impl Iterator<Item = &'v Value>) -> BTreeSet<HeapId> {
+        let mut found: BTreeSet<HeapId> = BTreeSet::new();
+        let mut open: Vec<HeapId> = Vec::new();
+        let mut inside: Vec<(HeapId, &Value)> = Vec::new();
+        let mut add = |value: &Value, open: &mut Vec<HeapId>| {
+            for block in value.heap_blocks() {
+                if found.insert(block) {
+                    open.push(block);
+                }
+            }
+        };
+        self.env.iter().for_each(|(_, value)| add(value, &mut open));
+        more.for_each(|value| add(value, &mut open));
+        for ((base, _), cell) in self.memory.iter() {
+            match scope.symbols.owner(*base) {
+                Base::Heap(block) if self.blocks.contains_key(&block) => inside.push((block, &cell.value)),
+                Base::Global(global) if scope.world.is_never_read(global) => {}
+                _ => add(&cell.value, &mut open),
+            }
+        }
+        while let Some(block) = open.pop() {
+            for (_, value) in inside.iter().filter(|(holder, _)| *holder == block) {
+                add(value, &mut open);
+            }
+        }
+        found
+    }
+
+    /// To release null is to release nothing: what is known to be null counts
+    /// as released where it is in another case.
+    pub fn release_nulls(&mut self, scope: &Scope) {
+        for &id in &scope.ever_freed {
+            if self.facts.get(&id).is_some_and(|fact| fact.is_zero()) {
+                self.freed.insert(id);
+            }
+        }
+    }
+
+    /// Drops what no pointer leads to any more, for a reason that is no leak.
+    pub fn drop_unreachable(&mut self, scope: &Scope) {
+        if !self.blocks.is_empty() {
+            let reachable = self.reachable(scope, None);
+            self.blocks.retain(|block, _| reachable.contains(block));
+        }
+    }
+}
+
+/// The one address that a value is.
+fn single(value: &Value) -> Option<(Base, Offset)> {
+    match value {
+        Value::Sum(base, offset) => Some((*base, *offset)),
+        _ => None,
+    }
+}

@@ -1,0 +1,276 @@
+//! The C++ standard library's containers: what their functions do to what they
+//! hold, by class and name of the function.
+//!
+//! A container's elements are one cell, apart from its own members. Its own
+//! memory is not followed: nobody can lose it but with the container. Their
+//! bodies, which come with headers, are not looked at.
+
+use leakscope_ir::{Function, Instruction};
+
+use crate::case::{Case, Cell};
+use crate::scope::Scope;
+use crate::value::{Base, Offset, SymbolKey, Value};
+
+/// What a function of the standard library does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Memory for elements, made or given back.
+    OwnMemory,
+    /// The result leads to elements.
+    Access,
+    /// What the arguments lead to is an element from now on.
+    Insert,
+    /// No elements are left.
+    Drop,
+    /// The same where elements release what they hold.
+    DropOwners,
+    /// Nothing moves.
+    Query,
+    /// An iterator goes on, and is the result.
+    Advance,
+    /// What an iterator points to.
+    Read,
+    /// Shared ownership: whatever it gets is its own.
+    Shared,
+}
+
+const CONTAINERS: [&str; 12] = [
+    "std::vector<",
+    "std::__cxx11::list<",
+    "std::deque<",
+    "std::map<",
+    "std::multimap<",
+    "std::set<",
+    "std::multiset<",
+    "std::unordered_map<",
+    "std::unordered_multimap<",
+    "std::unordered_set<",
+    "std::unordered_multiset<",
+    "std::forward_list<",
+];
+
+const ITERATORS: [&str; 9] = [
+    "std::_List_iterator<",
+    "std::_List_const_iterator<",
+    "std::_Rb_tree_iterator<",
+    "std::_Rb_tree_const_iterator<",
+    "std::__detail::_Node_iterator<",
+    "std::__detail::_Node_const_iterator<",
+    "std::_Deque_iterator<",
+    "std::_Fwd_list_iterator<",
+    "std::_Fwd_list_const_iterator<",
+];
+
+const SHARED: [&str; 6] = [
+    "std::shared_ptr<",
+    "std::__shared_ptr<",
+    "std::weak_ptr<",
+    "std::__weak_ptr<",
+    "std::__shared_count<",
+    "std::__shared_ptr_access<",
+];
+
+/// The role of a function, if it is one of the library's.
+pub fn role(function: &Function) -> Option<Role> {
+    let name = function.display.as_str();
+    let method = || method(name);
+    if name.starts_with("std::__new_allocator<") || name.starts_with("__gnu_cxx::new_allocator<") {
+        return matches!(method()?, "allocate" | "deallocate").then_some(Role::OwnMemory);
+    }
+    if SHARED.iter().any(|class| name.starts_with(class)) {
+        return Some(Role::Shared);
+    }
+    if ITERATORS.iter().any(|class| name.starts_with(class)) {
+        return match method()? {
+            "operator++" | "operator--" | "operator+=" | "operator-=" => Some(Role::Advance),
+            "operator*" | "operator->" => Some(Role::Read),
+            _ => None,
+        };
+    }
+    if !CONTAINERS.iter().any(|class| name.starts_with(class)) {
+        return None;
+    }
+    // Results of these come in memory of the caller's, before the container.
+    let comes_in_memory = name.starts_with("std::deque<") && function.signature.0.starts_with('v');
+    Some(match method()? {
+        method if method.starts_with('~') || method == "clear" => {
+            if has_pointers(name) {
+                Role::Drop
+            } else {
+                Role::DropOwners
+            }
+        }
+        "size" | "empty" | "max_size" | "capacity" | "count" | "reserve" | "shrink_to_fit" | "pop_back"
+        | "pop_front" | "remove" | "unique" | "sort" | "reverse" | "get_allocator" | "resize"
+        | "bucket_count" | "load_factor" | "rehash" => Role::Query,
+        "begin" | "end" | "cbegin" | "cend" | "rbegin" | "rend" | "front" | "back" | "at" | "data"
+        | "find" | "lower_bound" | "upper_bound" | "equal_range" | "erase"
+            if !comes_in_memory =>
+        {
+            Role::Access
+        }
+        "operator[]" if !name.contains("map<") => Role::Access,
+        _ if comes_in_memory => Role::Shared,
+        _ => Role::Insert,
+    })
+}
+
+/// Whether a container's elements, or a map's values, are plain pointers.
+fn has_pointers(name: &str) -> bool {
+    let mut depth = 0;
+    let mut arguments = vec![String::new()];
+    for letter in name.chars() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            ',' if depth == 1 => {
+                arguments.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if depth > 0 {
+            arguments.last_mut().expect("one at least").push(letter);
+        }
+        if depth == 0 && letter == '>' {
+            break;
+        }
+    }
+    let index = usize::from(name.contains("map<"));
+    arguments.get(index).is_some_and(|argument| argument.ends_with('*'))
+}
+
+/// The name after the class with its template arguments.
+fn method(name: &str) -> Option<&str> {
+    let mut depth = 0;
+    for (index, letter) in name.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' => {
+                depth -= 1;
+                if depth == 0 {
+                    let rest = name[index + 1..].strip_prefix("::")?;
+                    let end = if rest.starts_with("operator") {
+                        rest.len()
+                    } else {
+                        rest.find('<').unwrap_or(rest.len())
+                    };
+                    return Some(&rest[..end]);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether blocks may have been held only by what is gone now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Dropped {
+    Nothing,
+    Elements,
+}
+
+/// `case` after a call of a function with this role.
+pub fn call(
+    case: &mut Case,
+    scope: &mut Scope,
+    role: Role,
+    instruction: &Instruction,
+    returns_pair: bool,
+    arguments: &[Value],
+) -> Dropped {
+    let this = arguments.first().cloned().unwrap_or(Value::Top);
+    let unknown = scope.symbols.value(SymbolKey::Result(instruction.result, 0));
+    let mut dropped = Dropped::Nothing;
+    let result = match role {
+        Role::OwnMemory | Role::Query => unknown,
+        Role::Access => elements(scope, &this),
+        Role::Insert => {
+            insert(case, scope, &this, &arguments[1..]);
+            elements(scope, &this)
+        }
+        Role::DropOwners => {
+            let held: Vec<Value> = elements(scope, &this)
+                .bases()
+                .flat_map(|(base, _)| {
+                    case.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>()
+                })
+                .collect();
+            held.iter().for_each(|value| case.escape(scope, value));
+            unknown
+        }
+        Role::Drop => {
+            for (base, _) in elements(scope, &this).bases() {
+                let held = case.cells(base).any(|(_, cell)| cell.value.has_heap());
+                std::sync::Arc::make_mut(&mut case.memory).retain(|(other, _), _| *other != base);
+                if held {
+                    dropped = Dropped::Elements;
+                }
+            }
+            unknown
+        }
+        Role::Advance => this,
+        Role::Read => case.load(scope, &this),
+        Role::Shared => {
+            for argument in arguments {
+                case.escape(scope, argument);
+            }
+            unknown
+        }
+    };
+    let result = if returns_pair { Value::Record([result, Value::Top].into()) } else { result };
+    case.set(instruction.result, result);
+    dropped
+}
+
+/// The cell that stands for all elements of the containers at `this`.
+fn elements(scope: &mut Scope, this: &Value) -> Value {
+    let cells = this.bases().filter_map(|(base, offset)| {
+        let id = scope.symbols.get(SymbolKey::Elements(base, offset))?;
+        Some(Value::Sum(Base::Symbol(id), Offset::Any))
+    });
+    Value::one_of(cells.collect::<Vec<_>>()).unwrap_or(Value::Top)
+}
+
+fn insert(case: &mut Case, scope: &mut Scope, this: &Value, arguments: &[Value]) {
+    let cells = elements(scope, this);
+    let mut found = Vec::new();
+    for argument in arguments {
+        for (base, offset) in argument.bases() {
+            // Another container, an iterator, or a reference to what is to be
+            // an element.
+            let of_container = elements(scope, &Value::Sum(base, offset));
+            for (base, _) in of_container.bases().chain([(base, offset)]) {
+                found.extend(case.cells(base).map(|(_, cell)| cell.value.clone()));
+                if let Base::Symbol(id) = base {
+                    if scope.symbols.is_input(id) && case.cells(base).next().is_none() {
+                        found.push(case.load(scope, &Value::Sum(base, offset)));
+                    }
+                }
+            }
+        }
+    }
+    found.retain(|value| value.bases().next().is_some());
+    if found.is_empty() {
+        return;
+    }
+    let inserted = case.any_of(scope, found);
+    for (base, at) in cells.bases() {
+        let old = case.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>();
+        let all = case.any_of(scope, old.into_iter().chain([inserted.clone()]).collect());
+        if is_foreign(case, scope, base) {
+            case.escape(scope, &all);
+        }
+        std::sync::Arc::make_mut(&mut case.memory).insert((base, at), Cell { value: all, bytes: 8 });
+    }
+}
+
+/// A container that somebody else owns, of whom nothing is known.
+fn is_foreign(case: &Case, scope: &Scope, base: Base) -> bool {
+    match scope.symbols.owner(base) {
+        Base::Heap(block) => !case.blocks.contains_key(&block),
+        Base::Symbol(id) => !scope.symbols.is_input(id),
+        _ => false,
+    }
+}

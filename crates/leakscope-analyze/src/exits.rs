@@ -1,0 +1,208 @@
+//! From the cases at a procedure's exits to its summary (SPARROW, section
+//! 4.2).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leakscope_ir::{FuncId, ValueId};
+
+use crate::case::Case;
+use crate::fact::Fact;
+use crate::join::{Growth, Property, join};
+use crate::scope::Scope;
+use crate::simulate::{Simulated, steps};
+use crate::summary::{Exit, ExitCase, Summary, Write};
+use crate::value::{Base, HeapId, Point, SymbolId, SymbolKey, Value};
+
+/// Stands for the result, so that it is joined like any value.
+const RESULT: ValueId = ValueId(u32::MAX);
+/// Cases of a summary.
+const MAX_CASES: usize = 10;
+/// Memory cells that a summary tells of.
+const MAX_WRITES: usize = 32;
+/// Facts in the guard of a case.
+const MAX_GUARDS: usize = 16;
+
+/// How a result is told apart by a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Zero,
+    Negative,
+    Positive,
+    Other,
+}
+
+pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
+    let Simulated { mut scope, exits, .. } = simulated;
+    let mut cases = grouped(&mut scope, exits, true);
+    if cases.len() > MAX_CASES {
+        let exits = cases.into_iter().map(|(exit, mut case)| {
+            let value = case.remove(RESULT).unwrap_or(Value::Top);
+            (exit, case, value)
+        });
+        cases = grouped(&mut scope, exits.collect(), false);
+        bound(&mut scope, &mut cases);
+    }
+    let mut cases: Vec<ExitCase> =
+        cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
+    keep_guards(&scope, &mut cases);
+    Summary { cases, symbols: Arc::new(scope.symbols), origins: scope.sites.origins, ..Summary::default() }
+}
+
+fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -> Vec<(Exit, Case)> {
+    let mut groups: BTreeMap<(bool, Class, Property), Case> = BTreeMap::new();
+    for (exit, mut case, value) in exits {
+        let class = if by_class { class_of(case.fact_of(scope, &value)) } else { Class::Other };
+        case.set(RESULT, value);
+        let key = (exit == Exit::Throw, class, Property::of(&case, scope));
+        match groups.get_mut(&key) {
+            Some(known) => drop(join(known, case, scope, Point::Exit, Growth::Free)),
+            None => drop(groups.insert(key, case)),
+        }
+    }
+    let exit = |is_throw| if is_throw { Exit::Throw } else { Exit::Return };
+    groups.into_iter().map(|((is_throw, ..), case)| (exit(is_throw), case)).collect()
+}
+
+/// Joins the nearest cases until there are few enough.
+fn bound(scope: &mut Scope, cases: &mut Vec<(Exit, Case)>) {
+    while cases.len() > MAX_CASES {
+        let (exit, last) = cases.pop().expect("more than the bound");
+        let property = Property::of(&last, scope);
+        let nearest = cases
+            .iter_mut()
+            .filter(|(other, _)| *other == exit)
+            .min_by_key(|(_, case)| Property::of(case, scope).distance(&property));
+        if let Some((_, nearest)) = nearest {
+            join(nearest, last, scope, Point::Exit, Growth::Free);
+        }
+    }
+}
+
+fn class_of(fact: Fact) -> Class {
+    if fact.is_zero() {
+        Class::Zero
+    } else if fact.high < 0 {
+        Class::Negative
+    } else if fact.low > 0 {
+        Class::Positive
+    } else {
+        Class::Other
+    }
+}
+
+fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitCase {
+    let result = outside(&case.get(RESULT));
+    case.env.clear();
+    let visible = visible_blocks(&case, &result);
+    let mut writes = Vec::new();
+    let cells: Vec<_> = case.memory.iter().map(|(key, cell)| (*key, cell.clone())).collect();
+    for ((base, offset), cell) in cells {
+        let is_seen = match base {
+            Base::Symbol(id) => scope.symbols.is_input(id) && !case.freed.contains(&id),
+            Base::Global(_) => true,
+            Base::Heap(block) => visible.contains(&block) && case.blocks.contains_key(&block),
+            Base::Local(_) | Base::Function(_) => false,
+        };
+        let value = outside(&cell.value);
+        let is_new = !matches!(base, Base::Symbol(_) | Base::Global(_))
+            || case.first_content(scope, base, offset) != value;
+        if is_seen && is_new {
+            writes.push(Write { base, offset, value, bytes: cell.bytes });
+        }
+    }
+    if writes.len() > MAX_WRITES {
+        // Those with blocks first; what is left out has escaped.
+        writes.sort_by_key(|write| !write.value.has_heap());
+        for write in writes.split_off(MAX_WRITES) {
+            case.escape(scope, &write.value);
+        }
+    }
+    let blocks = case.blocks.iter().filter(|(block, _)| visible.contains(block));
+    let blocks: Vec<_> = blocks.map(|(block, state)| (*block, *state)).collect();
+    let zeroed =
+        case.zeroed.iter().filter(|base| matches!(base, Base::Heap(block) if visible.contains(block)));
+    let mentioned = symbols_in(&result, &writes);
+    let facts = case.facts.iter().filter(|(id, _)| scope.symbols.is_input(**id) || mentioned.contains(id));
+    ExitCase {
+        exit,
+        facts: facts.map(|(id, fact)| (*id, *fact)).collect(),
+        result,
+        freed: case.freed.iter().copied().collect(),
+        escaped: case.escaped.iter().copied().collect(),
+        blocks,
+        zeroed: zeroed.copied().collect(),
+        path: steps(id, case.path.as_ref()).into(),
+        writes,
+    }
+}
+
+/// Facts about input are kept only where they tell cases apart.
+fn keep_guards(scope: &Scope, cases: &mut [ExitCase]) {
+    let mut seen: BTreeMap<SymbolId, (usize, BTreeSet<Fact>)> = BTreeMap::new();
+    for (id, fact) in cases.iter().flat_map(|case| &case.facts) {
+        let (count, facts) = seen.entry(*id).or_default();
+        *count += 1;
+        facts.insert(*fact);
+    }
+    let count = cases.len();
+    let tells_apart = |id: &SymbolId| {
+        let (held, facts) = &seen[id];
+        *held < count || facts.len() > 1
+    };
+    for case in cases {
+        let (mut guards, results): (Vec<_>, Vec<_>) =
+            case.facts.drain(..).partition(|(id, _)| scope.symbols.is_input(*id));
+        // A single case has a guard where others do not come back.
+        guards.retain(|(id, _)| if count > 1 { tells_apart(id) } else { is_shallow(scope, *id) });
+        guards.truncate(MAX_GUARDS);
+        case.facts = guards.into_iter().chain(results).collect();
+    }
+}
+
+/// An argument itself, or what it points to.
+fn is_shallow(scope: &Scope, id: SymbolId) -> bool {
+    match scope.symbols.key(id) {
+        SymbolKey::Parameter(_) => true,
+        SymbolKey::Content(Base::Symbol(outer), _) => {
+            matches!(scope.symbols.key(*outer), SymbolKey::Parameter(_))
+        }
+        _ => false,
+    }
+}
+
+/// A value without what only the procedure itself can mean.
+fn outside(value: &Value) -> Value {
+    value.map(|part| match part {
+        Value::Sum(Base::Local(_), _) => Value::Top,
+        other => other.clone(),
+    })
+}
+
+/// Blocks that the caller can get at.
+fn visible_blocks(case: &Case, result: &Value) -> BTreeSet<HeapId> {
+    let mut open: Vec<HeapId> = result.heap_blocks().collect();
+    for ((base, _), cell) in case.memory.iter() {
+        if matches!(base, Base::Symbol(_) | Base::Global(_)) {
+            open.extend(cell.value.heap_blocks());
+        }
+    }
+    let mut found = BTreeSet::new();
+    while let Some(block) = open.pop() {
+        if found.insert(block) {
+            open.extend(case.cells(Base::Heap(block)).flat_map(|(_, cell)| cell.value.heap_blocks()));
+        }
+    }
+    found
+}
+
+fn symbols_in(result: &Value, writes: &[Write]) -> BTreeSet<SymbolId> {
+    let values = writes.iter().map(|write| &write.value).chain([result]);
+    values
+        .flat_map(Value::bases)
+        .filter_map(|(base, _)| match base {
+            Base::Symbol(id) => Some(id),
+            _ => None,
+        })
+        .collect()
+}

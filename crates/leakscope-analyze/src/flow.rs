@@ -1,0 +1,215 @@
+//! The shape of a body: order of blocks, loops, and where values are last
+//! read.
+
+use leakscope_ir::{BlockId, Body, Op, Operand, ValueId};
+
+pub struct Flow {
+    /// Position of each block in reverse postorder; unreachable ones have none.
+    pub order: Vec<Option<u32>>,
+    pub is_loop_head: Vec<bool>,
+    /// For each block, the heads of the loops that it is in, innermost first.
+    pub loops: Vec<Vec<BlockId>>,
+    /// The block that each value is computed in.
+    pub block_of: Vec<BlockId>,
+    /// For each block, what it needs from before.
+    pub live_in: Vec<Vec<ValueId>>,
+    /// For each block and instruction, the values that nothing reads after it.
+    pub dying: Vec<Vec<Vec<ValueId>>>,
+}
+
+/// Blocks times words of a set of values: above, liveness costs too much.
+const MAX_CELLS: usize = 1 << 26;
+/// Loops of one procedure that are told apart.
+const MAX_LOOPS: usize = 256;
+
+impl Flow {
+    /// `None` for a body that is too large.
+    pub fn of(body: &Body) -> Option<Flow> {
+        let words = (body.values as usize).div_ceil(64);
+        if body.blocks.len().saturating_mul(words) > MAX_CELLS {
+            return None;
+        }
+        let order = reverse_postorder(body);
+        let position = |block: BlockId| order[block.0 as usize];
+        let count = body.blocks.len();
+        let mut is_loop_head = vec![false; count];
+        for (index, block) in body.blocks.iter().enumerate() {
+            for to in block.end.successors() {
+                if position(to) <= order[index] && order[index].is_some() {
+                    is_loop_head[to.0 as usize] = true;
+                }
+            }
+        }
+        let loops = loops(body, &order, &is_loop_head);
+        let mut block_of = vec![BlockId(0); body.values as usize];
+        for (index, block) in body.blocks.iter().enumerate() {
+            for instruction in &block.instructions {
+                block_of[instruction.result.0 as usize] = BlockId(index as u32);
+            }
+        }
+        let live_out = liveness(body, &order, words);
+        let (mut live_in, mut dying) = (Vec::new(), Vec::new());
+        for (index, block) in body.blocks.iter().enumerate() {
+            let (before, last) = last_reads(block, live_out[index].clone());
+            live_in.push(before.values());
+            dying.push(last);
+        }
+        Some(Flow { order, is_loop_head, loops, block_of, live_in, dying })
+    }
+}
+
+/// Whether any block of a body can run again.
+pub fn has_loop(body: &Body) -> bool {
+    let order = reverse_postorder(body);
+    body.blocks.iter().enumerate().any(|(index, block)| {
+        order[index].is_some() && block.end.successors().iter().any(|to| order[to.0 as usize] <= order[index])
+    })
+}
+
+/// A set of values.
+#[derive(Clone, PartialEq)]
+struct Values(Vec<u64>);
+
+impl Values {
+    fn insert(&mut self, value: ValueId) -> bool {
+        let (word, bit) = (value.0 as usize / 64, 1 << (value.0 % 64));
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+
+    fn remove(&mut self, value: ValueId) -> bool {
+        let (word, bit) = (value.0 as usize / 64, 1 << (value.0 % 64));
+        let was_in = self.0[word] & bit != 0;
+        self.0[word] &= !bit;
+        was_in
+    }
+
+    fn values(&self) -> Vec<ValueId> {
+        let bits = |(index, &word): (usize, &u64)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| ValueId(index as u32 * 64 + bit))
+        };
+        self.0.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(bits).collect()
+    }
+}
+
+fn reverse_postorder(body: &Body) -> Vec<Option<u32>> {
+    let mut postorder = Vec::new();
+    let mut seen = vec![false; body.blocks.len()];
+    let mut open: Vec<(BlockId, Vec<BlockId>)> = Vec::new();
+    if !body.blocks.is_empty() {
+        seen[0] = true;
+        open.push((BlockId(0), body.blocks[0].end.successors()));
+    }
+    while let Some((block, successors)) = open.last_mut() {
+        match successors.pop() {
+            Some(to) if !seen[to.0 as usize] => {
+                seen[to.0 as usize] = true;
+                open.push((to, body.block(to).end.successors()));
+            }
+            Some(_) => {}
+            None => {
+                postorder.push(*block);
+                open.pop();
+            }
+        }
+    }
+    let mut order = vec![None; body.blocks.len()];
+    for (index, block) in postorder.iter().rev().enumerate() {
+        order[block.0 as usize] = Some(index as u32);
+    }
+    order
+}
+
+/// The natural loops that each block is in: of a head, all blocks from which
+/// an edge back to it can be reached without passing it.
+fn loops(body: &Body, order: &[Option<u32>], is_head: &[bool]) -> Vec<Vec<BlockId>> {
+    let predecessors = predecessors(body);
+    let mut loops: Vec<Vec<BlockId>> = vec![Vec::new(); body.blocks.len()];
+    let mut heads: Vec<usize> = (0..body.blocks.len()).filter(|&index| is_head[index]).collect();
+    // Inner heads come later in the order.
+    heads.sort_by_key(|&index| std::cmp::Reverse(order[index]));
+    for head in heads.into_iter().take(MAX_LOOPS) {
+        let mut seen = vec![false; body.blocks.len()];
+        seen[head] = true;
+        loops[head].push(BlockId(head as u32));
+        let mut open: Vec<usize> =
+            predecessors[head].iter().copied().filter(|&from| order[from] >= order[head]).collect();
+        while let Some(block) = open.pop() {
+            if !seen[block] && order[block].is_some() {
+                seen[block] = true;
+                loops[block].push(BlockId(head as u32));
+                open.extend(&predecessors[block]);
+            }
+        }
+    }
+    loops
+}
+
+fn predecessors(body: &Body) -> Vec<Vec<usize>> {
+    let mut predecessors = vec![Vec::new(); body.blocks.len()];
+    for (index, block) in body.blocks.iter().enumerate() {
+        for to in block.end.successors() {
+            predecessors[to.0 as usize].push(index);
+        }
+    }
+    predecessors
+}
+
+fn liveness(body: &Body, order: &[Option<u32>], words: usize) -> Vec<Values> {
+    let mut live_out = vec![Values(vec![0; words]); body.blocks.len()];
+    let predecessors = predecessors(body);
+    let mut blocks: Vec<usize> = (0..body.blocks.len()).filter(|&index| order[index].is_some()).collect();
+    blocks.sort_by_key(|&index| order[index]);
+    let mut queued = vec![true; body.blocks.len()];
+    while let Some(index) = blocks.pop() {
+        queued[index] = false;
+        let block = &body.blocks[index];
+        let (before, _) = last_reads(block, live_out[index].clone());
+        let before = before.values();
+        for &predecessor in &predecessors[index] {
+            let mut is_changed = false;
+            for &value in &before {
+                is_changed |= live_out[predecessor].insert(value);
+            }
+            for instruction in &block.instructions {
+                let Op::Phi { incoming } = &instruction.op else { continue };
+                for (from, value) in incoming {
+                    if let (true, Operand::Value(value)) = (from.0 as usize == predecessor, value) {
+                        is_changed |= live_out[predecessor].insert(*value);
+                    }
+                }
+            }
+            if is_changed && !queued[predecessor] {
+                queued[predecessor] = true;
+                blocks.push(predecessor);
+            }
+        }
+    }
+    live_out
+}
+
+/// What is live before a block, and what dies at each of its instructions. A
+/// PHI reads at the end of the blocks before.
+fn last_reads(block: &leakscope_ir::Block, mut live: Values) -> (Values, Vec<Vec<ValueId>>) {
+    let mut last = vec![Vec::new(); block.instructions.len()];
+    if let Some(Operand::Value(value)) = block.end.operand() {
+        live.insert(*value);
+    }
+    for (index, instruction) in block.instructions.iter().enumerate().rev() {
+        if !live.remove(instruction.result) {
+            last[index].push(instruction.result);
+        }
+        if matches!(instruction.op, Op::Phi { .. }) {
+            continue;
+        }
+        instruction.op.for_each_operand(&mut |operand| {
+            if let Operand::Value(value) = operand {
+                if live.insert(*value) {
+                    last[index].push(*value);
+                }
+            }
+        });
+    }
+    (live, last)
+}

@@ -1,0 +1,306 @@
+//! Summaries at their call sites (SPARROW, section 4.3): what the callee's
+//! symbols are here, which of its cases can be, and what they do.
+
+use std::sync::Arc;
+
+use leakscope_ir::{FuncId, Spot, ValueId};
+use rustc_hash::FxHashMap;
+
+use crate::arithmetic;
+use crate::case::{Case, Feasibility, Mark};
+use crate::refine::{assume_in, compare};
+use crate::scope::{Origin, Scope};
+use crate::summary::{Exit, ExitCase, Summary};
+use crate::value::{Base, HeapId, SymbolId, SymbolKey, Value};
+
+/// A call, with its arguments in the case at hand.
+pub struct Site<'a> {
+    pub result: ValueId,
+    pub caller: FuncId,
+    pub at: Spot,
+    pub arguments: &'a [Value],
+}
+
+/// What one case of the callee makes of a case of the caller.
+pub struct Outcome {
+    pub case: Case,
+    pub exit: Exit,
+    /// Blocks were held only by what was freed.
+    pub freed_holders: bool,
+    /// A cell of memory that held blocks was written over.
+    pub overwrote: bool,
+}
+
+/// Stack frames kept of an allocation.
+const MAX_STACK: usize = 8;
+
+/// `case` after the call, for each case of the callee that can be.
+pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summary) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for (number, exit) in summary.cases.iter().enumerate() {
+        let mut call = Instance {
+            site,
+            summary,
+            exit,
+            number: number as u32,
+            before: case.clone(),
+            symbols: FxHashMap::default(),
+            blocks: FxHashMap::default(),
+            renamed: Vec::new(),
+        };
+        outcomes.extend(call.outcome(scope));
+    }
+    outcomes
+}
+
+struct Instance<'a> {
+    site: &'a Site<'a>,
+    summary: &'a Summary,
+    exit: &'a ExitCase,
+    number: u32,
+    /// The caller's case as it was, narrowed to what the guard allows.
+    before: Case,
+    symbols: FxHashMap<SymbolId, Value>,
+    blocks: FxHashMap<HeapId, HeapId>,
+    /// What was the most recent block of a site before is an older one.
+    renamed: Vec<HeapId>,
+}
+
+impl Instance<'_> {
+    fn outcome(&mut self, scope: &mut Scope) -> Option<Outcome> {
+        for &(id, fact) in &self.exit.facts {
+            if self.summary.symbols.is_input(id) {
+                let value = self.symbol(scope, id);
+                if !assume_in(&mut self.before, scope, &value, fact) {
+                    return None;
+                }
+                // Alternatives that the guard excludes are gone everywhere.
+                if matches!(value, Value::OneOf(_)) {
+                    self.symbols.clear();
+                }
+            }
+        }
+        let mut after = self.before.clone();
+        for &(block, _) in &self.exit.blocks {
+            self.allocate(scope, &mut after, block);
+        }
+        // Everything is looked up in the state before the call.
+        let result = self.value(scope, &mut after, &self.exit.result);
+        let mut writes = Vec::new();
+        for write in &self.exit.writes {
+            let base = self.base(scope, write.base).plus(write.offset);
+            let value = self.value(scope, &mut after, &write.value);
+            writes.push((base, value, write.bytes));
+        }
+        let exit = self.exit;
+        let freed = self.values(scope, &exit.freed);
+        let escaped = self.values(scope, &exit.escaped);
+
+        let mut freed_holders = false;
+        for value in &freed {
+            if self.summary.is_recursive {
+                let held: Vec<Value> = value
+                    .bases()
+                    .flat_map(|(base, _)| {
+                        after.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>()
+                    })
+                    .collect();
+                held.iter().for_each(|value| after.escape(scope, value));
+            }
+            freed_holders |= after.free(scope, value);
+        }
+        for base in &self.exit.zeroed {
+            if let Value::Sum(base, _) = self.base(scope, *base) {
+                after.zeroed.insert(base);
+            }
+        }
+        let mut overwrote = false;
+        for (to, value, bytes) in &writes {
+            match after.store(scope, to, value, *bytes) {
+                // Too deep to be told from what is stored.
+                Some(before) if self.summary.is_recursive => after.escape(scope, &before),
+                before => overwrote |= before.is_some(),
+            }
+        }
+        for value in &escaped {
+            after.escape(scope, value);
+        }
+        self.excuse(scope, &mut after);
+        self.note_facts(scope, &mut after);
+        if result != Value::Top {
+            after.set(self.site.result, result);
+        }
+        if !self.exit.path.is_empty() {
+            let before = after.path.take();
+            after.path = Some(Arc::new(Mark {
+                at: self.site.at,
+                is_taken: true,
+                length: before.as_ref().map_or(0, |mark| mark.length) + self.exit.path.len() as u32,
+                before,
+                inner: Some(self.exit.path.clone()),
+            }));
+        }
+        (after.feasibility == Feasibility::Possible).then_some(Outcome {
+            case: after,
+            exit: self.exit.exit,
+            freed_holders,
+            overwrote,
+        })
+    }
+
+    fn values(&mut self, scope: &mut Scope, ids: &[SymbolId]) -> Vec<Value> {
+        let mut values = Vec::with_capacity(ids.len());
+        for &id in ids {
+            let value = self.symbol(scope, id);
+            values.push(self.carry(value));
+        }
+        values
+    }
+
+    /// A part that the callee releases in other cases is not blamed on this
+    /// one: what tells the cases apart may be too deep to be known.
+    fn excuse(&mut self, scope: &mut Scope, after: &mut Case) {
+        let (summary, exit) = (self.summary, self.exit);
+        if exit.freed.is_empty() {
+            return;
+        }
+        for &id in summary.cases.iter().flat_map(|case| &case.freed) {
+            let is_part = matches!(summary.symbols.key(id), SymbolKey::Content(Base::Symbol(_), _));
+            if is_part && !exit.freed.contains(&id) {
+                let value = self.symbol(scope, id);
+                let value = self.carry(value);
+                after.escape(scope, &value);
+            }
+        }
+    }
+
+    /// What the callee knows of values that it made.
+    fn note_facts(&mut self, scope: &mut Scope, after: &mut Case) {
+        for &(id, fact) in &self.exit.facts {
+            if !self.summary.symbols.is_input(id) {
+                if let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id) {
+                    Arc::make_mut(&mut after.facts).insert(id, fact);
+                }
+            }
+        }
+    }
+
+    /// A symbol of the callee in the caller's state before the call.
+    fn symbol(&mut self, scope: &mut Scope, id: SymbolId) -> Value {
+        if let Some(known) = self.symbols.get(&id) {
+            return known.clone();
+        }
+        let value = match self.summary.symbols.key(id).clone() {
+            SymbolKey::Parameter(index) => {
+                self.site.arguments.get(index as usize).cloned().unwrap_or(Value::Top)
+            }
+            SymbolKey::Content(base, offset) => {
+                let address = self.base_before(scope, base).plus(offset);
+                self.before.peek(scope, &address)
+            }
+            SymbolKey::Elements(base, offset) => {
+                let address = self.base_before(scope, base).plus(offset);
+                address.map(|part| match part {
+                    Value::Sum(base, offset) => scope.symbols.value(SymbolKey::Elements(*base, *offset)),
+                    _ => Value::Top,
+                })
+            }
+            SymbolKey::Binary(op, left, right) => {
+                let (left, right) = (self.value_before(scope, &left), self.value_before(scope, &right));
+                arithmetic::binary(scope, op, &left, &right)
+            }
+            SymbolKey::Compare(op, left, right) => {
+                let (left, right) = (self.value_before(scope, &left), self.value_before(scope, &right));
+                compare(&self.before, scope, op, &left, &right)
+            }
+            SymbolKey::Result(..) | SymbolKey::Joined(..) => {
+                let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
+                scope.symbols.value(key)
+            }
+        };
+        self.symbols.insert(id, value.clone());
+        value
+    }
+
+    fn base_before(&mut self, scope: &mut Scope, base: Base) -> Value {
+        match base {
+            Base::Symbol(id) => self.symbol(scope, id),
+            Base::Global(_) | Base::Function(_) => Value::address(base),
+            Base::Local(_) | Base::Heap(_) => Value::Top,
+        }
+    }
+
+    fn value_before(&mut self, scope: &mut Scope, value: &Value) -> Value {
+        match value {
+            Value::Sum(base, offset) => self.base_before(scope, *base).plus(*offset),
+            Value::OneOf(_) | Value::Record(_) => value.map(|part| self.value_before(scope, part)),
+            other => other.clone(),
+        }
+    }
+
+    fn base(&mut self, scope: &mut Scope, base: Base) -> Value {
+        match base {
+            Base::Heap(block) => self.block(scope, block),
+            other => {
+                let value = self.base_before(scope, other);
+                self.carry(value)
+            }
+        }
+    }
+
+    /// A value from before the call, after its new blocks came to be.
+    fn carry(&self, value: Value) -> Value {
+        if self.renamed.is_empty() {
+            return value;
+        }
+        value.map(|part| match part {
+            Value::Sum(Base::Heap(block), offset) if self.renamed.contains(block) => {
+                Value::Sum(Base::Heap(block.older()), *offset)
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn value(&mut self, scope: &mut Scope, after: &mut Case, value: &Value) -> Value {
+        match value {
+            Value::Sum(base, offset) => self.base(scope, *base).plus(*offset),
+            Value::OneOf(parts) => {
+                let parts = parts.iter().map(|part| self.value(scope, after, part)).collect();
+                after.any_of(scope, parts)
+            }
+            Value::Record(parts) => {
+                Value::Record(parts.iter().map(|part| self.value(scope, after, part)).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// A new block of the callee is one of the call.
+    fn block(&mut self, scope: &mut Scope, block: HeapId) -> Value {
+        match self.blocks.get(&block) {
+            Some(known) => Value::address(Base::Heap(*known)),
+            // It has escaped, so that only its address is of interest.
+            None => {
+                let key =
+                    SymbolKey::Result(self.site.result, self.number * 4096 + 2048 + block.site() as u32);
+                scope.symbols.value(key)
+            }
+        }
+    }
+
+    fn allocate(&mut self, scope: &mut Scope, after: &mut Case, block: HeapId) {
+        let state = self.exit.blocks.iter().find(|(known, _)| *known == block).map(|(_, state)| *state);
+        let Some(state) = state else { return };
+        let number = block.site() as u32 * 2 + u32::from(block.is_older());
+        let (inner, caller, at) = (&self.summary.origins[block.site()], self.site.caller, self.site.at);
+        let site = scope.sites.get(self.site.result, number, || {
+            let mut stack = inner.stack.clone();
+            stack.push((caller, at));
+            stack.truncate(MAX_STACK);
+            Arc::new(Origin { stack, allocator: inner.allocator.clone(), kind: inner.kind.clone() })
+        });
+        let known = after.allocate(scope, site, state);
+        self.renamed.push(known);
+        self.blocks.insert(block, known);
+    }
+}

@@ -1,0 +1,312 @@
+//! Where cases meet: those that agree on the property become one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leakscope_ir::{ValueId, VariableId};
+
+use crate::case::{Case, Cell};
+use crate::fact::Fact;
+use crate::scope::Scope;
+use crate::value::{Base, HeapId, Holder, Offset, Point, SymbolId, SymbolKey, Value};
+
+/// What cases must agree on to be joined: the outcomes of ownership.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Property {
+    pub blocks: Vec<HeapId>,
+    /// Those that memory of others points to.
+    pub kept: BTreeSet<HeapId>,
+    /// Those that instructions to come can get at.
+    pub usable: BTreeSet<HeapId>,
+    pub freed: BTreeSet<SymbolId>,
+    pub escaped: BTreeSet<SymbolId>,
+    pub stored: BTreeSet<SymbolId>,
+    /// Where ways out of a scope meet, where each goes on.
+    pub selectors: Vec<(ValueId, i64)>,
+}
+
+impl Property {
+    pub fn of(case: &Case, scope: &Scope) -> Property {
+        let usable = if case.blocks.is_empty() { BTreeSet::new() } else { case.usable(scope) };
+        Property {
+            blocks: case.blocks.keys().copied().collect(),
+            kept: kept_blocks(case),
+            usable,
+            freed: case.freed.clone(),
+            escaped: parameters(&case.escaped, scope),
+            stored: parameters(&case.stored, scope),
+            selectors: Vec::new(),
+        }
+    }
+
+    /// How far two cases are from each other, to join the nearest where there
+    /// are too many.
+    pub fn distance(&self, other: &Property) -> usize {
+        let blocks = self.blocks.iter().filter(|block| !other.blocks.contains(block)).count()
+            + other.blocks.iter().filter(|block| !self.blocks.contains(block)).count();
+        4 * blocks
+            + self.kept.symmetric_difference(&other.kept).count()
+            + self.usable.symmetric_difference(&other.usable).count()
+            + self.freed.symmetric_difference(&other.freed).count()
+            + self.escaped.symmetric_difference(&other.escaped).count()
+            + self.stored.symmetric_difference(&other.stored).count()
+    }
+}
+
+/// What came in as an argument itself: deeper parts would tell too many cases
+/// apart.
+fn parameters(ids: &BTreeSet<SymbolId>, scope: &Scope) -> BTreeSet<SymbolId> {
+    ids.iter().copied().filter(|id| matches!(scope.symbols.key(*id), SymbolKey::Parameter(_))).collect()
+}
+
+fn kept_blocks(case: &Case) -> BTreeSet<HeapId> {
+    if case.blocks.is_empty() {
+        return BTreeSet::new();
+    }
+    let others =
+        case.memory.iter().filter(|((base, _), _)| matches!(base, Base::Symbol(_) | Base::Global(_)));
+    let held = others.flat_map(|(_, cell)| cell.value.heap_blocks());
+    held.filter(|block| case.blocks.contains_key(block)).collect()
+}
+
+/// Whether growing values are to stop growing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    Free,
+    Widened,
+}
+
+/// Joins `other` into `case`; whether `case` changed.
+pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, growth: Growth) -> bool {
+    let mut joiner = Joiner { point, growth, bound: BTreeMap::new(), is_changed: false };
+    let facts = joiner.facts_of(&other, scope);
+    let current = joiner.bound_symbols(case, scope);
+    let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
+    other.forget_all(scope, &current);
+    joiner.env(case, &other, &facts, scope);
+    joiner.memory(case, &mut other, &facts, scope);
+    joiner.variables(case, &other, scope);
+    joiner.facts(case, &other);
+    for (id, block) in &mut case.blocks {
+        let is_nullable = block.is_nullable || other.is_nullable(*id);
+        joiner.is_changed |= is_nullable != block.is_nullable;
+        block.is_nullable = is_nullable;
+    }
+    // Where the property differs, in favour of silence.
+    case.blocks.retain(|block, _| other.blocks.contains_key(block));
+    case.zeroed.retain(|base| other.zeroed.contains(base));
+    for (own, others) in
+        [(&mut case.freed, other.freed), (&mut case.escaped, other.escaped), (&mut case.stored, other.stored)]
+    {
+        let before = own.len();
+        own.extend(others);
+        joiner.is_changed |= own.len() != before;
+    }
+    joiner.is_changed
+}
+
+struct Joiner {
+    point: Point,
+    growth: Growth,
+    /// Symbols that stand for what differed here, with what is known of them.
+    bound: BTreeMap<SymbolId, Fact>,
+    is_changed: bool,
+}
+
+type HolderFacts = BTreeMap<Holder, Fact>;
+
+impl Joiner {
+    /// What is known of the numbers of `other` now: symbols of this point
+    /// that it mentions are those of an earlier pass.
+    fn facts_of(&self, other: &Case, scope: &Scope) -> HolderFacts {
+        let env = other.env.iter().map(|(id, value)| (Holder::Value(*id), value));
+        let memory = other.memory.iter().map(|(key, cell)| (Holder::Cell(key.0, key.1), &cell.value));
+        env.chain(memory)
+            .filter(|(_, value)| matches!(value, Value::Sum(Base::Symbol(_), _)))
+            .map(|(holder, value)| (holder, other.fact_of(scope, value)))
+            .collect()
+    }
+
+    fn bound_symbols(&self, case: &Case, scope: &Scope) -> BTreeSet<SymbolId> {
+        let values =
+            case.env.iter().map(|(_, value)| value).chain(case.memory.values().map(|cell| &cell.value));
+        let is_here = |id: &SymbolId| matches!(scope.symbols.key(*id), SymbolKey::Joined(point, _) if *point == self.point);
+        values
+            .flat_map(Value::bases)
+            .filter_map(|(base, _)| match base {
+                Base::Symbol(id) => Some(id),
+                _ => None,
+            })
+            .filter(is_here)
+            .collect()
+    }
+
+    fn env(&mut self, case: &mut Case, other: &Case, facts: &HolderFacts, scope: &mut Scope) {
+        let ids: Vec<ValueId> = case.env.iter().map(|(id, _)| *id).collect();
+        let mut kept = Vec::with_capacity(ids.len());
+        for id in ids {
+            let (own, others) = (case.get(id), other.get(id));
+            let value = self.value(case, own, others, Holder::Value(id), facts, scope);
+            if value != Value::Top {
+                kept.push((id, value));
+            }
+        }
+        // A value that only the other case knows may point to a block.
+        for (id, value) in &other.env {
+            if value.has_heap() && kept.binary_search_by_key(id, |(id, _)| *id).is_err() {
+                let value = Value::one_of([Value::Top, value.clone()]).unwrap_or(Value::Top);
+                kept.push((*id, value));
+                kept.sort_by_key(|(id, _)| *id);
+                self.is_changed = true;
+            }
+        }
+        case.env = kept;
+    }
+
+    fn memory(&mut self, case: &mut Case, other: &mut Case, facts: &HolderFacts, scope: &mut Scope) {
+        if Arc::ptr_eq(&case.memory, &other.memory) {
+            return;
+        }
+        let keys: BTreeSet<(Base, Offset)> = case.memory.keys().chain(other.memory.keys()).copied().collect();
+        for key in keys {
+            let (own, others) = (case.memory.get(&key).cloned(), other.memory.get(&key).cloned());
+            let bytes = own.as_ref().or(others.as_ref()).map_or(8, |cell| cell.bytes);
+            let absent = |case: &Case, present: &Option<Cell>, scope: &mut Scope| match key.0 {
+                _ if case.zeroed.contains(&key.0) => Value::NULL,
+                Base::Symbol(_) | Base::Global(_) if key.1 != Offset::Any => {
+                    case.first_content(scope, key.0, key.1)
+                }
+                // What was not initialised is not read either.
+                _ => present.as_ref().map_or(Value::Top, |cell| cell.value.clone()),
+            };
+            let was_absent = own.is_none();
+            let first =
+                own.as_ref().map(|cell| cell.value.clone()).unwrap_or_else(|| absent(case, &others, scope));
+            let second =
+                others.as_ref().map(|cell| cell.value.clone()).unwrap_or_else(|| absent(other, &own, scope));
+            let before = first.clone();
+            let changed_before = self.is_changed;
+            let value = self.value(case, first, second, Holder::Cell(key.0, key.1), facts, scope);
+            if was_absent {
+                self.is_changed =
+                    changed_before || value != before || !matches!(key.0, Base::Symbol(_) | Base::Global(_));
+            }
+            let same = case.memory.get(&key).is_some_and(|cell| cell.value == value);
+            if !same {
+                Arc::make_mut(&mut case.memory).insert(key, Cell { value, bytes });
+            }
+        }
+    }
+
+    fn variables(&mut self, case: &mut Case, other: &Case, scope: &mut Scope) {
+        let keys: BTreeSet<VariableId> =
+            case.variables.keys().chain(other.variables.keys()).copied().collect();
+        for key in keys {
+            let own = case.variables.get(&key).cloned();
+            let others = other.variables.get(&key).cloned();
+            let both = [own.clone().unwrap_or(Value::Top), others.unwrap_or(Value::Top)];
+            let value = match Value::one_of(both.clone()) {
+                Some(value) => value,
+                // Only blocks matter, once there are many.
+                None => {
+                    let blocks = both.iter().flat_map(Value::heap_blocks);
+                    let blocks = blocks.map(|block| Value::address(Base::Heap(block))).collect();
+                    case.any_of(scope, blocks)
+                }
+            };
+            if own.as_ref() != Some(&value) {
+                self.is_changed = true;
+                case.variables.insert(key, value);
+            }
+        }
+    }
+
+    fn facts(&mut self, case: &mut Case, other: &Case) {
+        let (growth, bound) = (self.growth, &self.bound);
+        let mut is_changed = self.is_changed;
+        let mut joined = BTreeMap::new();
+        for (&id, &own) in case.facts.iter() {
+            if bound.contains_key(&id) {
+                continue;
+            }
+            let fact = match other.facts.get(&id) {
+                Some(&others) if growth == Growth::Widened => own.widen(own.or(others)),
+                Some(&others) => own.or(others),
+                None => Fact::ANY,
+            };
+            is_changed |= fact != own;
+            if fact != Fact::ANY {
+                joined.insert(id, fact);
+            }
+        }
+        joined.extend(bound.iter().filter(|(_, fact)| **fact != Fact::ANY));
+        if *case.facts != joined {
+            case.facts = Arc::new(joined);
+        }
+        self.is_changed = is_changed;
+    }
+
+    fn value(
+        &mut self,
+        case: &mut Case,
+        own: Value,
+        others: Value,
+        holder: Holder,
+        facts: &HolderFacts,
+        scope: &mut Scope,
+    ) -> Value {
+        if own == others {
+            return own;
+        }
+        if let (Value::Record(a), Value::Record(b)) = (&own, &others) {
+            if a.len() == b.len() {
+                let members = a.iter().zip(b.iter()).map(|(a, b)| {
+                    if a == b { a.clone() } else { case.any_of(scope, vec![a.clone(), b.clone()]) }
+                });
+                let value = Value::Record(members.collect());
+                self.is_changed |= value != own;
+                return value;
+            }
+        }
+        let is_plain = |value: &Value| match value {
+            Value::Int(_) | Value::Top => true,
+            Value::Sum(Base::Symbol(id), _) => {
+                self.growth == Growth::Widened
+                    || !matches!(
+                        scope.symbols.key(*id),
+                        SymbolKey::Parameter(_) | SymbolKey::Content(..) | SymbolKey::Result(..)
+                    )
+            }
+            _ => false,
+        };
+        let all_plain = own.parts().iter().chain(others.parts()).all(is_plain);
+        if !all_plain {
+            let value = case.any_of(scope, vec![own.clone(), others]);
+            self.is_changed |= value != own;
+            return value;
+        }
+        if own == Value::Top || others == Value::Top {
+            self.is_changed |= own != Value::Top;
+            return Value::Top;
+        }
+        let Some(id) = scope.symbols.get(SymbolKey::Joined(self.point, holder)) else { return Value::Top };
+        let symbol = Value::symbol(id);
+        let known = case.fact_of(scope, &own);
+        let second = facts.get(&holder).copied().unwrap_or_else(|| match &others {
+            Value::Int(number) => Fact::exactly(*number),
+            _ => Fact::ANY,
+        });
+        let fact = match self.growth {
+            Growth::Widened => known.widen(known.or(second)),
+            Growth::Free => known.or(second),
+        };
+        if own != symbol {
+            case.forget(scope, Base::Symbol(id));
+            self.is_changed = true;
+        } else {
+            self.is_changed |= fact != known;
+        }
+        self.bound.insert(id, fact);
+        symbol
+    }
+}

@@ -1,0 +1,33 @@
+//! Leaks in a program model, found by procedural summaries.
+//!
+//! The method is SPARROW's (Jung and Yi, "Practical Memory Leak Detector Based
+//! on Parameterized Procedural Summaries", ISMM 2008), with the exits of a
+//! procedure kept apart by property simulation instead of joined. This crate
+//! knows neither LLVM nor files: a program goes in, findings come out, and
+//! what could not be looked at is named, never an error.
+
+mod analyze;
+mod arithmetic;
+mod case;
+mod containers;
+mod describe;
+mod exits;
+mod fact;
+mod findings;
+mod flow;
+mod instantiate;
+mod join;
+mod models;
+mod names;
+mod refine;
+mod relevance;
+mod scope;
+mod simulate;
+mod summary;
+mod transfer;
+mod value;
+mod world;
+
+pub use analyze::{Analysis, Config, analyze};
+pub use describe::{Category, Description, describe};
+pub use models::{ModelError, Models};

@@ -1,0 +1,403 @@
+//! Library knowledge: what functions without a body do, as data
+//! (`models/*.toml`) that becomes summaries. The keys are explained in
+//! `models/README.md`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leakscope_ir::{Function, ValueId};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+
+use crate::case::Block;
+use crate::fact::Fact;
+use crate::scope::Origin;
+use crate::summary::{ExitCase, Summary, Write};
+use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Symbols, Value};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("{file}: {reason}")]
+    Parse { file: String, reason: String },
+    #[error("{file}: {name}: expected {expected} for `{key}`, found {found:?}")]
+    Value { file: String, name: String, key: &'static str, expected: &'static str, found: String },
+}
+
+/// Models by name; exact names go before prefixes, later files before earlier
+/// ones.
+#[derive(Debug, Default)]
+pub struct Models {
+    exact: FxHashMap<String, Arc<Model>>,
+    prefixes: Vec<(String, Arc<Model>)>,
+}
+
+#[derive(Debug, Deserialize)]
+struct File {
+    #[serde(default)]
+    function: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Option<String>,
+    #[serde(default)]
+    names: Vec<String>,
+    returns: Option<String>,
+    #[serde(default)]
+    out: BTreeMap<String, String>,
+    #[serde(default)]
+    frees: Vec<u32>,
+    #[serde(default)]
+    takes: Vec<u32>,
+    #[serde(default)]
+    keeps: Vec<u32>,
+    #[serde(default)]
+    links: Vec<[u32; 2]>,
+    buffer: Option<u32>,
+    realloc: Option<u32>,
+    #[serde(default)]
+    inits: Vec<u32>,
+    #[serde(default)]
+    clears: Vec<u32>,
+    family: Option<String>,
+    kind: Option<String>,
+    fails: Option<String>,
+    #[serde(default)]
+    noreturn: bool,
+    #[serde(default)]
+    noreturn_if: BTreeMap<String, String>,
+    #[serde(default)]
+    zeroed: bool,
+    #[serde(default)]
+    pure: bool,
+}
+
+/// What one entry says, checked.
+#[derive(Debug)]
+pub struct Model {
+    returns: Option<Place>,
+    out: Vec<(u32, Place)>,
+    frees: Vec<u32>,
+    escapes: Vec<u32>,
+    links: Vec<[u32; 2]>,
+    buffer: Option<u32>,
+    realloc: Option<u32>,
+    kind: String,
+    /// New memory is all zero.
+    is_zeroed: bool,
+    fails: Fails,
+    is_noreturn: bool,
+    noreturn_if: Vec<(u32, Fact)>,
+    /// Writes nothing through its arguments.
+    is_pure: bool,
+}
+
+/// What a result or output argument is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    New,
+    Borrowed,
+    Argument(u32),
+    Within(u32),
+    NonNull,
+    Null,
+    Realloc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fails {
+    Null,
+    Negative,
+    Nonzero,
+    Never,
+}
+
+impl Models {
+    /// Adds the models in the text of one file.
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), ModelError> {
+        let parsed: File = toml::from_str(text)
+            .map_err(|error| ModelError::Parse { file: file.to_owned(), reason: error.to_string() })?;
+        for entry in parsed.function {
+            let names: Vec<String> = entry.name.iter().chain(&entry.names).cloned().collect();
+            let model = Arc::new(Model::new(entry, file, names.first().map_or("", String::as_str))?);
+            for name in names {
+                match name.strip_suffix('*') {
+                    Some(prefix) => self.prefixes.insert(0, (prefix.to_owned(), model.clone())),
+                    None => drop(self.exact.insert(name, model.clone())),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn of(&self, function: &Function) -> Option<&Arc<Model>> {
+        let exact = self.exact.get(&function.name).or_else(|| self.exact.get(&function.display));
+        exact.or_else(|| {
+            let fits = |(prefix, _): &&(String, Arc<Model>)| {
+                function.name.starts_with(prefix) || function.display.starts_with(prefix)
+            };
+            self.prefixes.iter().filter(fits).max_by_key(|(prefix, _)| prefix.len()).map(|(_, model)| model)
+        })
+    }
+}
+
+impl Model {
+    fn new(entry: Entry, file: &str, name: &str) -> Result<Model, ModelError> {
+        let wrong = |key, expected, found: &str| ModelError::Value {
+            file: file.to_owned(),
+            name: name.to_owned(),
+            key,
+            expected,
+            found: found.to_owned(),
+        };
+        let place = |key, text: &str| {
+            Place::named(text)
+                .ok_or_else(|| wrong(key, "new, borrowed, argN, withinN, nonnull or null", text))
+        };
+        let returns = entry.returns.as_deref().map(|text| place("returns", text)).transpose()?;
+        let mut out = Vec::new();
+        for (argument, text) in &entry.out {
+            let number = argument.parse().map_err(|_| wrong("out", "an argument's number", argument))?;
+            out.push((number, place("out", text)?));
+        }
+        let mut noreturn_if = Vec::new();
+        for (argument, text) in &entry.noreturn_if {
+            let number =
+                argument.parse().map_err(|_| wrong("noreturn_if", "an argument's number", argument))?;
+            let fact = match text.as_str() {
+                "nonzero" => Fact::exactly(0),
+                "zero" | "null" => Fact::NONZERO,
+                _ => return Err(wrong("noreturn_if", "zero or nonzero", text)),
+            };
+            noreturn_if.push((number, fact));
+        }
+        let fails = match entry.fails.as_deref() {
+            None if returns == Some(Place::New) => Fails::Null,
+            None | Some("never") => Fails::Never,
+            Some("null" | "zero") => Fails::Null,
+            Some("negative") => Fails::Negative,
+            Some("nonzero") => Fails::Nonzero,
+            Some(other) => return Err(wrong("fails", "null, zero, negative, nonzero or never", other)),
+        };
+        let _ = (&entry.inits, &entry.clears, &entry.family);
+        Ok(Model {
+            returns,
+            out,
+            frees: entry.frees,
+            escapes: entry.takes.into_iter().chain(entry.keeps).collect(),
+            links: entry.links,
+            buffer: entry.buffer,
+            realloc: entry.realloc,
+            kind: entry.kind.unwrap_or_else(|| "memory".to_owned()),
+            is_zeroed: entry.zeroed,
+            fails,
+            is_noreturn: entry.noreturn,
+            noreturn_if,
+            is_pure: entry.pure,
+        })
+    }
+
+    /// Of a function with the attribute `malloc`, of which nothing else is
+    /// known: it keeps what it is given.
+    pub fn of_attribute() -> Arc<Model> {
+        Arc::new(Model {
+            returns: Some(Place::New),
+            out: Vec::new(),
+            frees: Vec::new(),
+            escapes: (0..16).collect(),
+            links: Vec::new(),
+            buffer: None,
+            realloc: None,
+            kind: "memory".to_owned(),
+            is_zeroed: false,
+            fails: Fails::Null,
+            is_noreturn: false,
+            noreturn_if: Vec::new(),
+            is_pure: false,
+        })
+    }
+
+    /// The summary of `function`, of which this is the model.
+    pub fn summary(&self, function: &Function) -> Summary {
+        let mut symbols = Symbols::default();
+        let parameters: Vec<SymbolId> = (0..function.parameters.max(16))
+            .map(|index| symbols.get(SymbolKey::Parameter(index)).expect("a parameter is not deep"))
+            .collect();
+        let origin =
+            Origin { stack: Vec::new(), allocator: function.display.clone(), kind: self.kind.clone() };
+        let mut maker = Maker { model: self, symbols, parameters, blocks: 0 };
+        let cases = if self.is_noreturn { Vec::new() } else { maker.cases() };
+        let origins = vec![Arc::new(origin); maker.blocks];
+        let symbols = Arc::new(maker.symbols);
+        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, ..Summary::default() }
+    }
+}
+
+struct Maker<'a> {
+    model: &'a Model,
+    symbols: Symbols,
+    parameters: Vec<SymbolId>,
+    blocks: usize,
+}
+
+impl Maker<'_> {
+    fn cases(&mut self) -> Vec<ExitCase> {
+        let model = self.model;
+        let mut cases = match (model.realloc, model.buffer) {
+            (Some(argument), _) => self.realloc(argument),
+            (None, Some(argument)) => self.buffer(argument),
+            (None, None) => self.plain(),
+        };
+        for case in &mut cases {
+            case.freed.extend(model.frees.iter().filter_map(|&index| self.parameters.get(index as usize)));
+            case.escaped
+                .extend(model.escapes.iter().filter_map(|&index| self.parameters.get(index as usize)));
+            for &[from, to] in &model.links {
+                let (from, to) = (self.parameters[from as usize], self.parameters[to as usize]);
+                let (base, value) = (Base::Symbol(to), Value::symbol(from));
+                case.writes.push(Write { base, offset: Offset::Any, value, bytes: 8 });
+            }
+            for &(index, fact) in &model.noreturn_if {
+                case.facts.push((self.parameters[index as usize], fact));
+            }
+        }
+        cases
+    }
+
+    /// Success, and failure where it can be told from it.
+    fn plain(&mut self) -> Vec<ExitCase> {
+        let model = self.model;
+        let makes = model.out.iter().any(|(_, place)| *place == Place::New);
+        let result_new = model.returns == Some(Place::New);
+        if result_new && model.fails == Fails::Null && model.out.is_empty() {
+            let mut case = ExitCase::returning(Value::Top);
+            case.result = self.new_block(&mut case, true);
+            return vec![case];
+        }
+        let (succeeds, fails) = match model.fails {
+            Fails::Never => (Fact::ANY, None),
+            Fails::Null => (Fact::NONZERO, Some(Fact::exactly(0))),
+            Fails::Negative => (Fact::NOT_NEGATIVE, Some(Fact::NEGATIVE)),
+            Fails::Nonzero => (Fact::exactly(0), Some(Fact::NONZERO)),
+        };
+        let mut cases = Vec::new();
+        let mut case = ExitCase::returning(Value::Top);
+        case.result = self.result(&mut case, succeeds);
+        self.outputs(&mut case);
+        cases.append(&mut self.with_realloc_outputs(case));
+        if let Some(fact) = fails.filter(|_| makes || result_new) {
+            let mut case = ExitCase::returning(Value::Top);
+            case.result = self.unknown(&mut case, fact);
+            cases.push(case);
+        }
+        cases
+    }
+
+    /// `*argument` is a new block if it was null, else what it was.
+    fn with_realloc_outputs(&mut self, case: ExitCase) -> Vec<ExitCase> {
+        let output = self.model.out.iter().find(|(_, place)| *place == Place::Realloc);
+        let Some(&(argument, _)) = output else { return vec![case] };
+        let base = Base::Symbol(self.parameters[argument as usize]);
+        let content = self.symbols.get(SymbolKey::Content(base, Offset::At(0))).expect("one dereference");
+        let (mut kept, mut made) = (case.clone(), case);
+        kept.facts.push((content, Fact::NONZERO));
+        made.facts.push((content, Fact::exactly(0)));
+        let value = self.new_block(&mut made, true);
+        made.writes.push(Write { base, offset: Offset::At(0), value, bytes: 8 });
+        vec![kept, made]
+    }
+
+    fn result(&mut self, case: &mut ExitCase, fact: Fact) -> Value {
+        match self.model.returns {
+            Some(Place::New) => self.new_block(case, false),
+            Some(Place::Argument(index)) => Value::symbol(self.parameters[index as usize]),
+            Some(Place::Within(index)) => {
+                let inside = Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any);
+                Value::one_of([Value::NULL, inside]).unwrap_or(Value::Top)
+            }
+            Some(Place::NonNull) => self.unknown(case, Fact::ADDRESS),
+            Some(Place::Null) => Value::NULL,
+            Some(Place::Borrowed | Place::Realloc) | None => self.unknown(case, fact),
+        }
+    }
+
+    fn outputs(&mut self, case: &mut ExitCase) {
+        for &(argument, place) in &self.model.out {
+            let Some(&parameter) = self.parameters.get(argument as usize) else { continue };
+            let value = match place {
+                Place::New => self.new_block(case, false),
+                Place::Null => Value::NULL,
+                Place::Argument(index) => Value::symbol(self.parameters[index as usize]),
+                Place::Within(index) => {
+                    Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any)
+                }
+                Place::Borrowed | Place::NonNull => self.unknown(case, Fact::ANY),
+                Place::Realloc => continue,
+            };
+            case.writes.push(Write { base: Base::Symbol(parameter), offset: Offset::At(0), value, bytes: 8 });
+        }
+    }
+
+    /// The old block, larger; nothing, with the old one as it was; or a new
+    /// one if there was none. The block keeps its identity, and what it holds.
+    fn realloc(&mut self, argument: u32) -> Vec<ExitCase> {
+        let old = self.parameters[argument as usize];
+        let mut grown = ExitCase::returning(Value::symbol(old));
+        grown.facts.push((old, Fact::NONZERO));
+        let mut failed = ExitCase::returning(Value::NULL);
+        failed.facts.push((old, Fact::NONZERO));
+        let mut made = ExitCase::returning(Value::Top);
+        made.facts.push((old, Fact::exactly(0)));
+        made.result = self.new_block(&mut made, self.model.fails == Fails::Null);
+        if self.model.fails == Fails::Never { vec![grown, made] } else { vec![grown, failed, made] }
+    }
+
+    fn buffer(&mut self, argument: u32) -> Vec<ExitCase> {
+        let given = self.parameters[argument as usize];
+        let result = Value::one_of([Value::NULL, Value::symbol(given)]).unwrap_or(Value::Top);
+        let mut used = ExitCase::returning(result);
+        used.facts.push((given, Fact::NONZERO));
+        let mut made = ExitCase::returning(Value::Top);
+        made.facts.push((given, Fact::exactly(0)));
+        made.result = self.new_block(&mut made, self.model.fails == Fails::Null);
+        vec![used, made]
+    }
+
+    fn new_block(&mut self, case: &mut ExitCase, is_nullable: bool) -> Value {
+        let block = HeapId::recent(self.blocks);
+        self.blocks += 1;
+        case.blocks.push((block, Block { is_nullable }));
+        if self.model.is_zeroed {
+            case.zeroed.push(Base::Heap(block));
+        }
+        Value::address(Base::Heap(block))
+    }
+
+    fn unknown(&mut self, case: &mut ExitCase, fact: Fact) -> Value {
+        let number = self.symbols.len() as u32;
+        let Some(id) = self.symbols.get(SymbolKey::Result(ValueId(0), number)) else { return Value::Top };
+        if fact != Fact::ANY {
+            case.facts.push((id, fact));
+        }
+        Value::symbol(id)
+    }
+}
+
+impl Place {
+    fn named(text: &str) -> Option<Place> {
+        let numbered = |prefix: &str| text.strip_prefix(prefix)?.parse().ok();
+        Some(match text.split(':').next()? {
+            "new" => Place::New,
+            "borrowed" => Place::Borrowed,
+            "nonnull" => Place::NonNull,
+            "null" => Place::Null,
+            "realloc" => Place::Realloc,
+            _ => match (numbered("arg"), numbered("within")) {
+                (Some(index), _) => Place::Argument(index),
+                (None, Some(index)) => Place::Within(index),
+                (None, None) => return None,
+            },
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! Pruning by conditions: comparisons as values, and what their outcome says
+//! of the case.
+
+use std::sync::Arc;
+
+use leakscope_ir::Compare;
+
+use crate::case::Case;
+use crate::fact::{Fact, negated, swapped};
+use crate::scope::Scope;
+use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
+
+/// The value of a comparison: 0, 1 or a symbol for it.
+pub fn compare(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right: &Value) -> Value {
+    if let Some(answer) = decide(case, scope, op, left, right) {
+        return Value::Int(answer.into());
+    }
+    // One spelling for each condition, so that it is known when it comes again.
+    let (op, left, right) = match (left, right) {
+        (Value::Int(_), _) => (swapped(op), right, left),
+        _ => (op, left, right),
+    };
+    scope.symbols.value(SymbolKey::Compare(op, left.clone(), right.clone()))
+}
+
+fn decide(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right: &Value) -> Option<bool> {
+    if let (Value::Sum(a, Offset::At(x)), Value::Sum(b, Offset::At(y))) = (left, right) {
+        if a == b {
+            return Fact::exactly(*x).compare(op, Fact::exactly(*y));
+        }
+        if are_distinct(case, scope, *a, *b) {
+            return match op {
+                Compare::Eq => Some(false),
+                Compare::Ne => Some(true),
+                _ => None,
+            };
+        }
+    }
+    if let Some(answer) = case.fact_of(scope, left).compare(op, case.fact_of(scope, right)) {
+        return Some(answer);
+    }
+    if let Value::OneOf(parts) = left {
+        let mut answers = parts.iter().map(|part| decide(case, scope, op, part, right));
+        let first = answers.next()??;
+        return answers.all(|answer| answer == Some(first)).then_some(first);
+    }
+    known_outcome(case, scope, op, left, right)
+}
+
+/// Whether two bases are objects that cannot be the same.
+fn are_distinct(case: &Case, scope: &Scope, a: Base, b: Base) -> bool {
+    let is_fresh = |base| matches!(base, Base::Heap(block) if case.blocks.contains_key(&block));
+    let is_input = |base| matches!(base, Base::Symbol(id) if scope.symbols.is_input(id));
+    match (a, b) {
+        (Base::Symbol(_), Base::Symbol(_)) => false,
+        (Base::Symbol(_), other) | (other, Base::Symbol(_)) => {
+            matches!(other, Base::Local(_)) && (is_input(a) || is_input(b)) || is_fresh(other)
+        }
+        (Base::Heap(a), Base::Heap(b)) => a != b && !a.is_older() && !b.is_older(),
+        (a, b) => a != b,
+    }
+}
+
+/// The outcome of the same comparison earlier on the way.
+fn known_outcome(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right: &Value) -> Option<bool> {
+    let spellings = [(op, left, right), (swapped(op), right, left)];
+    for (op, left, right) in spellings {
+        for (op, holds) in [(op, true), (negated(op), false)] {
+            let id = scope.symbols.find(&SymbolKey::Compare(op, left.clone(), right.clone()));
+            let known = id.and_then(|id| case.facts.get(&id)).and_then(|fact| fact.number());
+            if let Some(number) = known {
+                return Some((number != 0) == holds);
+            }
+        }
+    }
+    None
+}
+
+/// Keeps of `case` what agrees with `condition` being true, or false; whether
+/// anything is left.
+pub fn assume(case: &mut Case, scope: &mut Scope, condition: &Value, truth: bool) -> bool {
+    match condition {
+        Value::Sum(Base::Symbol(id), Offset::At(0)) => match scope.symbols.key(*id).clone() {
+            SymbolKey::Compare(op, left, right) => {
+                let op = if truth { op } else { negated(op) };
+                assume_compare(case, scope, op, &left, &right)
+                    && restrict(case, scope, *id, Fact::exactly(truth.into()))
+            }
+            _ => assume_compare(
+                case,
+                scope,
+                if truth { Compare::Ne } else { Compare::Eq },
+                condition,
+                &Value::NULL,
+            ),
+        },
+        other => {
+            assume_compare(case, scope, if truth { Compare::Ne } else { Compare::Eq }, other, &Value::NULL)
+        }
+    }
+}
+
+/// The same for a comparison.
+pub fn assume_compare(case: &mut Case, scope: &mut Scope, op: Compare, left: &Value, right: &Value) -> bool {
+    if let Some(answer) = decide(case, scope, op, left, right) {
+        return answer;
+    }
+    match (left, right) {
+        (Value::Int(_), Value::Int(_)) => true,
+        (Value::Int(_), _) => assume_compare(case, scope, swapped(op), right, left),
+        (_, Value::Int(number)) => assume_fact(case, scope, left, op, *number),
+        (Value::Sum(Base::Symbol(a), Offset::At(0)), Value::Sum(Base::Symbol(b), Offset::At(0)))
+            if op == Compare::Eq =>
+        {
+            let (first, second) = (case.fact(scope, *a), case.fact(scope, *b));
+            let Some(both) = first.and(second) else { return false };
+            restrict(case, scope, *a, both) && restrict(case, scope, *b, both)
+        }
+        _ => true,
+    }
+}
+
+fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, number: i64) -> bool {
+    match value {
+        Value::Sum(Base::Symbol(id), Offset::At(bytes)) => {
+            // A truth value that is compared with a constant.
+            if let (SymbolKey::Compare(..), 0) = (scope.symbols.key(*id), *bytes) {
+                let truth = match (op, number) {
+                    (Compare::Eq, 0) | (Compare::Ne, 1) => Some(false),
+                    (Compare::Ne, 0) | (Compare::Eq, 1) => Some(true),
+                    _ => None,
+                };
+                if let Some(truth) = truth {
+                    return assume(case, scope, value, truth);
+                }
+            }
+            let known = case.fact(scope, *id);
+            let shifted = number.saturating_sub(*bytes);
+            if op == Compare::Ne && known.low == shifted && shifted != 0 {
+                return restrict(case, scope, *id, Fact { low: shifted.saturating_add(1), ..known });
+            }
+            if op == Compare::Ne && known.high == shifted && shifted != 0 {
+                return restrict(case, scope, *id, Fact { high: shifted.saturating_sub(1), ..known });
+            }
+            restrict(case, scope, *id, Fact::compared(op, shifted))
+        }
+        Value::Sum(Base::Heap(block), Offset::At(0)) if case.is_nullable(*block) => {
+            if Fact::compared(op, number).contains(0) && !Fact::compared(op, number).contains(1) {
+                make_null(case, *block);
+            } else if !Fact::compared(op, number).contains(0) {
+                case.blocks.entry(*block).and_modify(|block| block.is_nullable = false);
+            }
+            true
+        }
+        Value::OneOf(parts) => {
+            let right = Value::Int(number);
+            let kept: Vec<Value> = parts
+                .iter()
+                .filter(|part| decide(case, scope, op, part, &right) != Some(false))
+                .cloned()
+                .collect();
+            if kept.is_empty() {
+                return false;
+            }
+            let narrowed = Value::one_of(kept).unwrap_or(Value::Top);
+            replace(case, value, &narrowed);
+            case.drop_unreachable(scope);
+            match &narrowed {
+                Value::OneOf(_) => true,
+                one => assume_compare(case, scope, op, one, &right),
+            }
+        }
+        _ => true,
+    }
+}
+
+/// Keeps of `case` what agrees with `fact` being true of `value`.
+pub fn assume_in(case: &mut Case, scope: &mut Scope, value: &Value, fact: Fact) -> bool {
+    if let Some(number) = fact.number() {
+        if let (Value::Sum(Base::Symbol(id), Offset::At(0)), 0 | 1) = (value, number) {
+            if matches!(scope.symbols.key(*id), SymbolKey::Compare(..)) {
+                return assume(case, scope, value, number == 1);
+            }
+        }
+        return assume_compare(case, scope, Compare::Eq, value, &Value::Int(number));
+    }
+    let bound = |case: &mut Case, scope: &mut Scope, op, number: i64| {
+        // Narrowed alternatives are other values than those asked for first.
+        assume_compare(case, scope, op, value, &Value::Int(number))
+    };
+    (!fact.is_nonzero || bound(case, scope, Compare::Ne, 0))
+        && (fact.low == i64::MIN || bound(case, scope, Compare::Ge, fact.low))
+        && (fact.high == i64::MAX || bound(case, scope, Compare::Le, fact.high))
+}
+
+fn restrict(case: &mut Case, scope: &Scope, id: SymbolId, fact: Fact) -> bool {
+    match case.fact(scope, id).and(fact) {
+        Some(both) => {
+            if both != Fact::ANY && case.facts.get(&id) != Some(&both) {
+                Arc::make_mut(&mut case.facts).insert(id, both);
+            }
+            true
+        }
+        None => false,
+    }
+}
+
+/// The allocation of `block` failed.
+fn make_null(case: &mut Case, block: HeapId) {
+    case.blocks.remove(&block);
+    case.rewrite(|part| match part {
+        Value::Sum(base, _) if *base == Base::Heap(block) => Value::NULL,
+        other => other.clone(),
+    });
+}
+
+/// Copies of a value with alternatives are narrowed together.
+fn replace(case: &mut Case, from: &Value, to: &Value) {
+    let renew = |value: &mut Value| {
+        if value == from {
+            *value = to.clone();
+        }
+    };
+    case.env.iter_mut().for_each(|(_, value)| renew(value));
+    case.variables.values_mut().for_each(renew);
+    Arc::make_mut(&mut case.memory).values_mut().for_each(|cell| renew(&mut cell.value));
+}

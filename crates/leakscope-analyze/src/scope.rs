@@ -1,0 +1,75 @@
+//! What all cases of one procedure share while it is analysed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
+use rustc_hash::FxHashMap;
+
+use crate::value::{HeapId, SymbolId, Symbols};
+use crate::world::World;
+
+pub struct Scope<'a> {
+    pub world: &'a World<'a>,
+    pub symbols: Symbols,
+    pub sites: Sites,
+    /// Sites whose blocks are freed in loops, with the heads of those.
+    pub freed_in_loops: BTreeSet<(usize, BlockId)>,
+    /// What came in and is released in some case.
+    pub ever_freed: BTreeSet<SymbolId>,
+    /// Heads of the loops around the block that runs now.
+    pub loops: Vec<BlockId>,
+}
+
+/// Where blocks come from, in this procedure or in those that it calls.
+#[derive(Default)]
+pub struct Sites {
+    pub origins: Vec<Arc<Origin>>,
+    /// The instructions that bring them.
+    pub at: Vec<ValueId>,
+    ids: FxHashMap<(ValueId, u32), usize>,
+}
+
+/// How a block came to be.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Calls that led to the allocation, innermost first.
+    pub stack: Vec<(FuncId, Spot)>,
+    /// The function that allocated, as `strdup`.
+    pub allocator: String,
+    /// `memory`, `file`, ….
+    pub kind: String,
+}
+
+impl<'a> Scope<'a> {
+    pub fn new(world: &'a World<'a>) -> Scope<'a> {
+        Scope {
+            world,
+            symbols: Symbols::default(),
+            sites: Sites::default(),
+            freed_in_loops: BTreeSet::new(),
+            ever_freed: BTreeSet::new(),
+            loops: Vec::new(),
+        }
+    }
+
+    pub fn note_free(&mut self, block: HeapId) {
+        self.freed_in_loops.extend(self.loops.iter().map(|&head| (block.site(), head)));
+    }
+
+    pub fn is_in_loop(&self) -> bool {
+        !self.loops.is_empty()
+    }
+}
+
+impl Sites {
+    /// The site of the `number`th block that an instruction brings.
+    pub fn get(&mut self, at: ValueId, number: u32, origin: impl FnOnce() -> Arc<Origin>) -> usize {
+        let (origins, places) = (&mut self.origins, &mut self.at);
+        *self.ids.entry((at, number)).or_insert_with(|| {
+            origins.push(origin());
+            places.push(at);
+            origins.len() - 1
+        })
+    }
+}

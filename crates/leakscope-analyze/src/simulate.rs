@@ -1,0 +1,495 @@
+//! Property simulation of one procedure: cases go through the flow graph, and
+//! meet by property (Das, Lerner, Seigle, PLDI 2002).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leakscope_core::Cause;
+use leakscope_ir::{
+    BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId, VariableId,
+};
+
+use crate::case::{Case, Feasibility, Mark};
+use crate::flow::Flow;
+use crate::join::{Growth, Property, join};
+use crate::refine::{assume, assume_compare};
+use crate::scope::Scope;
+use crate::summary::{Exit, Step, Summary};
+use crate::value::{Base, HeapId, Offset, Point, SymbolKey, Value};
+use crate::world::{World, constant};
+
+/// Cases of one block; above, the nearest are joined.
+const MAX_CASES: usize = 16;
+/// Work in one procedure, for each block and at least; a run of a block costs
+/// as much as its case is large.
+const WORK_PER_BLOCK: usize = 600;
+const MIN_WORK: usize = 40_000;
+/// Joins of a case before growing values are widened.
+const JOINS: u32 = 3;
+/// Branches kept on the way to a leak.
+const MAX_PATH: u32 = 64;
+
+/// Summaries that are ready.
+pub trait Summaries {
+    fn summary(&self, function: FuncId) -> Option<Arc<Summary>>;
+}
+
+/// What came out of one procedure.
+pub struct Simulated<'a> {
+    pub scope: Scope<'a>,
+    pub exits: Vec<(Exit, Case, Value)>,
+    pub leaks: BTreeMap<usize, Leak>,
+    /// It was given up, for it took too long.
+    pub is_cut: bool,
+}
+
+/// Blocks of one site are lost here.
+#[derive(Clone, Debug)]
+pub struct Leak {
+    pub at: Spot,
+    pub cause: Cause,
+    pub variable: Option<String>,
+    pub path: Vec<Step>,
+    /// Further places where they are lost.
+    pub others: Vec<(Spot, Cause, Option<String>)>,
+}
+
+pub struct Options {
+    /// Blocks that `main` still holds at its end are leaks too.
+    pub at_exit: bool,
+}
+
+pub fn simulate<'a>(
+    world: &'a World<'a>,
+    summaries: &dyn Summaries,
+    id: FuncId,
+    options: &Options,
+) -> Simulated<'a> {
+    let function = world.program.function(id);
+    let body = function.body.as_ref().expect("a function with a body");
+    let mut scope = Scope::new(world);
+    let Some(flow) = Flow::of(body) else {
+        return Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: true };
+    };
+    let mut first = Case::default();
+    for index in 0..function.parameters {
+        first.set(ValueId(index), scope.symbols.value(SymbolKey::Parameter(index)));
+    }
+    let mut simulation = Simulation {
+        function,
+        id,
+        body,
+        flow,
+        summaries,
+        options,
+        entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
+        queue: BTreeSet::new(),
+        is_caught: false,
+        returns_at: None,
+        result: Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false },
+    };
+    simulation.arrive(BlockId(0), first);
+    simulation.run();
+    simulation.leave_out_skipped_loops();
+    simulation.result
+}
+
+pub struct Simulation<'a, 'b> {
+    pub function: &'a Function,
+    pub id: FuncId,
+    pub body: &'a Body,
+    flow: Flow,
+    pub summaries: &'b dyn Summaries,
+    options: &'b Options,
+    entries: Vec<Vec<Entry>>,
+    /// Blocks in their order, with the entry to run.
+    queue: BTreeSet<(u32, u32, usize)>,
+    /// An exception of the call at hand would be caught here, so the author
+    /// expects one.
+    pub is_caught: bool,
+    /// The line of the `return` at the end of the block that runs now.
+    pub returns_at: Option<Spot>,
+    pub result: Simulated<'a>,
+}
+
+struct Entry {
+    property: Property,
+    case: Case,
+    joins: u32,
+}
+
+impl<'a> Simulation<'a, '_> {
+    pub fn scope(&mut self) -> &mut Scope<'a> {
+        &mut self.result.scope
+    }
+
+    /// A loop that frees blocks from before it is taken to run at least once
+    /// (SPARROW, section 3).
+    fn leave_out_skipped_loops(&mut self) {
+        let (flow, scope) = (&self.flow, &self.result.scope);
+        let is_skipped = |site: usize| {
+            let made_in = &flow.loops[flow.block_of[scope.sites.at[site].0 as usize].0 as usize];
+            let mut freed_in = scope.freed_in_loops.range((site, BlockId(0))..=(site, BlockId(u32::MAX)));
+            freed_in.any(|(_, head)| !made_in.contains(head))
+        };
+        self.result.leaks.retain(|&site, _| !is_skipped(site));
+    }
+
+    fn run(&mut self) {
+        let mut work = MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len();
+        while let Some((_, block, entry)) = self.queue.pop_first() {
+            let case = self.entries[block as usize][entry].case.clone();
+            let cost = 4 + case.size();
+            self.block(BlockId(block), case);
+            if work < cost {
+                self.result.is_cut = true;
+                return;
+            }
+            work -= cost;
+        }
+    }
+
+    /// A case comes to the start of a block.
+    fn arrive(&mut self, block: BlockId, mut case: Case) {
+        let Some(order) = self.flow.order[block.0 as usize] else { return };
+        case.release_nulls(&self.result.scope);
+        case.prune_facts(&self.result.scope);
+        let property = self.property(block, &case);
+        let entries = &mut self.entries[block.0 as usize];
+        let same = entries.iter().position(|entry| entry.property == property);
+        let nearest = || {
+            (entries.len() >= MAX_CASES)
+                .then(|| (0..entries.len()).min_by_key(|&index| entries[index].property.distance(&property)))
+                .flatten()
+        };
+        let index = match same.or_else(nearest) {
+            Some(index) => {
+                let entry = &mut entries[index];
+                entry.joins += 1;
+                let limit = if self.flow.is_loop_head[block.0 as usize] { JOINS } else { 8 * JOINS };
+                let growth = if entry.joins > limit { Growth::Widened } else { Growth::Free };
+                let point = Point::Block(block);
+                if !join(&mut entry.case, case, &mut self.result.scope, point, growth) {
+                    return;
+                }
+                let selectors = std::mem::take(&mut entry.property.selectors);
+                entry.property = Property { selectors, ..Property::of(&entry.case, &self.result.scope) };
+                index
+            }
+            None => {
+                entries.push(Entry { property, case, joins: 0 });
+                entries.len() - 1
+            }
+        };
+        self.queue.insert((order, block.0, index));
+    }
+
+    fn property(&self, id: BlockId, case: &Case) -> Property {
+        let block = self.body.block(id);
+        let mut property = Property::of(case, &self.result.scope);
+        if block.role == BlockRole::Exit {
+            let phis =
+                block.instructions.iter().take_while(|instruction| matches!(instruction.op, Op::Phi { .. }));
+            property.selectors = phis
+                .filter_map(|phi| match case.get(phi.result) {
+                    Value::Int(number) => Some((phi.result, number)),
+                    _ => None,
+                })
+                .collect();
+        }
+        property
+    }
+
+    fn block(&mut self, id: BlockId, case: Case) {
+        let body = self.body;
+        let block = body.block(id);
+        self.result.scope.loops.clone_from(&self.flow.loops[id.0 as usize]);
+        self.returns_at = matches!(block.end, Terminator::Return(_)).then_some(block.end_at);
+        let mut cases = vec![case];
+        let last = block.instructions.len().saturating_sub(1);
+        for (index, instruction) in block.instructions.iter().enumerate() {
+            let mut thrown = Vec::new();
+            self.is_caught = index == last
+                && matches!(block.end, Terminator::Invoke { unwind, .. } if body.block(unwind).role == BlockRole::Catches);
+            cases = self.instruction(instruction, cases, &mut thrown);
+            for case in &mut cases {
+                self.drop_values(case, id, index, instruction.at);
+            }
+            for case in thrown {
+                match &block.end {
+                    Terminator::Invoke { unwind, .. } if index == last => self.go(id, *unwind, case),
+                    _ => self.exit(Exit::Throw, case, Value::Top, instruction.at),
+                }
+            }
+            if cases.is_empty() {
+                return;
+            }
+        }
+        for case in cases {
+            self.end(id, case);
+        }
+    }
+
+    /// Values that nothing reads any more are gone, and with them the last
+    /// pointers that only they were.
+    fn drop_values(&mut self, case: &mut Case, block: BlockId, index: usize, at: Spot) {
+        let mut held = false;
+        for &value in &self.flow.dying[block.0 as usize][index] {
+            held |= case.remove(value).is_some_and(|value| value.has_heap());
+        }
+        if held {
+            self.look_for_leaks(case, at, Cause::Discarded, None);
+        }
+    }
+
+    fn end(&mut self, id: BlockId, mut case: Case) {
+        let body = self.body;
+        let block = body.block(id);
+        match &block.end {
+            Terminator::Jump(to) => self.go(id, *to, case),
+            Terminator::Branch { condition, yes, no } => {
+                let condition = self.operand(&case, condition);
+                for (to, truth) in [(*yes, true), (*no, false)] {
+                    let mut taken = case.clone();
+                    if assume(&mut taken, self.scope(), &condition, truth) {
+                        self.mark(&mut taken, block.end_at, truth);
+                        self.go(id, to, taken);
+                    }
+                }
+            }
+            Terminator::Switch { value, cases, default } => {
+                let value = self.operand(&case, value);
+                for (number, to) in cases {
+                    let mut taken = case.clone();
+                    let right = Value::Int(*number);
+                    if assume_compare(&mut taken, self.scope(), Compare::Eq, &value, &right) {
+                        self.mark(&mut taken, block.end_at, true);
+                        self.go(id, *to, taken);
+                    }
+                    if !assume_compare(&mut case, self.scope(), Compare::Ne, &value, &right) {
+                        return;
+                    }
+                }
+                self.mark(&mut case, block.end_at, false);
+                self.go(id, *default, case);
+            }
+            Terminator::Anywhere(blocks) => {
+                for &to in blocks {
+                    self.go(id, to, case.clone());
+                }
+            }
+            Terminator::Invoke { normal, .. } => self.go(id, *normal, case),
+            Terminator::Return(value) => {
+                let value = value.as_ref().map_or(Value::Top, |value| self.operand(&case, value));
+                self.exit(Exit::Return, case, value, block.end_at);
+            }
+            Terminator::Resume => self.exit(Exit::Throw, case, Value::Top, block.end_at),
+            Terminator::Unreachable => {}
+        }
+    }
+
+    fn mark(&self, case: &mut Case, at: Spot, is_taken: bool) {
+        let length = case.path.as_ref().map_or(0, |mark| mark.length) + 1;
+        if length <= MAX_PATH && at.line > 0 {
+            let before = case.path.take();
+            case.path = Some(Arc::new(Mark { at, is_taken, length, before, inner: None }));
+        }
+    }
+
+    /// Along an edge: PHIs get their values, at once, and what is not needed
+    /// any more is dropped.
+    fn go(&mut self, from: BlockId, to: BlockId, mut case: Case) {
+        let body = self.body;
+        let target = body.block(to);
+        let mut values: Vec<(ValueId, Value)> = Vec::new();
+        for instruction in &target.instructions {
+            let Op::Phi { incoming } = &instruction.op else { break };
+            if let Some((_, value)) = incoming.iter().find(|(block, _)| *block == from) {
+                values.push((instruction.result, self.operand(&case, value)));
+            }
+        }
+        let live = &self.flow.live_in[to.0 as usize];
+        let mut held = false;
+        case.env.retain(|(id, value)| {
+            let is_live = live.binary_search(id).is_ok();
+            held |= !is_live && value.has_heap();
+            is_live
+        });
+        for (id, value) in values {
+            case.set(id, value);
+        }
+        let end_at = body.block(from).end_at;
+        if held {
+            self.look_for_leaks(&mut case, end_at, Cause::Discarded, None);
+        }
+        let (left, reached) = (body.block(from).role, target.role);
+        case.left_at = match (left, reached) {
+            (BlockRole::Leaves, _) if end_at.line > 0 => case.left_at.or(Some(end_at)),
+            (BlockRole::Exit, _) | (_, BlockRole::Exit) => case.left_at,
+            _ => None,
+        };
+        if !case.variables.is_empty() {
+            self.end_scopes(&mut case, target, end_at);
+        }
+        self.arrive(to, case);
+    }
+
+    /// Variables of scopes that a block is outside of are gone.
+    fn end_scopes(&mut self, case: &mut Case, target: &leakscope_ir::Block, at: Spot) {
+        let Some(scope) = target.scope else { return };
+        let body = self.body;
+        let ends = |id: &VariableId| {
+            let own = body.variables[id.0 as usize].scope;
+            own.is_some_and(|own| !body.is_within(scope, own))
+        };
+        let gone: Vec<VariableId> = case.variables.keys().copied().filter(ends).collect();
+        for id in gone {
+            if !case.variables.remove(&id).is_some_and(|value| value.has_heap()) {
+                continue;
+            }
+            let at = case.left_at.unwrap_or(at);
+            self.look_for_leaks(case, at, Cause::ScopeEnd, Some(self.variable(id).to_owned()));
+        }
+    }
+
+    pub fn operand(&self, case: &Case, operand: &Operand) -> Value {
+        match operand {
+            Operand::Value(id) => case.get(*id),
+            other => constant(other),
+        }
+    }
+
+    /// A case leaves the procedure.
+    fn exit(&mut self, exit: Exit, mut case: Case, value: Value, at: Spot) {
+        if case.feasibility == Feasibility::Dead {
+            return;
+        }
+        if let Some(outcomes) = self.outcomes(&case, &value) {
+            for (case, value) in outcomes {
+                self.exit(exit, case, value, at);
+            }
+            return;
+        }
+        case.release_nulls(&self.result.scope);
+        let at = case.left_at.unwrap_or(at);
+        let before = case.clone();
+        case.env.clear();
+        case.variables.clear();
+        let symbols = &self.result.scope.symbols;
+        Arc::make_mut(&mut case.memory)
+            .retain(|(base, _), _| !matches!(symbols.owner(*base), Base::Local(_)));
+        let cause = if exit == Exit::Throw { Cause::Unwound } else { Cause::ScopeEnd };
+        let lost = self.unreachable(&case, &value);
+        let roots = self.roots(&before, &lost);
+        for block in lost {
+            case.blocks.remove(&block);
+            let is_end = self.function.name == "main" && exit == Exit::Return;
+            if roots.contains(&block) && (!is_end || self.options.at_exit) {
+                let holder = self.holder(&before, block);
+                self.leak(block, at, cause, holder, &case);
+            }
+        }
+        self.result.exits.push((exit, case, value));
+    }
+
+    /// A comparison that the caller cannot name is one result or the other.
+    fn outcomes(&mut self, case: &Case, value: &Value) -> Option<Vec<(Case, Value)>> {
+        let Value::Sum(Base::Symbol(id), Offset::At(0)) = value else { return None };
+        let symbols = &self.result.scope.symbols;
+        if symbols.is_input(*id) || !matches!(symbols.key(*id), SymbolKey::Compare(..)) {
+            return None;
+        }
+        let mut outcomes = Vec::new();
+        for truth in [true, false] {
+            let mut case = case.clone();
+            if assume(&mut case, self.scope(), value, truth) {
+                outcomes.push((case, Value::Int(truth.into())));
+            }
+        }
+        Some(outcomes)
+    }
+
+    /// Of lost blocks, those that no other one leads to.
+    fn roots(&self, case: &Case, lost: &[HeapId]) -> Vec<HeapId> {
+        let symbols = &self.result.scope.symbols;
+        let mut inner = BTreeSet::new();
+        for ((base, _), cell) in case.memory.iter() {
+            if let Base::Heap(holder) = symbols.owner(*base) {
+                if lost.contains(&holder) {
+                    inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
+                }
+            }
+        }
+        let roots: Vec<HeapId> = lost.iter().copied().filter(|block| !inner.contains(block)).collect();
+        if roots.is_empty() { lost.to_vec() } else { roots }
+    }
+
+    fn unreachable(&self, case: &Case, value: &Value) -> Vec<HeapId> {
+        if case.blocks.is_empty() {
+            return Vec::new();
+        }
+        let reachable = case.reachable(&self.result.scope, Some(value));
+        case.blocks.keys().copied().filter(|block| !reachable.contains(block)).collect()
+    }
+
+    /// Blocks that no pointer leads to any more are leaks from here on.
+    pub fn look_for_leaks(&mut self, case: &mut Case, at: Spot, cause: Cause, variable: Option<String>) {
+        if case.feasibility == Feasibility::Dead {
+            return;
+        }
+        let lost = self.unreachable(case, &Value::Top);
+        let roots = self.roots(case, &lost);
+        for block in lost {
+            case.blocks.remove(&block);
+            if roots.contains(&block) {
+                self.leak(block, at, cause, variable.clone(), case);
+            }
+        }
+    }
+
+    /// The same after a call, with the names that places had before it.
+    pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
+        let lost = self.unreachable(case, &Value::Top);
+        let roots = self.roots(case, &lost);
+        for block in lost {
+            case.blocks.remove(&block);
+            if roots.contains(&block) {
+                let holder = self.holder(before, block);
+                self.leak(block, at, cause, holder, case);
+            }
+        }
+    }
+
+    fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
+        let place = (at, cause, variable.clone());
+        match self.result.leaks.get_mut(&block.site()) {
+            Some(known) => {
+                let is_known = known.at == at || known.others.iter().any(|(other, ..)| *other == at);
+                if !is_known {
+                    known.others.push(place);
+                }
+            }
+            None => {
+                let path = steps(self.id, case.path.as_ref());
+                let leak = Leak { at, cause, variable, path, others: Vec::new() };
+                self.result.leaks.insert(block.site(), leak);
+            }
+        }
+    }
+}
+
+/// A path from its newest mark back, oldest first.
+pub fn steps(function: FuncId, newest: Option<&Arc<Mark>>) -> Vec<Step> {
+    let mut path = Vec::new();
+    let mut next = newest;
+    while let Some(mark) = next {
+        match &mark.inner {
+            Some(inner) => path.extend(inner.iter().rev()),
+            None => path.push(Step { function, at: mark.at, is_taken: mark.is_taken }),
+        }
+        next = mark.before.as_ref();
+    }
+    path.reverse();
+    path.truncate(MAX_PATH as usize);
+    path
+}

@@ -1,0 +1,82 @@
+//! Procedural summaries: the exit cases of a procedure, each with its guard.
+//!
+//! SPARROW's eight categories (table 3) are all here: blocks in `result` and
+//! `writes` are Alloc2Ret and Alloc2Arg, `freed` is Arg2Free, `escaped` and
+//! writes to globals are Arg2Glob, the other writes and results Arg2Arg,
+//! Arg2Ret, Glob2Arg and Glob2Ret. An anchor is a symbol: its key is the access
+//! path.
+
+use std::sync::Arc;
+
+use leakscope_ir::{FuncId, Spot};
+
+use crate::case::Block;
+use crate::fact::Fact;
+use crate::scope::Origin;
+use crate::value::{Base, HeapId, Offset, SymbolId, Symbols, Value};
+
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    pub cases: Vec<ExitCase>,
+    pub symbols: Arc<Symbols>,
+    /// It calls itself: what it releases a part of, it releases as a whole.
+    pub is_recursive: bool,
+    /// It may write numbers through its arguments that no case tells of.
+    pub writes_numbers: bool,
+    /// Of the blocks, by site.
+    pub origins: Vec<Arc<Origin>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ExitCase {
+    pub exit: Exit,
+    /// What must hold of the input, and what is known of results.
+    pub facts: Vec<(SymbolId, Fact)>,
+    pub result: Value,
+    pub writes: Vec<Write>,
+    pub freed: Vec<SymbolId>,
+    pub escaped: Vec<SymbolId>,
+    /// New blocks that the caller can get at.
+    pub blocks: Vec<(HeapId, Block)>,
+    pub zeroed: Vec<Base>,
+    pub path: Arc<[Step]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Return,
+    Throw,
+}
+
+/// Memory that another sees holds something else than before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    pub base: Base,
+    pub offset: Offset,
+    pub value: Value,
+    pub bytes: u32,
+}
+
+/// A branch on the way to an exit or a leak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub function: FuncId,
+    pub at: Spot,
+    pub is_taken: bool,
+}
+
+impl ExitCase {
+    pub fn returning(result: Value) -> ExitCase {
+        ExitCase {
+            exit: Exit::Return,
+            facts: Vec::new(),
+            result,
+            writes: Vec::new(),
+            freed: Vec::new(),
+            escaped: Vec::new(),
+            blocks: Vec::new(),
+            zeroed: Vec::new(),
+            path: Arc::new([]),
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What each instruction does to a case.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leakscope_core::Cause;
+use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Shape, Spot, ValueId};
+
+use crate::arithmetic;
+use crate::case::{Case, Feasibility};
+use crate::containers::{self, Dropped};
+use crate::instantiate::{Outcome, Site, instantiate};
+use crate::join::{Growth, Property, join};
+use crate::refine::{assume, compare};
+use crate::simulate::Simulation;
+use crate::summary::{Exit, Summary};
+use crate::value::{Base, Offset, Point, SymbolKey, Value};
+
+impl Simulation<'_, '_> {
+    /// The cases after an instruction; those that an exception leaves go to
+    /// `thrown`.
+    pub fn instruction(
+        &mut self,
+        instruction: &Instruction,
+        cases: Vec<Case>,
+        thrown: &mut Vec<Case>,
+    ) -> Vec<Case> {
+        if let Op::Call(call) = &instruction.op {
+            let mut outcomes = Vec::new();
+            for case in cases {
+                outcomes.extend(self.call(instruction, call, case));
+            }
+            let mut after: BTreeMap<(Property, Class), Case> = BTreeMap::new();
+            for outcome in outcomes {
+                if outcome.exit == Exit::Throw {
+                    thrown.push(outcome.case);
+                } else {
+                    self.merge(&mut after, outcome.case, instruction.result);
+                }
+            }
+            return after.into_values().collect();
+        }
+        let mut after = Vec::with_capacity(cases.len());
+        for mut case in cases {
+            if let Some(split) = self.simple(instruction, &mut case) {
+                after.push(split);
+            }
+            if case.feasibility == Feasibility::Possible {
+                after.push(case);
+            }
+        }
+        after
+    }
+
+    /// Cases after a call that agree on the property become one at once.
+    fn merge(&mut self, after: &mut BTreeMap<(Property, Class), Case>, case: Case, at: ValueId) {
+        match after.entry((Property::of(&case, &self.result.scope), Class::of(&case.get(at)))) {
+            std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(case)),
+            std::collections::btree_map::Entry::Occupied(mut entry) => {
+                join(entry.get_mut(), case, self.scope(), Point::Call(at), Growth::Free);
+            }
+        }
+    }
+
+    /// What is no call; a second case where the instruction chooses.
+    fn simple(&mut self, instruction: &Instruction, case: &mut Case) -> Option<Case> {
+        let result = instruction.result;
+        match &instruction.op {
+            Op::Local { .. } => {
+                if self.result.scope.is_in_loop() {
+                    case.forget(&self.result.scope, Base::Local(result));
+                }
+                case.set(result, Value::address(Base::Local(result)));
+            }
+            Op::Load { from, shape } => {
+                let from = self.operand(case, from);
+                let value = match shape {
+                    Shape::Scalar { .. } => case.load(self.scope(), &from),
+                    Shape::Record(members) => {
+                        let load = |member: &leakscope_ir::Member| {
+                            case.load(self.scope(), &from.plus(Offset::At(member.offset)))
+                        };
+                        Value::Record(members.iter().map(load).collect())
+                    }
+                };
+                let value = self.named(case, result, value);
+                case.set(result, value);
+            }
+            Op::Store { to, value, shape } => {
+                let (to, value) = (self.operand(case, to), self.operand(case, value));
+                self.store(case, &to, &value, shape, instruction.at);
+            }
+            Op::Step { base, offset, terms } => {
+                let mut address = self.operand(case, base).plus(Offset::At(*offset));
+                for (index, stride) in terms {
+                    address = match self.operand(case, index) {
+                        Value::Int(index) => address.plus(Offset::At(index.wrapping_mul(*stride))),
+                        _ => address.plus(Offset::Any),
+                    };
+                }
+                case.set(result, address);
+            }
+            Op::Binary { op, left, right } => {
+                let (left, right) = (self.operand(case, left), self.operand(case, right));
+                let value = arithmetic::binary(self.scope(), *op, &left, &right);
+                let value = self.named(case, result, value);
+                case.set(result, value);
+            }
+            Op::Compare { op, left, right } => {
+                let (left, right) = (self.operand(case, left), self.operand(case, right));
+                let value = compare(case, self.scope(), *op, &left, &right);
+                let value = self.named(case, result, value);
+                case.set(result, value);
+            }
+            Op::Cast { value, bits, truncates } => {
+                let value = match self.operand(case, value) {
+                    Value::Int(number) if *truncates && *bits < 64 => {
+                        let shift = 64 - bits;
+                        Value::Int(if *bits == 1 { number & 1 } else { number << shift >> shift })
+                    }
+                    other => other,
+                };
+                case.set(result, value);
+            }
+            Op::Select { condition, yes, no } => {
+                let condition = self.operand(case, condition);
+                let (yes, no) = (self.operand(case, yes), self.operand(case, no));
+                let mut other = case.clone();
+                let has_other = assume(&mut other, self.scope(), &condition, false);
+                if assume(case, self.scope(), &condition, true) {
+                    case.set(result, yes);
+                } else {
+                    case.feasibility = Feasibility::Dead;
+                }
+                other.set(result, no);
+                return has_other.then_some(other);
+            }
+            Op::Extract { record, members, of } => {
+                let record = self.operand(case, record);
+                let value = if members.len() == 1 {
+                    if *of == 1 { record.member(0) } else { record.member(members.start as usize) }
+                } else {
+                    Value::Record(members.clone().map(|index| record.member(index as usize)).collect())
+                };
+                case.set(result, value);
+            }
+            Op::Insert { record, value, members, of } => {
+                let (record, value) = (self.operand(case, record), self.operand(case, value));
+                let part = |index: u32| match &value {
+                    Value::Record(parts) if members.len() > 1 => {
+                        parts.get((index - members.start) as usize).cloned().unwrap_or(Value::Top)
+                    }
+                    one => one.clone(),
+                };
+                let whole = (0..*of).map(|index| {
+                    if members.contains(&index) { part(index) } else { record.member(index as usize) }
+                });
+                case.set(result, Value::Record(whole.collect()));
+            }
+            Op::Copy { to, from, bytes } => {
+                let (to, from) = (self.operand(case, to), self.operand(case, from));
+                let bytes = number(&self.operand(case, bytes));
+                case.copy(self.scope(), &to, &from, bytes);
+                self.look_for_leaks(case, instruction.at, Cause::Overwritten, None);
+            }
+            Op::Fill { to, byte, bytes } => {
+                let (to, byte) = (self.operand(case, to), self.operand(case, byte));
+                let bytes = number(&self.operand(case, bytes));
+                case.fill(&to, &byte, bytes);
+                self.look_for_leaks(case, instruction.at, Cause::Overwritten, None);
+            }
+            Op::Exchange { at, value, op } => {
+                let (at, value) = (self.operand(case, at), self.operand(case, value));
+                let old = case.load(self.scope(), &at);
+                match op {
+                    None => drop(case.store(self.scope(), &at, &value, 8)),
+                    Some(op) => {
+                        // Counting that needs atomic operations is of
+                        // references: others own the object too.
+                        if matches!(op, Binary::Add | Binary::Sub) {
+                            case.escape(self.scope(), &at);
+                        }
+                        case.escape(self.scope(), &value);
+                        case.clobber(&at);
+                    }
+                }
+                case.set(result, old);
+            }
+            Op::Name { variable, value } => {
+                let value = self.operand(case, value);
+                let before = if value != Value::Top && (value.has_heap() || self.is_pointer(*variable)) {
+                    case.variables.insert(*variable, value)
+                } else {
+                    case.variables.remove(variable)
+                };
+                if before.is_some_and(|value| value.has_heap()) {
+                    let name = self.variable(*variable).to_owned();
+                    self.look_for_leaks(case, instruction.at, Cause::Overwritten, Some(name));
+                }
+            }
+            Op::LifeEnd { local } => {
+                if let Value::Sum(base @ Base::Local(_), _) = self.operand(case, local) {
+                    let before = case.clone();
+                    let is_end = self.function.name == "main" && !self.result.scope.is_in_loop();
+                    if case.drop_memory(&self.result.scope, base) && !is_end {
+                        let at = case.left_at.or(self.returns_at).unwrap_or(instruction.at);
+                        self.look_for_leaks_after(&before, case, at, Cause::ScopeEnd);
+                    }
+                }
+            }
+            Op::Phi { .. } | Op::Call(_) | Op::Opaque => {}
+        }
+        None
+    }
+
+    /// A value that has no name yet gets that of its instruction, so that the
+    /// same one is known again.
+    fn named(&mut self, case: &mut Case, result: ValueId, value: Value) -> Value {
+        if value != Value::Top {
+            return value;
+        }
+        let known = self.scope().symbols.len();
+        let Some(id) = self.scope().symbols.get(SymbolKey::Result(result, 0)) else { return value };
+        // One that was just made is nowhere yet.
+        if self.result.scope.is_in_loop() && self.scope().symbols.len() == known {
+            case.forget(&self.result.scope, Base::Symbol(id));
+        }
+        Value::symbol(id)
+    }
+
+    fn store(&mut self, case: &mut Case, to: &Value, value: &Value, shape: &Shape, at: Spot) {
+        let before = match shape {
+            Shape::Scalar { bytes, .. } => case.store(self.scope(), to, value, *bytes),
+            Shape::Record(members) => {
+                let mut before = None;
+                for (index, member) in members.iter().enumerate() {
+                    let to = to.plus(Offset::At(member.offset));
+                    let old = case.store(self.scope(), &to, &value.member(index), member.bytes);
+                    before = before.or(old);
+                }
+                before
+            }
+        };
+        if before.is_some() {
+            let name = self.place(case, to);
+            self.look_for_leaks(case, at, Cause::Overwritten, name);
+        }
+    }
+
+    fn call(&mut self, instruction: &Instruction, call: &Call, mut case: Case) -> Vec<Outcome> {
+        let arguments: Vec<Value> =
+            call.arguments.iter().map(|argument| self.operand(&case, argument)).collect();
+        if self.result.scope.is_in_loop() {
+            let results = self.scope().symbols.results_of(instruction.result);
+            let results: Vec<Base> = results.into_iter().map(Base::Symbol).collect();
+            case.forget_all(&self.result.scope, &results);
+        }
+        let callees = match &call.callee {
+            Callee::Function(function) => Some(vec![*function]),
+            Callee::Pointer(pointer) => functions(&self.operand(&case, pointer)),
+            Callee::Assembler => None,
+        };
+        let mut outcomes = match callees {
+            Some(callees) => {
+                let mut outcomes = Vec::new();
+                for callee in callees {
+                    outcomes.extend(self.call_function(instruction, callee, &arguments, case.clone()));
+                }
+                outcomes
+            }
+            None => self.call_unknown(instruction, &arguments, case.clone()),
+        };
+        if call.is_noreturn {
+            outcomes.retain(|outcome| outcome.exit == Exit::Throw);
+        }
+        for outcome in &mut outcomes {
+            if outcome.freed_holders {
+                self.look_for_leaks_after(&case, &mut outcome.case, instruction.at, Cause::HolderFreed);
+            } else if outcome.overwrote {
+                self.look_for_leaks_after(&case, &mut outcome.case, instruction.at, Cause::Overwritten);
+            }
+        }
+        outcomes
+    }
+
+    fn call_function(
+        &mut self,
+        instruction: &Instruction,
+        callee: FuncId,
+        arguments: &[Value],
+        mut case: Case,
+    ) -> Vec<Outcome> {
+        let world = self.result.scope.world;
+        let function = world.program.function(callee);
+        if function.name == "__cxa_throw" || function.name == "__cxa_rethrow" {
+            arguments.iter().for_each(|argument| case.escape(self.scope(), argument));
+            return vec![Outcome { exit: Exit::Throw, ..returned(case) }];
+        }
+        if let Some(role) = world.role(callee) {
+            let pair = function.signature.0.starts_with('s');
+            let before = case.clone();
+            let dropped = containers::call(&mut case, self.scope(), role, instruction, pair, arguments);
+            if dropped == Dropped::Elements {
+                let at = case.left_at.or(self.returns_at).unwrap_or(instruction.at);
+                self.look_for_leaks_after(&before, &mut case, at, Cause::ScopeEnd);
+            }
+            return vec![returned(case)];
+        }
+        let site = Site { result: instruction.result, caller: self.id, at: instruction.at, arguments };
+        if let Some(summary) = world.model(callee) {
+            return self.call_summary(&site, summary, case);
+        }
+        if function.is_noreturn {
+            return Vec::new();
+        }
+        // What a body gets beyond its parameters cannot be followed.
+        for argument in arguments.iter().skip(function.parameters as usize) {
+            case.escape(self.scope(), argument);
+        }
+        match self.summaries.summary(callee).filter(|_| function.body.is_some()) {
+            Some(summary) => self.call_summary(&site, &summary, case),
+            None if function.body.is_some() => Vec::new(),
+            None => self.call_unknown(instruction, arguments, case),
+        }
+    }
+
+    fn call_summary(&mut self, site: &Site, summary: &Summary, mut case: Case) -> Vec<Outcome> {
+        if summary.writes_numbers {
+            site.arguments.iter().for_each(|argument| clobber_numbers(&mut case, argument));
+        }
+        instantiate(&case, self.scope(), site, summary)
+    }
+
+    /// Code that nobody knows keeps what it is given.
+    fn call_unknown(
+        &mut self,
+        instruction: &Instruction,
+        arguments: &[Value],
+        mut case: Case,
+    ) -> Vec<Outcome> {
+        for argument in arguments {
+            case.escape(self.scope(), argument);
+            case.clobber(argument);
+        }
+        let thrown = self.is_caught.then(|| Outcome { exit: Exit::Throw, ..returned(case.clone()) });
+        let value = self.scope().symbols.value(SymbolKey::Result(instruction.result, 0));
+        case.set(instruction.result, value);
+        [returned(case)].into_iter().chain(thrown).collect()
+    }
+}
+
+/// What a call returned: cases are kept apart by whether it is a block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Block,
+    Null,
+    Other,
+}
+
+impl Class {
+    fn of(result: &Value) -> Class {
+        match result {
+            Value::Int(0) => Class::Null,
+            value if value.has_heap() => Class::Block,
+            _ => Class::Other,
+        }
+    }
+}
+
+fn returned(case: Case) -> Outcome {
+    Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false }
+}
+
+fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// The functions that a pointer leads to, if all are known.
+fn functions(pointer: &Value) -> Option<Vec<FuncId>> {
+    let function = |part: &Value| match part {
+        Value::Sum(Base::Function(function), _) => Some(*function),
+        _ => None,
+    };
+    pointer.parts().iter().map(function).collect()
+}
+
+fn clobber_numbers(case: &mut Case, argument: &Value) {
+    for (base, _) in argument.bases() {
+        if !matches!(base, Base::Local(_)) {
+            continue;
+        }
+        let cells: Vec<Offset> =
+            case.cells(base).filter(|(_, cell)| !cell.value.has_heap()).map(|(at, _)| at).collect();
+        for at in cells {
+            if let Some(cell) = Arc::make_mut(&mut case.memory).get_mut(&(base, at)) {
+                cell.value = Value::Top;
+            }
+        }
+    }
+}

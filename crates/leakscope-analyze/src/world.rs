@@ -1,0 +1,208 @@
+//! What holds for the whole program, decided before any procedure is
+//! analysed: globals that nobody writes or reads, and what is known of
+//! functions without a body.
+
+use std::sync::Arc;
+
+use leakscope_ir::{Body, Callee, Function, GlobalId, Op, Operand, Program, ValueId};
+use rustc_hash::FxHashMap;
+
+use crate::containers::{self, Role};
+use crate::models::{Model, Models};
+use crate::summary::Summary;
+use crate::value::{Base, Offset, Value};
+
+pub struct World<'a> {
+    pub program: &'a Program,
+    globals: Vec<GlobalUse>,
+    /// Of functions that models describe, by function.
+    models: Vec<Option<Arc<Summary>>>,
+    roles: Vec<Option<Role>>,
+    first: FxHashMap<(GlobalId, i64), Value>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct GlobalUse {
+    is_written: bool,
+    is_read: bool,
+    /// Loaded, whatever is done with it then.
+    is_loaded: bool,
+}
+
+impl<'a> World<'a> {
+    pub fn new(program: &'a Program, models: &Models) -> World<'a> {
+        let mut globals = vec![GlobalUse::default(); program.globals.len()];
+        for global in &program.globals {
+            for cell in global.initial.iter().flatten() {
+                if let Operand::Global(id, _) = cell.value {
+                    globals[id.0 as usize] = GlobalUse { is_written: true, is_read: true, is_loaded: true };
+                }
+            }
+        }
+        for body in program.functions.iter().filter_map(|function| function.body.as_ref()) {
+            note_uses(body, &mut globals);
+        }
+        let is_whole =
+            program.functions.iter().any(|function| function.name == "main" && function.body.is_some());
+        for (global, uses) in program.globals.iter().zip(&mut globals) {
+            let is_seen = is_whole || global.linkage == leakscope_ir::Linkage::Internal;
+            uses.is_read |= !is_seen || global.initial.is_none();
+            uses.is_written |= !is_seen && !global.is_constant || global.initial.is_none();
+            uses.is_written &= !global.is_constant;
+        }
+        let modelled = |function: &Function| {
+            let known = models.of(function).filter(|_| function.body.is_none() || is_library(function));
+            let model = known.cloned().or_else(|| function.returns_new.then(Model::of_attribute))?;
+            Some(Arc::new(model.summary(function)))
+        };
+        let first = program.globals.iter().enumerate().filter(|(index, _)| !globals[*index].is_written);
+        let first = first.flat_map(|(index, global)| {
+            global
+                .initial
+                .iter()
+                .flatten()
+                .map(move |cell| ((GlobalId(index as u32), cell.offset), constant(&cell.value)))
+        });
+        let roles = program.functions.iter().map(containers::role).collect();
+        World {
+            program,
+            roles,
+            first: first.collect(),
+            models: program.functions.iter().map(modelled).collect(),
+            globals,
+        }
+    }
+
+    /// What is at `offset` of a global that nobody writes.
+    pub fn initial(&self, global: GlobalId, offset: Offset) -> Option<Value> {
+        let Offset::At(at) = offset else { return None };
+        if self.globals[global.0 as usize].is_written || self.program.global(global).initial.is_none() {
+            return None;
+        }
+        Some(self.first.get(&(global, at)).cloned().unwrap_or(Value::NULL))
+    }
+
+    /// A global whose value nobody does anything with, though somebody looks
+    /// at it: what it holds is lost.
+    pub fn is_never_read(&self, global: GlobalId) -> bool {
+        let uses = self.globals[global.0 as usize];
+        uses.is_loaded && !uses.is_read
+    }
+
+    /// Of a function of the C++ standard library.
+    pub fn role(&self, function: leakscope_ir::FuncId) -> Option<Role> {
+        self.roles[function.0 as usize]
+    }
+
+    pub fn model(&self, function: leakscope_ir::FuncId) -> Option<&Arc<Summary>> {
+        self.models[function.0 as usize].as_ref()
+    }
+}
+
+/// Code of the C++ standard library that came with a header: models know it
+/// better than its body.
+pub fn is_library(function: &Function) -> bool {
+    let name = &function.display;
+    ["std::", "__gnu_cxx::"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+pub fn constant(operand: &Operand) -> Value {
+    match operand {
+        Operand::Int(number) => Value::Int(*number),
+        Operand::Global(global, offset) => Value::Sum(Base::Global(*global), Offset::At(*offset)),
+        Operand::Function(function) => Value::address(Base::Function(*function)),
+        Operand::Value(_) | Operand::Unknown => Value::Top,
+    }
+}
+
+/// How a body uses the addresses of globals.
+fn note_uses(body: &Body, globals: &mut [GlobalUse]) {
+    let used = used_values(body);
+    let mut derived: FxHashMap<ValueId, GlobalId> = FxHashMap::default();
+    let instructions = || body.blocks.iter().flat_map(|block| &block.instructions);
+    for instruction in instructions() {
+        let from = match &instruction.op {
+            Op::Step { base, .. } => Some(base),
+            Op::Cast { value, .. } => Some(value),
+            _ => None,
+        };
+        if let Some(global) = from.and_then(|operand| global_of(operand, &derived)) {
+            derived.insert(instruction.result, global);
+        }
+    }
+    let mut note = |operand: &Operand, uses: GlobalUse| {
+        if let Some(global) = global_of(operand, &derived) {
+            let known = &mut globals[global.0 as usize];
+            known.is_written |= uses.is_written;
+            known.is_read |= uses.is_read;
+            known.is_loaded |= uses.is_loaded;
+        }
+    };
+    let loaded = GlobalUse { is_loaded: true, ..GlobalUse::default() };
+    let read = GlobalUse { is_read: true, ..GlobalUse::default() };
+    let written = GlobalUse { is_written: true, ..GlobalUse::default() };
+    let both = GlobalUse { is_read: true, ..written };
+    for instruction in instructions() {
+        match &instruction.op {
+            Op::Load { from, .. } if !used[instruction.result.0 as usize] => note(from, loaded),
+            Op::Load { from, .. } => note(from, read),
+            Op::Store { to, value, .. } => {
+                note(to, written);
+                note(value, both);
+            }
+            Op::Step { base, terms, .. } => {
+                let _ = base;
+                terms.iter().for_each(|(index, _)| note(index, both));
+            }
+            Op::Cast { .. } | Op::Name { .. } => {}
+            Op::Compare { left, right, .. } => {
+                note(left, read);
+                note(right, read);
+            }
+            Op::Copy { to, from, .. } => {
+                note(to, written);
+                note(from, read);
+            }
+            Op::Fill { to, .. } => note(to, written),
+            Op::Call(call) => {
+                if let Callee::Pointer(pointer) = &call.callee {
+                    note(pointer, read);
+                }
+                call.arguments.iter().for_each(|argument| note(argument, both));
+            }
+            other => other.for_each_operand(&mut |operand| note(operand, both)),
+        }
+    }
+    for block in &body.blocks {
+        if let Some(operand) = block.end.operand() {
+            note(operand, both);
+        }
+    }
+}
+
+fn global_of(operand: &Operand, derived: &FxHashMap<ValueId, GlobalId>) -> Option<GlobalId> {
+    match operand {
+        Operand::Global(global, _) => Some(*global),
+        Operand::Value(value) => derived.get(value).copied(),
+        _ => None,
+    }
+}
+
+/// Values that are used for more than to name a variable.
+fn used_values(body: &Body) -> Vec<bool> {
+    let mut used = vec![false; body.values as usize];
+    let mut note = |operand: &Operand| {
+        if let Operand::Value(value) = operand {
+            used[value.0 as usize] = true;
+        }
+    };
+    for block in &body.blocks {
+        for instruction in &block.instructions {
+            if !matches!(instruction.op, Op::Name { .. }) {
+                instruction.op.for_each_operand(&mut note);
+            }
+        }
+        block.end.operand().into_iter().for_each(&mut note);
+    }
+    used
+}

@@ -1,0 +1,25 @@
+//! Captured bitcode as a [`Program`]: functions with their flow graphs in SSA
+//! form, globals with their first values, names and lines from debug
+//! information.
+//!
+//! LLVM stays in here: what comes out is plain data. Nothing is known of
+//! leaks, nor of where bitcode comes from.
+
+mod constants;
+mod debug_info;
+mod link;
+mod llvm;
+mod program;
+mod read;
+
+pub use link::link;
+pub use program::*;
+pub use read::{Module, read};
+
+#[derive(Debug, thiserror::Error)]
+pub enum IrError {
+    #[error("cannot read the module: {0}; capture it again with clang-19")]
+    Read(String),
+    #[error("cannot bring the module into SSA form: {0}")]
+    Promote(String),
+}

@@ -1,0 +1,322 @@
+//! What to run, and how: a program that was captured, bare sources, or any
+//! program as it is; and the command line and environment that follow.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use leakscope_capture::{CaptureError, LinkId, Store, capture_files, program};
+use leakscope_core as core;
+use leakscope_wire::env as wire_env;
+use object::elf::{PT_INTERP, ProgramHeader64};
+use object::{Object, ObjectSymbol};
+
+use crate::cli::{DeriveEngine, Engine, LastUse, Mode, OnLeak, Run};
+use crate::commands::derive;
+use crate::files::{bare_store, is_source};
+use crate::inbox::Inbox;
+use crate::output::note;
+use crate::records::Records;
+use crate::runtime::Runtime;
+use crate::sources::Captured;
+use crate::valgrind::{Allocator, ToolOptions, Valgrind};
+
+/// What to run, and how.
+pub struct Plan {
+    pub executable: PathBuf,
+    /// The derived shared libraries that it loads.
+    pub libraries: Vec<PathBuf>,
+    /// As the user named it; the program sees this as its own name.
+    pub shown: PathBuf,
+    pub how: How,
+    pub sources: Captured,
+}
+
+/// How records come out of it.
+pub enum How {
+    /// The runtime is inside.
+    Track,
+    Preload(PathBuf),
+    Valgrind {
+        valgrind: Valgrind,
+        allocator: Allocator,
+    },
+}
+
+impl How {
+    pub fn engine(&self) -> core::Engine {
+        match self {
+            How::Track => core::Engine::Track,
+            How::Preload(_) => core::Engine::Preload,
+            How::Valgrind { .. } => core::Engine::Valgrind,
+        }
+    }
+}
+
+impl Plan {
+    /// The command without the program's own arguments, started by another
+    /// command if one is given.
+    pub fn command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
+        let inner = self.inner_command(records, inbox, options);
+        let mut words = options.under.as_deref().unwrap_or_default().split_whitespace();
+        let Some(outer) = words.next() else { return inner };
+        let mut command = Command::new(outer);
+        command.args(words).arg(inner.get_program()).args(inner.get_args());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    }
+
+    fn inner_command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
+        if let How::Valgrind { valgrind, allocator } = &self.how {
+            let options = ToolOptions {
+                socket: inbox.name().clone(),
+                depth: options.depth,
+                last_use: options.last_use != LastUse::Off,
+                snapshot_every: options.snapshot_every,
+                snapshot_signal: options.snapshot_signal,
+                allocator: *allocator,
+            };
+            return valgrind.command(&self.shown, records.path(), &options);
+        }
+        let mut command = Command::new(&self.executable);
+        command.arg0(&self.shown);
+        command.env(wire_env::DIR, records.path()).envs(runtime_variables(options));
+        if let Some(signal) = options.snapshot_signal {
+            command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
+        }
+        if let Some(every) = options.snapshot_every {
+            command.env(wire_env::SNAPSHOT_EVERY, every.as_millis().to_string());
+        }
+        if let Some(action) = on_leak_text(options.on_leak) {
+            command.env(wire_env::ON_LEAK, action);
+        }
+        if let Some(limit) = options.leak_limit {
+            command.env(wire_env::LEAK_LIMIT, limit.to_string());
+        }
+        if let How::Preload(preload) = &self.how {
+            let before = env::var_os("LD_PRELOAD").unwrap_or_default();
+            let mut list = preload.clone().into_os_string();
+            if !before.is_empty() {
+                list.push(":");
+                list.push(before);
+            }
+            command.env("LD_PRELOAD", list);
+        }
+        command
+    }
+}
+
+pub fn plan(options: &Run) -> Result<Plan> {
+    if options.targets.iter().all(|target| is_source(target)) {
+        if let Some(engine @ (Engine::Preload | Engine::Valgrind)) = options.engine {
+            let name = if engine == Engine::Preload { "preload" } else { "valgrind" };
+            bail!("--engine {name} takes a program, not source files");
+        }
+        let store = Store::create(&bare_store(&options.targets)?)?;
+        let link = capture_files(&store, &options.targets, &options.cflag)?;
+        let name = options.targets[0].file_stem().unwrap_or_default();
+        return track_plan(&store, &link, Path::new(name), options);
+    }
+    let [target] = &options.targets[..] else {
+        bail!("expected one program, or only source files; the program's own arguments come after `--`");
+    };
+    match options.engine {
+        Some(Engine::Preload) => return preload_plan(target),
+        Some(Engine::Valgrind) => return valgrind_plan(target, Valgrind::find()?, options),
+        _ => {}
+    }
+    match program(target) {
+        Ok((store, link)) => track_plan(&store, &link, target, options),
+        Err(error) if options.engine.is_none() => {
+            let reason = match error {
+                CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_) => {
+                    format!(
+                        "{} was not captured, which `leakscope build -- <your build command>` does",
+                        target.display()
+                    )
+                }
+                CaptureError::ForeignProgram { .. } => error.to_string(),
+                _ => return Err(error.into()),
+            };
+            as_it_is(target, &reason, options)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Result<Plan> {
+    let derived = derive::variant(store, link, DeriveEngine::Track, options.report.quiet)?;
+    for kept in &derived.kept {
+        note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
+    }
+    let mut units = Vec::new();
+    for id in &derived.units {
+        units.push(store.unit(id)?);
+    }
+    let sources = Captured::of(store, &units);
+    Ok(Plan {
+        executable: derived.program,
+        libraries: derived.libraries,
+        shown: shown.to_owned(),
+        how: How::Track,
+        sources,
+    })
+}
+
+/// A program that was not captured: under Valgrind, or where that cannot be,
+/// with the heap preloaded.
+fn as_it_is(target: &Path, reason: &str, options: &Run) -> Result<Plan> {
+    let (plan, how) = match (not_under_valgrind(options), Valgrind::find()) {
+        (Some(option), _) => (
+            preload_plan(target)?,
+            format!("with the heap preloaded, for {option}; leak points are not found"),
+        ),
+        (None, Ok(valgrind)) => (valgrind_plan(target, valgrind, options)?, "under Valgrind".to_owned()),
+        (None, Err(missing)) => (
+            preload_plan(target)?,
+            format!("with the heap preloaded; leak points are not found, for {missing}"),
+        ),
+    };
+    note(&options.report, &format!("{reason}; it runs as it is, {how}"));
+    Ok(plan)
+}
+
+fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Plan> {
+    if let Some(option) = not_under_valgrind(options) {
+        bail!("{option} needs another engine than valgrind: leave it out, or use --engine preload");
+    }
+    let path = existing(target)?;
+    let allocator = match kind_of(&path)? {
+        Kind::Dynamic if has_own_operators(&path) => Allocator::Wrapped,
+        _ => Allocator::Library,
+    };
+    // Valgrind gives the program the name that it is told.
+    let shown =
+        if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
+    let how = How::Valgrind { valgrind, allocator };
+    Ok(Plan { executable: path, libraries: Vec::new(), shown, how, sources: Captured::default() })
+}
+
+/// The option that our Valgrind tool does not know, if one is asked for.
+fn not_under_valgrind(options: &Run) -> Option<&'static str> {
+    match options.on_leak {
+        OnLeak::Abort => Some("--on-leak abort"),
+        OnLeak::Stop => Some("--on-leak stop"),
+        OnLeak::Report => None,
+    }
+}
+
+fn existing(target: &Path) -> Result<PathBuf> {
+    let Some(path) = executable(target) else {
+        let shown = target.display();
+        match fs::metadata(target) {
+            Err(_) => bail!("no such program: {shown}; build it first, or check the name"),
+            Ok(found) if found.is_dir() => bail!("{shown} is a folder: give the program in it"),
+            Ok(_) => bail!("{shown} is not executable: give a program, or `chmod +x` it"),
+        }
+    };
+    Ok(path)
+}
+
+fn preload_plan(target: &Path) -> Result<Plan> {
+    let path = existing(target)?;
+    kind_of(&path)?;
+    let how = How::Preload(Runtime::unpack()?.preload);
+    Ok(Plan {
+        executable: path,
+        libraries: Vec::new(),
+        shown: target.to_owned(),
+        how,
+        sources: Captured::default(),
+    })
+}
+
+/// The program at `target`, or of that name in `PATH`.
+fn executable(target: &Path) -> Option<PathBuf> {
+    let runs =
+        |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0);
+    if target.components().count() > 1 || runs(target) {
+        return runs(target).then(|| fs::canonicalize(target).unwrap_or_else(|_| target.to_owned()));
+    }
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(target)).find(|path| runs(path))
+}
+
+/// What a program is to the loader.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Script,
+    Dynamic,
+}
+
+/// Says why a program cannot be run as it is.
+fn kind_of(path: &Path) -> Result<Kind> {
+    let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if content.starts_with(b"#!") {
+        return Ok(Kind::Script);
+    }
+    let shown = path.display();
+    let file = match object::File::parse(&*content) {
+        Ok(object::File::Elf64(file)) if file.architecture() == object::Architecture::X86_64 => file,
+        Ok(_) => bail!("{shown} is not an x86-64 program; leakscope runs no others"),
+        Err(_) => bail!("{shown} is neither an ELF program nor a script"),
+    };
+    let interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
+    let found = fs::metadata(path)?;
+    // SAFETY: no arguments, cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let changes_user = found.mode() & libc::S_ISUID != 0 && found.uid() != user;
+    if changes_user || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
+        bail!("{shown} is setuid or setgid, so the system lets nothing into it: copy it and run the copy");
+    }
+    if !file.elf_program_headers().iter().any(interpreter) {
+        bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
+    }
+    Ok(Kind::Dynamic)
+}
+
+/// Whether a program has its own `operator new`.
+fn has_own_operators(path: &Path) -> bool {
+    let Ok(content) = fs::read(path) else { return false };
+    let Ok(file) = object::File::parse(&*content) else { return false };
+    file.symbols()
+        .chain(file.dynamic_symbols())
+        .any(|symbol| symbol.is_definition() && symbol.name() == Ok("_Znwm"))
+}
+
+/// How much the runtime looks at.
+pub fn runtime_variables(options: &Run) -> [(&'static str, String); 3] {
+    [
+        (wire_env::DEPTH, options.depth.to_string()),
+        (wire_env::MODE, mode_text(options.mode)),
+        (wire_env::LAST_USE, last_use_text(options.last_use).to_owned()),
+    ]
+}
+
+/// The mode as the runtime reads it.
+fn mode_text(mode: Mode) -> String {
+    match mode {
+        Mode::Minimal => wire_env::MODE_MINIMAL.to_owned(),
+        Mode::Partial(bytes) => format!("{}{bytes}", wire_env::MODE_PARTIAL),
+        Mode::Full => "full".to_owned(),
+    }
+}
+
+fn last_use_text(last_use: LastUse) -> &'static str {
+    match last_use {
+        LastUse::Off => wire_env::LAST_USE_OFF,
+        LastUse::Sampled => "sampled",
+        LastUse::Exact => wire_env::LAST_USE_EXACT,
+    }
+}
+
+fn on_leak_text(action: OnLeak) -> Option<&'static str> {
+    match action {
+        OnLeak::Report => None,
+        OnLeak::Abort => Some(wire_env::ON_LEAK_ABORT),
+        OnLeak::Stop => Some(wire_env::ON_LEAK_STOP),
+    }
+}

@@ -1,0 +1,125 @@
+// Pointers in the containers of the standard library.
+#include <array>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+void vector_good(int count)
+{
+    std::vector<char *> all;
+    for (int i = 0; i < count; i++)
+        all.push_back(new char[3]);
+    for (char *p : all)
+        delete[] p;
+}
+
+void vector_bad()
+{
+    std::vector<char *> all;
+    all.push_back(new char[3]); // alloc @vector
+} // leak @vector: ?
+
+std::vector<int *> vector_returned_good()
+{
+    std::vector<int *> all;
+    all.push_back(new int);
+    return all;
+}
+
+void vector_kept_good(std::vector<int *> &all)
+{
+    all.push_back(new int);
+}
+
+void vector_of_owners_good()
+{
+    std::vector<std::unique_ptr<int>> all;
+    all.push_back(std::make_unique<int>(3));
+    all.emplace_back(new int(4));
+}
+
+void vector_of_strings_good()
+{
+    std::vector<std::string> all;
+    all.push_back("one");
+    all.emplace_back(100, 'x');
+}
+
+void list_good()
+{
+    std::list<char *> all;
+    all.push_back(strdup("x"));
+    free(all.front());
+}
+
+void list_bad()
+{
+    std::list<char *> all;
+    all.push_back(strdup("x")); // alloc @list
+} // leak @list: ?
+
+void map_good()
+{
+    std::map<int, char *> all;
+    all[1] = strdup("x");
+    free(all[1]);
+}
+
+void map_bad()
+{
+    std::map<int, char *> all;
+    all[1] = strdup("x"); // alloc @map
+} // leak @map: ?
+
+void map_kept_good(std::map<std::string, char *> &all)
+{
+    all["x"] = strdup("x");
+}
+
+void map_of_objects_good()
+{
+    std::map<std::string, std::vector<int>> all;
+    all["x"].push_back(1);
+}
+
+void unordered_good()
+{
+    std::unordered_map<int, std::string> all;
+    all[1] = "one";
+}
+
+void set_kept_good(std::set<int *> &all)
+{
+    all.insert(new int);
+}
+
+void deque_kept_good(std::deque<int *> &all)
+{
+    all.push_back(new int);
+}
+
+void array_good()
+{
+    std::array<int *, 2> all = {new int, new int};
+    delete all[0];
+    delete all[1];
+}
+
+void array_bad()
+{
+    std::array<int *, 2> all = {new int, nullptr}; // alloc @array
+    all[1] = all[0];
+} // leak @array: ?
+
+void string_good()
+{
+    std::string text = "a long text that does not fit into the object itself";
+    text += " and more";
+    std::string other = text;
+}

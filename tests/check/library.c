@@ -1,0 +1,260 @@
+// What libraries do with blocks: files, folders, lines, addresses, patterns.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <regex.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+void folder_good(const char *name)
+{
+    DIR *folder = opendir(name);
+    if (!folder)
+        return;
+    while (readdir(folder))
+        ;
+    closedir(folder);
+}
+
+int folder_bad(const char *name)
+{
+    DIR *folder = opendir(name); // alloc @folder
+    if (!folder)
+        return -1;
+    if (!readdir(folder))
+        return -1; // leak @folder: folder
+    closedir(folder);
+    return 0;
+}
+
+void line_good(FILE *in)
+{
+    char *line = NULL;
+    size_t size = 0;
+    while (getline(&line, &size, in) > 0)
+        puts(line);
+    free(line);
+}
+
+void line_bad(FILE *in)
+{
+    char *line = NULL;
+    size_t size = 0;
+    while (getline(&line, &size, in) > 0) // alloc @line
+        puts(line);
+} // leak @line: line
+
+void formatted_good(int n)
+{
+    char *text;
+    if (asprintf(&text, "%d", n) < 0)
+        return;
+    puts(text);
+    free(text);
+}
+
+void formatted_bad(int n)
+{
+    char *text;
+    if (asprintf(&text, "%d", n) < 0) // alloc @formatted
+        return;
+    puts(text);
+} // leak @formatted: text
+
+int address_good(const char *host)
+{
+    struct addrinfo *found;
+    if (getaddrinfo(host, NULL, NULL, &found) != 0)
+        return -1;
+    freeaddrinfo(found);
+    return 0;
+}
+
+int address_bad(const char *host)
+{
+    struct addrinfo *found;
+    if (getaddrinfo(host, NULL, NULL, &found) != 0) // alloc @address
+        return -1;
+    return found->ai_family; // leak @address: found
+}
+
+void aligned_good(void)
+{
+    void *p;
+    if (posix_memalign(&p, 64, 100) != 0)
+        return;
+    free(p);
+}
+
+void aligned_bad(void)
+{
+    void *p;
+    if (posix_memalign(&p, 64, 100) != 0) // alloc @aligned
+        return;
+    memset(p, 0, 100);
+} // leak @aligned: p
+
+void path_good(const char *name)
+{
+    char room[4096];
+    if (realpath(name, room))
+        puts(room);
+}
+
+void path_bad(const char *name)
+{
+    char *path = realpath(name, NULL); // alloc @path
+    if (path)
+        puts(path);
+} // leak @path: path
+
+void here_good(void)
+{
+    char room[100];
+    if (getcwd(room, sizeof room))
+        puts(room);
+    char *here = getcwd(NULL, 0);
+    free(here);
+}
+
+// A result that points into an argument.
+void searched_good(void)
+{
+    char *text = strdup("a=b");
+    if (!text)
+        return;
+    char *value = strchr(text, '=');
+    if (!value) {
+        free(text);
+        return;
+    }
+    free(text);
+}
+
+char *searched_returned_good(const char *from)
+{
+    char *text = strdup(from);
+    if (!text)
+        return NULL;
+    char *end = strrchr(text, '/');
+    if (end)
+        *end = 0;
+    return text;
+}
+
+int searched_bad(const char *from)
+{
+    char *text = strdup(from); // alloc @searched
+    if (!text)
+        return -1;
+    char *end = strrchr(text, '/');
+    if (!end)
+        return -1; // leak @searched: text
+    free(text);
+    return 0;
+}
+
+char *returns_argument_good(void)
+{
+    char *p = malloc(10);
+    if (!p)
+        return NULL;
+    return strcpy(p, "x");
+}
+
+void split_good(const char *list)
+{
+    char *copy = strdup(list);
+    char *rest = copy;
+    char *word;
+    while ((word = strsep(&rest, ",")) != NULL)
+        puts(word);
+    free(copy);
+}
+
+void wide_bad(const wchar_t *text)
+{
+    wchar_t *copy = wcsdup(text); // alloc @wide
+    if (copy)
+        copy[0] = L'x';
+} // leak @wide: copy
+
+void stream_good(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    fputs("x", out);
+    fclose(out);
+    free(text);
+}
+
+void piped_good(void)
+{
+    FILE *pipe = popen("ls", "r");
+    if (pipe)
+        pclose(pipe);
+}
+
+void piped_bad(void)
+{
+    FILE *pipe = popen("ls", "r"); // alloc @pipe
+    if (pipe)
+        getc(pipe);
+} // leak @pipe: pipe
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void *root;
+
+void sought_good(const char *key)
+{
+    char *copy = strdup(key);
+    if (copy)
+        tsearch(copy, &root, compare);
+}
+
+void sorted_bad(void)
+{
+    char *all = malloc(100); // alloc @sorted
+    if (all)
+        qsort(all, 100, 1, compare);
+} // leak @sorted: all
+
+void buffered_good(FILE *out)
+{
+    char *buffer = malloc(4096);
+    if (buffer)
+        setvbuf(out, buffer, _IOFBF, 4096);
+}
+
+void temporary_good(void)
+{
+    FILE *file = tmpfile();
+    if (file)
+        fclose(file);
+}
+
+int descriptor_to_file_good(const char *name)
+{
+    int descriptor = open(name, O_RDONLY);
+    if (descriptor < 0)
+        return -1;
+    FILE *file = fdopen(descriptor, "r");
+    if (!file) {
+        close(descriptor);
+        return -1;
+    }
+    fclose(file);
+    return 0;
+}

@@ -1,0 +1,256 @@
+// Lists, trees and queues: built and released in loops and by recursion.
+#include <stdlib.h>
+#include <string.h>
+
+struct item {
+    struct item *next;
+    char *name;
+};
+
+struct tree {
+    struct tree *left, *right;
+    int key;
+};
+
+extern int more(void);
+
+static struct item *push(struct item *list)
+{
+    struct item *item = malloc(sizeof *item);
+    if (!item)
+        return list;
+    item->next = list;
+    item->name = NULL;
+    return item;
+}
+
+static void release(struct item *list)
+{
+    while (list) {
+        struct item *next = list->next;
+        free(list->name);
+        free(list);
+        list = next;
+    }
+}
+
+void built_good(int count)
+{
+    struct item *list = NULL;
+    for (int i = 0; i < count; i++)
+        list = push(list);
+    release(list);
+}
+
+struct item *built_returned_good(int count)
+{
+    struct item *list = NULL;
+    for (int i = 0; i < count; i++)
+        list = push(list);
+    return list;
+}
+
+void built_inline_good(void)
+{
+    struct item *list = NULL;
+    while (more()) {
+        struct item *item = malloc(sizeof *item);
+        if (!item)
+            break;
+        item->name = NULL;
+        item->next = list;
+        list = item;
+    }
+    release(list);
+}
+
+void dropped_bad(void)
+{
+    struct item *list = NULL;
+    while (more()) {
+        list = malloc(sizeof *list); // alloc @drop; leak @drop: list
+        if (!list)
+            return;
+        list->next = NULL;
+    }
+    free(list);
+}
+
+void whole_list_bad(void)
+{
+    struct item *list = NULL;
+    while (more()) {
+        struct item *item = malloc(sizeof *item); // alloc @whole
+        if (!item)
+            break;
+        item->next = list;
+        list = item;
+    }
+} // leak @whole: list
+
+static void release_nodes(struct item *list)
+{
+    while (list) {
+        struct item *next = list->next;
+        free(list);
+        list = next;
+    }
+}
+
+void names_forgotten_bad(void)
+{
+    struct item *item = malloc(sizeof *item);
+    if (!item)
+        return;
+    item->next = NULL;
+    item->name = strdup("name"); // alloc @names
+    release_nodes(item); // leak @names: item->name
+}
+
+void first_only_bad(void)
+{
+    struct item *first = malloc(sizeof *first);
+    if (!first)
+        return;
+    first->next = malloc(sizeof *first); // alloc @second
+    free(first); // leak @second: first->next
+}
+
+void both_good(void)
+{
+    struct item *first = malloc(sizeof *first);
+    if (!first)
+        return;
+    first->next = malloc(sizeof *first);
+    free(first->next);
+    free(first);
+}
+
+// Appended at the end.
+struct queue {
+    struct item *head;
+    struct item **tail;
+};
+
+void queue_good(struct queue *queue)
+{
+    struct item *item = calloc(1, sizeof *item);
+    if (!item)
+        return;
+    *queue->tail = item;
+    queue->tail = &item->next;
+}
+
+struct item *appended_good(void)
+{
+    struct item *head = NULL, **tail = &head;
+    while (more()) {
+        struct item *item = calloc(1, sizeof *item);
+        if (!item)
+            break;
+        *tail = item;
+        tail = &item->next;
+    }
+    return head;
+}
+
+// Recursion.
+static void tree_free(struct tree *tree)
+{
+    if (!tree)
+        return;
+    tree_free(tree->left);
+    tree_free(tree->right);
+    free(tree);
+}
+
+static struct tree *tree_insert(struct tree *tree, int key)
+{
+    if (!tree) {
+        tree = calloc(1, sizeof *tree);
+        if (tree)
+            tree->key = key;
+        return tree;
+    }
+    if (key < tree->key)
+        tree->left = tree_insert(tree->left, key);
+    else
+        tree->right = tree_insert(tree->right, key);
+    return tree;
+}
+
+void tree_good(void)
+{
+    struct tree *tree = NULL;
+    for (int i = 0; more(); i++)
+        tree = tree_insert(tree, i);
+    tree_free(tree);
+}
+
+static void list_free_recursive(struct item *list)
+{
+    if (list) {
+        list_free_recursive(list->next);
+        free(list->name);
+        free(list);
+    }
+}
+
+void recursive_good(void)
+{
+    struct item *list = push(push(NULL));
+    list_free_recursive(list);
+}
+
+static struct item *make_recursive(int count)
+{
+    if (count == 0)
+        return NULL;
+    struct item *item = malloc(sizeof *item); // alloc @recursive
+    if (!item)
+        return NULL;
+    item->name = NULL;
+    item->next = make_recursive(count - 1);
+    return item;
+}
+
+void make_recursive_good(void)
+{
+    list_free_recursive(make_recursive(5));
+}
+
+void make_recursive_bad(void)
+{
+    struct item *list = make_recursive(5);
+    (void)list;
+} // leak @recursive: list
+
+// Taken out of a list that came from elsewhere: nothing says that it was on the heap.
+void popped_silent(struct item **list)
+{
+    struct item *first = *list;
+    if (!first)
+        return;
+    *list = first->next;
+}
+
+// A circle that nobody holds.
+void circle_bad(void)
+{
+    struct item *a = malloc(sizeof *a); // alloc @circle
+    if (!a)
+        return;
+    a->name = NULL;
+    a->next = a;
+} // leak @circle: a
+
+void two_in_circle_good(void)
+{
+    struct item *a = malloc(sizeof *a), *b = malloc(sizeof *b);
+    if (a && b) {
+        a->next = b;
+        b->next = a;
+    }
+    free(a);
+    free(b);
+}

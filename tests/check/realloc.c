@@ -1,0 +1,220 @@
+// The two outcomes of realloc, and what else takes a block to give another.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *grow_bad(size_t size)
+{
+    char *p = malloc(size); // alloc @grow
+    if (!p)
+        return NULL;
+    p = realloc(p, size * 2); // leak @grow: p
+    return p;
+}
+
+char *grow_good(size_t size)
+{
+    char *p = malloc(size);
+    if (!p)
+        return NULL;
+    char *larger = realloc(p, size * 2);
+    if (!larger) {
+        free(p);
+        return NULL;
+    }
+    return larger;
+}
+
+char *grow_kept_good(size_t size)
+{
+    char *p = malloc(size);
+    if (!p)
+        return NULL;
+    char *larger = realloc(p, size * 2);
+    return larger ? larger : p;
+}
+
+char *grow_forgot_bad(size_t size)
+{
+    char *p = malloc(size); // alloc @forgot
+    if (!p)
+        return NULL;
+    char *larger = realloc(p, size * 2);
+    if (!larger)
+        return NULL; // leak @forgot: p
+    return larger;
+}
+
+void grow_then_free_bad(void)
+{
+    char *p = malloc(10); // alloc @then
+    if (p == NULL)
+        exit(1);
+    strcpy(p, "text");
+    p = realloc(p, 130000); // leak @then: p
+    if (p != NULL) {
+        strcpy(p, "other");
+        free(p);
+    }
+}
+
+void grow_then_exit_good(void)
+{
+    char *p = malloc(10);
+    if (p == NULL)
+        exit(1);
+    char *q = realloc(p, 130000);
+    if (q == NULL) {
+        free(p);
+        exit(1);
+    }
+    free(q);
+}
+
+void grown_bad(void)
+{
+    char *p = realloc(NULL, 10); // alloc @grown
+    if (p)
+        p[0] = 1;
+} // leak @grown: p
+
+void from_null_good(void)
+{
+    char *p = NULL;
+    p = realloc(p, 10);
+    free(p);
+}
+
+// A buffer that grows in a loop.
+char *read_all_good(FILE *in)
+{
+    size_t used = 0, room = 0;
+    char *text = NULL;
+    int c;
+    while ((c = getc(in)) != EOF) {
+        if (used == room) {
+            char *larger = realloc(text, room + 100);
+            if (!larger) {
+                free(text);
+                return NULL;
+            }
+            text = larger;
+            room += 100;
+        }
+        text[used++] = (char)c;
+    }
+    return text;
+}
+
+char *read_all_bad(FILE *in)
+{
+    size_t used = 0, room = 0;
+    char *text = NULL;
+    int c;
+    while ((c = getc(in)) != EOF) {
+        if (used == room) {
+            char *larger = realloc(text, room + 100); // alloc @loop
+            if (!larger)
+                return NULL; // leak @loop: text
+            text = larger;
+            room += 100;
+        }
+        text[used++] = (char)c;
+    }
+    return text;
+}
+
+struct buffer {
+    char *data;
+    size_t size;
+};
+
+int buffer_grow_good(struct buffer *b)
+{
+    char *data = realloc(b->data, b->size * 2);
+    if (!data)
+        return -1;
+    b->data = data;
+    b->size *= 2;
+    return 0;
+}
+
+int buffer_use_good(void)
+{
+    struct buffer b = {malloc(4), 4};
+    if (!b.data)
+        return -1;
+    if (buffer_grow_good(&b) < 0) {
+        free(b.data);
+        return -1;
+    }
+    free(b.data);
+    return 0;
+}
+
+int buffer_use_bad(void)
+{
+    struct buffer b = {malloc(4), 4}; // alloc @buffer
+    if (!b.data)
+        return -1;
+    if (buffer_grow_good(&b) < 0)
+        return -1; // leak @buffer: b.data
+    free(b.data);
+    return 0;
+}
+
+// A wrapper that ends the program instead of failing.
+static void *xrealloc(void *p, size_t size)
+{
+    void *q = realloc(p, size); // alloc @x
+    if (!q) {
+        fputs("out of memory\n", stderr);
+        exit(1);
+    }
+    return q;
+}
+
+char *xrealloc_good(void)
+{
+    char *p = xrealloc(NULL, 5);
+    p = xrealloc(p, 10);
+    return p;
+}
+
+void xrealloc_bad(void)
+{
+    char *p = xrealloc(NULL, 5);
+    p = xrealloc(p, 10);
+    p[0] = 1;
+} // leak @x: p
+
+// An array of the caller's grows by one, and its new item holds blocks.
+struct option {
+    char *name;
+    char *help;
+};
+
+int option_add_good(struct option **items, int *count, const struct option *from)
+{
+    struct option *larger = realloc(*items, (*count + 1) * sizeof **items);
+    if (larger == NULL)
+        return 1;
+    *items = larger;
+    struct option *item = *items + *count;
+    item->name = from->name ? strdup(from->name) : NULL;
+    item->help = from->help ? strdup(from->help) : NULL;
+    (*count)++;
+    return 0;
+}
+
+int option_add_bad(struct option **items, int *count, const char *name)
+{
+    char *copy = strdup(name); // alloc @option
+    struct option *larger = realloc(*items, (*count + 1) * sizeof **items);
+    if (larger == NULL)
+        return 1; // leak @option: copy
+    *items = larger;
+    larger[*count].name = copy;
+    (*count)++;
+    return 0;
+}

@@ -1,0 +1,354 @@
+// Blocks in fields: struct copies, nesting, arrays of pointers, unions, container_of, bit tricks.
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct name {
+    char *first;
+    char *last;
+};
+
+struct person {
+    struct name name;
+    struct person *friends[4];
+    int age;
+};
+
+void copied_good(void)
+{
+    struct name a = {malloc(3), malloc(4)};
+    struct name b = a;
+    free(b.first);
+    free(b.last);
+}
+
+void copied_half_bad(void)
+{
+    struct name a = {malloc(3), malloc(4)}; // alloc @half
+    struct name b = a;
+    free(b.first);
+} // leak @half: ?
+
+void copied_by_memcpy_good(void)
+{
+    struct name a = {malloc(3), NULL};
+    struct name b;
+    memcpy(&b, &a, sizeof b);
+    free(b.first);
+}
+
+void copied_out_good(struct name *out)
+{
+    struct name a = {malloc(3), NULL};
+    *out = a;
+}
+
+static struct name made(void)
+{
+    struct name a = {strdup("a"), strdup("b")}; // alloc @made
+    return a;
+}
+
+void made_good(void)
+{
+    struct name a = made();
+    free(a.first);
+    free(a.last);
+}
+
+void made_bad(void)
+{
+    struct name a = made();
+    free(a.first);
+} // leak @made: a.last
+
+static void named(struct name name)
+{
+    free(name.first);
+    free(name.last);
+}
+
+void by_value_good(void)
+{
+    struct name a = {malloc(3), malloc(4)};
+    named(a);
+}
+
+struct person *nested_good(void)
+{
+    struct person *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->name.first = malloc(3);
+    p->name.last = malloc(3);
+    return p;
+}
+
+void nested_bad(void)
+{
+    struct person *p = calloc(1, sizeof *p);
+    if (!p)
+        return;
+    p->name.last = malloc(3); // alloc @nested
+    free(p->name.first);
+    free(p); // leak @nested: p->name.last
+}
+
+void array_good(void)
+{
+    char *all[8];
+    for (int i = 0; i < 8; i++)
+        all[i] = malloc(3);
+    for (int i = 0; i < 8; i++)
+        free(all[i]);
+}
+
+void array_bad(void)
+{
+    char *all[8];
+    for (int i = 0; i < 8; i++)
+        all[i] = malloc(3); // alloc @array
+} // leak @array: ?
+
+void array_constant_good(void)
+{
+    char *all[3];
+    all[0] = malloc(1);
+    all[2] = malloc(2);
+    free(all[2]);
+    free(all[0]);
+}
+
+void array_constant_bad(void)
+{
+    char *all[3];
+    all[0] = malloc(1);
+    all[2] = malloc(2); // alloc @constant
+    free(all[0]);
+} // leak @constant: all[2]
+
+char **array_on_heap_good(int count)
+{
+    char **all = calloc(count, sizeof *all);
+    if (!all)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        all[i] = strdup("x");
+    return all;
+}
+
+void array_on_heap_freed_good(int count)
+{
+    char **all = array_on_heap_good(count);
+    if (!all)
+        return;
+    for (int i = 0; i < count; i++)
+        free(all[i]);
+    free(all);
+}
+
+void matrix_good(int rows, int columns)
+{
+    double **m = malloc(rows * sizeof *m);
+    if (!m)
+        return;
+    for (int i = 0; i < rows; i++)
+        m[i] = malloc(columns * sizeof **m);
+    for (int i = 0; i < rows; i++)
+        free(m[i]);
+    free(m);
+}
+
+// The rows are forgotten.
+void matrix_bad(int rows, int columns)
+{
+    double **m = malloc(rows * sizeof *m);
+    if (!m)
+        return;
+    for (int i = 0; i < rows; i++)
+        m[i] = malloc(columns * sizeof **m); // alloc @rows
+    free(m); // leak @rows: ?
+}
+
+// One block for the rows, one for all cells.
+void matrix_flat_good(int rows, int columns)
+{
+    double **m = malloc(rows * sizeof *m);
+    if (!m)
+        return;
+    m[0] = malloc(rows * columns * sizeof **m);
+    for (int i = 1; i < rows; i++)
+        m[i] = m[0] + i * columns;
+    free(m[0]);
+    free(m);
+}
+
+union value {
+    char *text;
+    long number;
+    void *any;
+};
+
+void union_good(void)
+{
+    union value v;
+    v.text = strdup("x");
+    free(v.any);
+}
+
+void union_bad(void)
+{
+    union value v;
+    v.text = strdup("x"); // alloc @union
+    v.number = 0; // leak @union: ?
+}
+
+// A pointer to a member finds the whole.
+struct link {
+    struct link *next;
+};
+
+struct holder {
+    int id;
+    struct link link;
+};
+
+static struct link *links;
+
+void container_kept_good(void)
+{
+    struct holder *h = malloc(sizeof *h);
+    if (!h)
+        return;
+    h->link.next = links;
+    links = &h->link;
+}
+
+struct link *container_returned_good(void)
+{
+    struct holder *h = malloc(sizeof *h);
+    if (!h)
+        return NULL;
+    return &h->link;
+}
+
+void container_of_good(void)
+{
+    struct link *link = container_returned_good();
+    if (!link)
+        return;
+    struct holder *h = (struct holder *)((char *)link - offsetof(struct holder, link));
+    free(h);
+}
+
+// A header in front of what the caller sees.
+struct header {
+    size_t size;
+};
+
+void *with_header_good(size_t size)
+{
+    struct header *h = malloc(sizeof *h + size);
+    if (!h)
+        return NULL;
+    h->size = size;
+    return h + 1;
+}
+
+void without_header_good(void *p)
+{
+    if (p)
+        free((struct header *)p - 1);
+}
+
+void header_good(void)
+{
+    void *p = with_header_good(3);
+    without_header_good(p);
+}
+
+// A bit of the address is used as a flag.
+void tagged_good(void)
+{
+    uintptr_t tagged = (uintptr_t)malloc(8) | 1;
+    free((void *)(tagged & ~(uintptr_t)1));
+}
+
+void cast_to_integer_good(void)
+{
+    unsigned long handle = (unsigned long)malloc(8);
+    free((void *)handle);
+}
+
+// Moved along, and released by the start.
+void walked_good(void)
+{
+    char *start = malloc(10);
+    if (!start)
+        return;
+    char *p = start;
+    while (p < start + 10)
+        *p++ = 0;
+    free(start);
+}
+
+void walked_back_good(void)
+{
+    char *p = malloc(10);
+    if (!p)
+        return;
+    p += 5;
+    *p = 0;
+    free(p - 5);
+}
+
+// The last pointer is in another block, which goes.
+void holder_freed_bad(void)
+{
+    struct name *n = malloc(sizeof *n);
+    if (!n)
+        return;
+    n->first = malloc(3); // alloc @holder
+    n->last = NULL;
+    free(n); // leak @holder: n->first
+}
+
+void field_overwritten_bad(struct name *n)
+{
+    n->first = malloc(3); // alloc @field
+    n->first = NULL; // leak @field: n->first
+}
+
+void field_swapped_good(struct name *n)
+{
+    char *first = malloc(3);
+    char *old = n->first;
+    n->first = first;
+    free(old);
+}
+
+void zeroed_bad(void)
+{
+    struct name n;
+    n.first = malloc(3); // alloc @zeroed; gap: memset names no variable
+    memset(&n, 0, sizeof n); // leak @zeroed: n.first
+}
+
+// Five steps from a parameter.
+struct deep {
+    struct deep *in;
+    char *text;
+};
+
+void deep_good(struct deep *d)
+{
+    d->in->in->in->text = malloc(3);
+}
+
+void deep_local_bad(void)
+{
+    struct deep a, b = {&a, NULL}, c = {&b, NULL};
+    a.in = NULL;
+    c.in->in->text = malloc(3); // alloc @deep
+} // leak @deep: a.text
