@@ -34,6 +34,8 @@ meson                       meson
 ninja                       ninja-build
 pkg-config                  pkg-config
 prlimit                     util-linux
+go                          golang-go
+promtool                    prometheus
 gdb                         gdb
 "
 bench="$build

@@ -25,20 +25,19 @@ fn main() {
     cargo(&workspace, &target, "cdylib", &[]);
     let preload = target.join("runtime/libleakscope_rt.so");
 
-    // Linked in where all code of a program keeps frame pointers.
-    let whole = out.join("whole.o");
-    let source = out.join("whole.s");
-    let text =
-        ".section .note.GNU-stack,\"\",@progbits\n.data\n.globl leakscope_whole\nleakscope_whole: .byte 1\n";
-    fs::write(&source, text).expect("OUT_DIR is writable");
-    run(Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&whole));
+    // Linked in where all code of a program keeps frame pointers, and where it
+    // was derived to sample accesses.
+    let [whole, sampled] = ["whole", "sampled"].map(|name| marker(&out, name));
 
     valgrind::build(&workspace, &out);
 
     let mut hasher = blake3::Hasher::new();
-    for (variable, path) in
-        [("RUNTIME_OBJECT", &object), ("RUNTIME_PRELOAD", &preload), ("RUNTIME_WHOLE", &whole)]
-    {
+    for (variable, path) in [
+        ("RUNTIME_OBJECT", &object),
+        ("RUNTIME_PRELOAD", &preload),
+        ("RUNTIME_WHOLE", &whole),
+        ("RUNTIME_SAMPLED", &sampled),
+    ] {
         println!("cargo::rustc-env={variable}={}", path.display());
         hasher.update(&fs::read(path).expect("built just now"));
     }
@@ -46,6 +45,18 @@ fn main() {
         hasher.update(&fs::read(path).expect("the workspace is whole"));
     }
     println!("cargo::rustc-env=RUNTIME_KEY={}", &hasher.finalize().to_hex()[..16]);
+}
+
+/// An object that only defines a symbol, by which the runtime knows something
+/// of the program that it is linked into.
+fn marker(out: &Path, name: &str) -> PathBuf {
+    let (source, object) = (out.join(format!("{name}.s")), out.join(format!("{name}.o")));
+    let symbol = format!("leakscope_{name}");
+    let text =
+        format!(".section .note.GNU-stack,\"\",@progbits\n.data\n.globl {symbol}\n{symbol}: .byte 1\n");
+    fs::write(&source, text).expect("OUT_DIR is writable");
+    run(Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&object));
+    object
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

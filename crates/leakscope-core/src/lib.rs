@@ -9,7 +9,9 @@ pub mod baseline;
 mod fail_on;
 mod finding;
 mod frame;
+mod live;
 mod report;
+mod stale;
 pub mod suppress;
 
 pub use baseline::{Baseline, BaselineError};
@@ -18,5 +20,7 @@ pub use finding::{
     Candidate, Cause, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict,
 };
 pub use frame::Module;
+pub use live::{Amount, Live};
 pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
+pub use stale::{StaleOrder, StaleOrderError};
 pub use suppress::{SuppressError, SuppressionUse, Suppressions};

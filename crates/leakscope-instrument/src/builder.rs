@@ -26,6 +26,14 @@ impl<'m> Builder<'m> {
         Builder { raw, context, module: module.raw(), borrowed: PhantomData }
     }
 
+    pub fn raw(&self) -> LLVMBuilderRef {
+        self.raw
+    }
+
+    pub fn context(&self) -> LLVMContextRef {
+        self.context
+    }
+
     /// Puts what comes before `at`, with its place in the source.
     pub fn before(&self, at: Value<'m>) -> &Self {
         // SAFETY: a live instruction.
@@ -312,6 +320,41 @@ impl<'m> Builder<'m> {
         let text = format!(".weak {name}\n.type {name}, @tls_object\n");
         // SAFETY: a live module, and a text of that length.
         unsafe { LLVMAppendModuleInlineAsm(self.module, text.as_ptr().cast(), text.len()) }
+    }
+
+    /// Zeroed memory that only this module has, where the runtime finds all
+    /// counters of a program.
+    pub fn zeroed(&self, bytes: u64) -> Value<'m> {
+        // SAFETY: a live module and types of its context.
+        unsafe {
+            let ty = LLVMArrayType2(self.byte_type().raw, bytes);
+            let global = LLVMAddGlobal(self.module, ty, c"leakscope.counters".as_ptr());
+            LLVMSetInitializer(global, LLVMConstNull(ty));
+            LLVMSetLinkage(global, LLVMLinkage::LLVMInternalLinkage);
+            LLVMSetSection(global, c"leakscope_counters".as_ptr());
+            LLVMSetAlignment(global, 8);
+            Value::new(global)
+        }
+    }
+
+    /// The address of a global and so many bytes more.
+    pub fn constant_offset(&self, global: Value<'m>, bytes: u64) -> Value<'m> {
+        let mut index = self.word(bytes).raw;
+        // SAFETY: a constant pointer and a constant.
+        Value::new(unsafe { LLVMConstGEP2(self.byte_type().raw, global.raw, &mut index, 1) })
+    }
+
+    /// Puts a global in the place of another, which goes.
+    pub fn replace(&self, global: Value<'m>, by: Value<'m>) {
+        // SAFETY: two pointers of the module.
+        unsafe { LLVMReplaceAllUsesWith(global.raw, by.raw) };
+        self.discard(global);
+    }
+
+    /// Takes a global out that nothing uses.
+    pub fn discard(&self, global: Value<'m>) {
+        // SAFETY: a global without users.
+        unsafe { LLVMDeleteGlobal(global.raw) }
     }
 
     /// Constant bytes that only this module has.

@@ -30,7 +30,7 @@ pub struct Value<'m> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Block<'m> {
-    raw: LLVMBasicBlockRef,
+    pub raw: LLVMBasicBlockRef,
     module: PhantomData<&'m ()>,
 }
 
@@ -99,7 +99,7 @@ impl<'m> Function<'m> {
 }
 
 impl<'m> Block<'m> {
-    fn new(raw: LLVMBasicBlockRef) -> Block<'m> {
+    pub fn new(raw: LLVMBasicBlockRef) -> Block<'m> {
         Block { raw, module: PhantomData }
     }
 

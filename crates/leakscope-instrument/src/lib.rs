@@ -3,24 +3,28 @@
 //! A module comes in as unoptimised bitcode and goes out as optimised bitcode:
 //! instrumentation before optimisation, while locals are still in memory; the
 //! user's own optimisation level; instrumentation after it. What each variant
-//! does is in a module of its own (`track`). This crate does not know where
+//! does is in a module of its own (`track`, `sample`). This crate does not know where
 //! a module came from, nor how it becomes a program.
 
 mod address;
 mod builder;
 mod contexts;
 mod debug_info;
+mod edges;
 mod epochs;
 mod exits;
 mod frames;
 mod guards;
 mod ir;
 mod llvm;
+mod loops;
 mod names;
 mod objects;
+mod sample;
 mod sites;
 mod stamps;
 mod track;
+mod twins;
 mod unwinding;
 mod uses;
 mod writes;
@@ -33,6 +37,8 @@ use llvm::{Context, Kind, Module, PassOptions, Vectors};
 pub enum Variant {
     /// Every heap block keeps a true stack of where it was allocated.
     Track,
+    /// Heap accesses are reported in bursts.
+    Sample,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +64,7 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
 
     match variant {
         Variant::Track => track::before_optimisation(&module).map_err(InstrumentError::Instrument)?,
+        Variant::Sample => {}
     }
     verify(&module, "before optimisation")?;
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
@@ -66,6 +73,7 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
             track::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }
+        Variant::Sample => sample::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
     }
     verify(&module, "after instrumentation")?;
     Ok(module.bitcode())

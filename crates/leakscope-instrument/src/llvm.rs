@@ -164,6 +164,14 @@ impl Module<'_> {
             .map(|raw| Function { raw, context: self.context.raw, module: PhantomData })
     }
 
+    /// The function of that name.
+    pub fn function(&self, name: &str) -> Option<Function<'_>> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: a live module; null is no function.
+        let raw = non_null(unsafe { LLVMGetNamedFunction(self.raw, name.as_ptr()) })?;
+        Some(Function { raw, context: self.context.raw, module: PhantomData })
+    }
+
     /// Runs a pass pipeline, written as for `opt -passes=`, with the costs of
     /// the module's own target.
     pub fn layout(&self) -> Layout<'_> {
@@ -270,6 +278,12 @@ impl<'m> Function<'m> {
     pub fn is_declaration(self) -> bool {
         // SAFETY: a live function.
         unsafe { LLVMIsDeclaration(self.raw) != 0 }
+    }
+
+    /// Whether the function is here to be inlined, and made elsewhere.
+    pub fn is_for_inlining_only(self) -> bool {
+        // SAFETY: a live function.
+        unsafe { LLVMGetLinkage(self.raw) == LLVMLinkage::LLVMAvailableExternallyLinkage }
     }
 
     pub fn set(self, kind: Kind) {

@@ -116,7 +116,7 @@ fn is_variable(pointer: Value<'_>) -> bool {
 }
 
 /// What stands for a pointer: the local that it was read from, or itself.
-fn slot_of(pointer: Value<'_>) -> Value<'_> {
+pub fn slot_of(pointer: Value<'_>) -> Value<'_> {
     if pointer.is(Opcode::LLVMLoad) && pointer.operand(0).is(Opcode::LLVMAlloca) {
         pointer.operand(0)
     } else {

@@ -1,4 +1,5 @@
-//! Reports: one set of findings as terminal text, JSON or SARIF.
+//! Reports: one set of findings as terminal text, JSON or SARIF; live blocks as
+//! pprof profiles, folded stacks, metrics and differences.
 //!
 //! Every function here is pure: it gets a [`Report`] and returns text. Which
 //! engine found what is not known here, and no file is read; the text of
@@ -7,12 +8,15 @@
 mod fault;
 mod gcc;
 mod hint;
+mod live;
 mod paths;
+pub mod pprof;
 mod sarif;
 mod snippet;
 mod stack;
 mod statement;
 mod suggest;
+mod table;
 mod text;
 mod tree;
 mod wording;
@@ -20,8 +24,10 @@ mod wording;
 use leakscope_core::{Place, Report};
 
 pub use gcc::gcc;
+pub use live::{Change, Measure, Progress, changes, changes_text, folded, metrics};
 pub use sarif::sarif;
 pub use snippet::Sources;
+pub use table::{TableOptions, table};
 pub use text::{TextOptions, text};
 
 /// A place in one line: `make_node (/src/list.c:12)`.

@@ -168,7 +168,7 @@ impl Page<'_> {
         };
         let lost = match &finding.leaked {
             Some(place) => format!(", {} {}", lost_in(finding), self.place(place)),
-            None if finding.kind == Kind::Forgotten => {
+            None if matches!(finding.kind, Kind::Forgotten | Kind::Stale) => {
                 let used = finding.last_used.as_ref();
                 used.map(|place| format!(", last used in {}", self.place(place))).unwrap_or_default()
             }
@@ -243,7 +243,7 @@ impl Page<'_> {
     }
 
     fn notes(&self, finding: &Finding) -> String {
-        let mut out = String::new();
+        let mut out = wording::staleness(finding).map(|line| format!("  {line}\n")).unwrap_or_default();
         match finding.evidence.get("inexact").and_then(|reason| reason.as_str()) {
             Some(reason) => out += &format!("  {}\n", wording::printable(reason)),
             None if finding.leaked.is_some() && !finding.exact => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use leakscope_core::{Cause, Frame};
+use leakscope_core::{Cause, Finding, Frame};
 
 use crate::paths;
 
@@ -175,6 +175,26 @@ fn fold(name: &str, open: char, close: char) -> String {
         }
     }
     folded.replace("(…)", "()")
+}
+
+/// How stale blocks lay idle, in heap accesses.
+pub fn staleness(finding: &Finding) -> Option<String> {
+    let evidence = |name: &str| finding.evidence.get(name);
+    let value = |name: &str| evidence(name).and_then(serde_json::Value::as_u64);
+    let idle = |name: &str| evidence("idle")?.get(name)?.as_u64();
+    let (least, most) = (idle("least")?, idle("most")?);
+    let range = if least == most { number(least) } else { format!("{} to {}", number(least), number(most)) };
+    let mut text = format!("idle for {range} accesses after {} in use", number(value("active")?));
+    let never = value("never_accessed").unwrap_or(0);
+    if never > 0 {
+        text += &format!("; no access to {} of them was seen", number(never));
+    }
+    match evidence("trend").and_then(serde_json::Value::as_str) {
+        Some("growing") => text += "; growing",
+        Some("flat") => text += "; not growing",
+        _ => {}
+    }
+    Some(text)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{caller, fault, foreign, mode, moments, only, stamps, sys};
+use crate::{accesses, caller, fault, foreign, inject, mode, moments, only, outline, sampling, stamps, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -110,6 +110,7 @@ fn begun(thread: &mut Thread, request: Request) -> usize {
         } else {
             stamps::begin(thread, slot);
         }
+        accesses::begin(thread, slot);
     }
     start
 }
@@ -153,22 +154,33 @@ pub fn release(address: usize, caller: Caller) {
 /// derived, its context stands for the walk.
 #[inline(always)]
 fn stack(thread: &mut Thread, caller: Caller) -> u32 {
-    if walk::is_derived(caller) {
-        events::number(thread, caller, What::CALL)
-    } else {
-        walk::stack(thread, caller)
+    if walk::is_derived(caller) { number(thread, caller) } else { walk::stack(thread, caller) }
+}
+
+/// The same in derived code.
+#[inline(always)]
+fn number(thread: &mut Thread, caller: Caller) -> u32 {
+    if mode::samples() {
+        thread.context = outline::outline(thread, caller);
     }
+    events::number(thread, caller, What::CALL)
 }
 
 #[inline(always)]
 fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
+    if inject::leaves_out(block.slot) {
+        return;
+    }
+    let Some(blocks) = sampling::counted_frees(thread) else {
+        return heap::free(thread, block, 0);
+    };
     let freed = if walk::is_derived(caller) {
-        events::number(thread, caller, What::CALL)
+        number(thread, caller)
     } else {
         // Enough to see past a wrapper.
         walk::short_stack::<3>(thread, caller)
     };
-    events::count_free(thread, block.stack(), freed);
+    events::count_free(thread, block.stack(), freed, blocks);
     stamps::holder_freed(thread, block, 0, caller);
     stamps::end(block);
     heap::free(thread, block, freed);

@@ -38,13 +38,15 @@ static TOP: AtomicUsize = AtomicUsize::new(0);
 static CHUNKS: AtomicUsize = AtomicUsize::new(0);
 static METAS: AtomicUsize = AtomicUsize::new(0);
 static STAMPS_BASE: AtomicUsize = AtomicUsize::new(0);
+static ACCESSES_BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// Where the blocks lie if pointers to them are followed: instrumented code
 /// has this range built in. Nothing else is ever placed there by itself.
 const FOLLOWED: usize = 1 << 44;
 
-/// Bytes kept for the deaths of a block's pointers.
+/// Bytes kept for the deaths of a block's pointers, or for its accesses.
 pub const STAMPS: usize = 24;
+pub const ACCESSES: usize = 12;
 
 /// Address space limit that was found at the start, if it left less than
 /// [`FULL_SIZE`].
@@ -141,24 +143,29 @@ fn reserve() -> bool {
     if size < FULL_SIZE {
         LIMITED.store(size, Ordering::Relaxed);
     }
-    let follows = mode::follows_pointers();
+    let (follows, samples) = (mode::follows_pointers(), mode::samples());
     while size >= LEAST_SIZE.min(FULL_SIZE) {
         // One more chunk, so that the start can be aligned.
-        let sizes = [size + CHUNK, size / 2, size / CHUNK * size_of::<Chunk>(), size / 16 * STAMPS];
-        let followed = if follows { sys::reserve_at(FOLLOWED, sizes[0]) } else { 0 };
+        let followed = if follows { sys::reserve_at(FOLLOWED, size + CHUNK) } else { 0 };
+        let (base, each) = match () {
+            _ if samples => (&ACCESSES_BASE, ACCESSES),
+            _ if followed != 0 => (&STAMPS_BASE, STAMPS),
+            _ => (&STAMPS_BASE, 0),
+        };
+        let sizes = [size + CHUNK, size / 2, size / CHUNK * size_of::<Chunk>(), size / 16 * each];
         let blocks = if followed != 0 { followed } else { sys::reserve(sizes[0]) };
-        let stamps = if followed != 0 { sys::reserve(sizes[3]) } else { 0 };
+        let beside = if each != 0 { sys::reserve(sizes[3]) } else { 0 };
         let [metas, chunks] = [sys::reserve(sizes[1]), sys::reserve(sizes[2])];
-        if blocks != 0 && metas != 0 && chunks != 0 && (stamps != 0) == (followed != 0) {
+        if blocks != 0 && metas != 0 && chunks != 0 && (beside != 0) == (each != 0) {
             METAS.store(metas, Ordering::Relaxed);
             CHUNKS.store(chunks, Ordering::Relaxed);
-            STAMPS_BASE.store(stamps, Ordering::Relaxed);
+            base.store(beside, Ordering::Relaxed);
             SIZE.store(size, Ordering::Relaxed);
             // Release: whoever sees the base sees the rest.
             BASE.store((blocks + CHUNK - 1) & !(CHUNK - 1), Ordering::Release);
             return true;
         }
-        for (address, bytes) in [blocks, metas, chunks, stamps].into_iter().zip(sizes) {
+        for (address, bytes) in [blocks, metas, chunks, beside].into_iter().zip(sizes) {
             if address != 0 {
                 // SAFETY: reserved just now, and used by nobody.
                 unsafe { sys::release(address, bytes) };
@@ -180,8 +187,8 @@ pub fn limited_to() -> usize {
 pub fn shrink(limit: usize) {
     let runs = RUNS.lock();
     let size = SIZE.load(Ordering::Relaxed);
-    let stamped = if stamps() != 0 { size / 16 * STAMPS } else { 0 };
-    let own = size + size / 2 + size / CHUNK * size_of::<Chunk>() + stamped;
+    let (beside, each) = beside();
+    let own = size + size / 2 + size / CHUNK * size_of::<Chunk>() + size / 16 * each;
     let others = address_space_used().saturating_sub(own);
     let wanted = share_of(limit.saturating_sub(others)).max(runs.committed * CHUNK);
     if wanted >= size {
@@ -194,18 +201,23 @@ pub fn shrink(limit: usize) {
     unsafe {
         sys::unmap(address_of(kept), size - wanted);
         sys::unmap(metas() + wanted / 2, (size - wanted) / 2);
-        if stamps() != 0 {
-            sys::unmap(stamps() + wanted / 16 * STAMPS, (size - wanted) / 16 * STAMPS);
+        if each != 0 {
+            sys::unmap(beside + wanted / 16 * each, (size - wanted) / 16 * each);
         }
         sys::unmap(chunk(kept) as usize, (count - kept) * size_of::<Chunk>());
     }
 }
 
 /// What blocks get of the address space. Their metadata gets half as much,
-/// their stamps one and a half times as much, and a quarter is left for
-/// everything else.
+/// their stamps one and a half times as much, their accesses three quarters,
+/// and a part is left for everything else.
 fn share_of(left: usize) -> usize {
-    (left / if mode::follows_pointers() { 4 } else { 2 }) & !(CHUNK * GROWTH - 1)
+    let parts = match () {
+        _ if mode::follows_pointers() => 4,
+        _ if mode::samples() => 3,
+        _ => 2,
+    };
+    (left / parts) & !(CHUNK * GROWTH - 1)
 }
 
 fn address_space_left() -> usize {
@@ -256,6 +268,21 @@ pub fn metas() -> usize {
 #[inline(always)]
 pub fn stamps() -> usize {
     STAMPS_BASE.load(Ordering::Relaxed)
+}
+
+/// Start of what is kept of accesses, by slot as the metadata; 0 if nothing is.
+#[inline(always)]
+pub fn accesses() -> usize {
+    ACCESSES_BASE.load(Ordering::Relaxed)
+}
+
+/// What is kept beside the metadata: where it starts, and bytes for a slot.
+fn beside() -> (usize, usize) {
+    match (stamps(), accesses()) {
+        (0, 0) => (0, 0),
+        (0, base) => (base, ACCESSES),
+        (base, _) => (base, STAMPS),
+    }
 }
 
 /// Addresses that blocks have or may get.
@@ -348,13 +375,13 @@ impl Runs {
         if end > self.committed {
             let wanted = end.next_multiple_of(GROWTH);
             let (from, more) = (self.committed, wanted - self.committed);
+            let (beside, each) = beside();
             // SAFETY: the ranges lie in our reservations, since `end` does and
             // their sizes are multiples of the growth.
             let done = unsafe {
                 sys::commit(chunk(from) as usize, more * size_of::<Chunk>())
                     && sys::commit(metas() + from * CHUNK / 2, more * CHUNK / 2)
-                    && (stamps() == 0
-                        || sys::commit(stamps() + from * CHUNK / 16 * STAMPS, more * CHUNK / 16 * STAMPS))
+                    && (each == 0 || sys::commit(beside + from * CHUNK / 16 * each, more * CHUNK / 16 * each))
                     && sys::commit(address_of(from), more * CHUNK)
             };
             if !done {

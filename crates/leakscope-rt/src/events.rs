@@ -119,9 +119,9 @@ pub fn of_stack(stack: u32, what: What) -> u32 {
     number
 }
 
-/// Counts a free of a block of `allocated`.
+/// Counts frees of blocks of `allocated`.
 #[inline(always)]
-pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32) {
+pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32, blocks: u64) {
     let Some(tables) = tables(thread) else { return };
     let first = depot::mix(u64::from(allocated), u64::from(freed)) as usize >> 8;
     for index in first..first + 8 {
@@ -130,7 +130,7 @@ pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32) {
             (entry.allocated, entry.freed) = (allocated, freed);
         }
         if entry.allocated == allocated && entry.freed == freed {
-            entry.blocks += 1;
+            entry.blocks += blocks;
             return;
         }
     }

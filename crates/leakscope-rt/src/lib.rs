@@ -11,6 +11,8 @@
 // What the program calls is not called by tests.
 #![cfg_attr(test, allow(dead_code))]
 
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+mod accesses;
 mod actions;
 mod api;
 mod arena;
@@ -18,12 +20,15 @@ mod cxx;
 mod depot;
 #[cfg(feature = "executable")]
 mod ends;
+#[cfg(feature = "executable")]
+mod entry;
 mod events;
 mod fault;
 mod foreign;
 mod heap;
 mod holders;
 mod identity;
+mod inject;
 mod jail;
 #[cfg(feature = "executable")]
 mod left;
@@ -35,8 +40,13 @@ mod mode;
 mod modules;
 mod moments;
 mod only;
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+mod outline;
 mod park;
 mod record;
+mod rotation;
+#[cfg_attr(not(feature = "executable"), allow(dead_code))]
+mod sampling;
 mod scan;
 mod signals;
 mod sink;

@@ -2,7 +2,7 @@
 //! way.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire::{self as wire, Reason};
 
@@ -11,7 +11,10 @@ use crate::park::{self, Parked, Then};
 use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
-use crate::{actions, caller, depot, heap, modules, moments, signals, sink, sys, thread, uses, waits};
+use crate::{
+    actions, caller, depot, heap, inject, mode, modules, moments, rotation, sampling, signals, sink, sys,
+    thread, uses, waits,
+};
 
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
@@ -20,6 +23,8 @@ static SEQUENCE: AtomicU32 = AtomicU32::new(0);
 /// The last record of this process is written.
 static ENDED: AtomicBool = AtomicBool::new(false);
 static SNAPSHOT: Lock<()> = Lock::new(());
+/// When this process was forked, by a clock that does not jump; 0 if it was not.
+static FORKED_AT: AtomicU64 = AtomicU64::new(0);
 /// Child that writes a snapshot while the program goes on.
 static SCRIBE: AtomicU32 = AtomicU32::new(0);
 
@@ -92,6 +97,8 @@ fn is_whole() -> bool {
 /// `environment` is an array of C strings that ends with null.
 #[cfg_attr(test, allow(dead_code))]
 unsafe fn read_settings(mut environment: *const *const c_char) {
+    let mut rates = sampling::Choice::DEFAULT;
+    let (mut one_in_frees, mut seed) = (0, 1);
     // SAFETY: as the caller says.
     while let Some(entry) = unsafe { (*environment).as_ref() } {
         // SAFETY: as the caller says.
@@ -115,8 +122,24 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             actions::set_limit(number(bytes) as u64);
         } else if let Some(millis) = value(wire::env::SNAPSHOT_EVERY) {
             EVERY_MILLIS.store(number(millis), Ordering::Relaxed);
+        } else if let Some(burst) = value(wire::env::BURST) {
+            rates.burst = number(burst) as u64;
+        } else if let Some(divisor) = value(wire::env::DECR) {
+            rates.divisor = number(divisor) as u64;
+        } else if let Some(least) = value(wire::env::MIN) {
+            rates.least = number(least) as u64;
+        } else if let Some(one_in) = value(wire::env::INJECT) {
+            one_in_frees = number(one_in) as u32;
+        } else if let Some(given) = value(wire::env::SEED) {
+            seed = number(given) as u64;
+        } else if let Some(most) = value(wire::env::DIR_MAX) {
+            rotation::set_most(number(most) as u64);
+        } else if value(wire::env::ALWAYS).is_some() {
+            rotation::write_always();
         }
     }
+    inject::choose(one_in_frees, seed);
+    sampling::choose(rates);
 }
 
 fn number(text: &[u8]) -> usize {
@@ -159,7 +182,7 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     if !record::is_wanted() || sys::pid() != process {
         return;
     }
-    if then == Then::Ends && ENDED.swap(true, Ordering::Relaxed) {
+    if then == Then::Ends && (ENDED.swap(true, Ordering::Relaxed) || is_short_child()) {
         return;
     }
     let guard = if then == Then::Ends { SNAPSHOT.lock_soon() } else { Some(SNAPSHOT.lock()) };
@@ -182,6 +205,17 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     if reason != Reason::Signal {
         actions::act();
     }
+}
+
+/// Whether this process was forked just now, in a program that is watched: it
+/// has no time of its own to make anything stale, and there may be very many.
+fn is_short_child() -> bool {
+    const SHORT_MILLIS: u64 = 1000;
+    let forked = FORKED_AT.load(Ordering::Relaxed);
+    mode::samples()
+        && !rotation::writes_always()
+        && forked != 0
+        && sys::monotonic_millis().saturating_sub(forked) < SHORT_MILLIS
 }
 
 /// A record of a misuse of the heap, which is about to end the program.
@@ -283,11 +317,12 @@ fn start_snapshots() {
             signals::set(signal, &action);
         }
     }
-    // SAFETY: a detached thread with all signals blocked, that uses only this
-    // runtime.
+    // SAFETY: a detached thread with all signals blocked but that which stops
+    // threads, that uses only this runtime.
     unsafe {
         let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
         libc::sigfillset(&mut all);
+        libc::sigdelset(&mut all, park::SIGNAL);
         libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before);
         let mut thread = core::mem::zeroed();
         // What libc allocates for our thread is nobody's.
@@ -373,9 +408,11 @@ extern "C" fn before_fork() {
     depot::before_fork();
     modules::before_fork();
     unwind::before_fork();
+    sampling::before_fork();
 }
 
 extern "C" fn after_fork_in_parent() {
+    sampling::after_fork();
     unwind::after_fork();
     modules::after_fork();
     depot::after_fork();
@@ -391,6 +428,7 @@ extern "C" fn after_fork_in_child() {
     SEQUENCE.store(0, Ordering::Relaxed);
     ENDED.store(false, Ordering::Relaxed);
     SCRIBE.store(0, Ordering::Relaxed);
+    FORKED_AT.store(sys::monotonic_millis().max(1), Ordering::Relaxed);
     if record::is_wanted() {
         start_snapshots();
     }

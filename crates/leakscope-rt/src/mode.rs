@@ -17,7 +17,28 @@ const FULL: usize = usize::MAX - 1;
 
 /// Whether deaths of pointers are kept. Only derived code reports them.
 pub fn follows_pointers() -> bool {
-    cfg!(feature = "executable") && chosen() != MINIMAL
+    cfg!(feature = "executable") && !samples() && chosen() != MINIMAL
+}
+
+core::arch::global_asm!(
+    ".weak leakscope_sampled",
+    ".section .data.rel.ro.leakscope,\"aw\",@progbits",
+    ".balign 8",
+    ".globl leakscope_sampled_address",
+    ".hidden leakscope_sampled_address",
+    "leakscope_sampled_address: .quad leakscope_sampled",
+    ".text",
+);
+
+/// Whether the program was derived to report some of its accesses: its link
+/// defines `leakscope_sampled`.
+#[inline(always)]
+pub fn samples() -> bool {
+    unsafe extern "C" {
+        static leakscope_sampled_address: usize;
+    }
+    // SAFETY: defined above, never written.
+    cfg!(feature = "executable") && unsafe { leakscope_sampled_address } != 0
 }
 
 /// Set if not all blocks are followed, or their deaths are counted.

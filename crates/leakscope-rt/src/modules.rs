@@ -13,6 +13,9 @@ use crate::{park, sys};
 const RESERVED: usize = 1 << 22;
 const PATH_MAX: usize = 512;
 
+/// Bytes kept of a build id; linkers make 20.
+const ID_MAX: usize = 32;
+
 /// A module as the loader says it. Zero bytes are an empty one.
 #[repr(C)]
 pub struct Module {
@@ -24,6 +27,9 @@ pub struct Module {
     pub last_generation: u32,
     pub path: [u8; PATH_MAX],
     pub path_bytes: usize,
+    /// By which the file is known wherever it lies; of length 0 without.
+    pub id: [u8; ID_MAX],
+    pub id_bytes: usize,
     /// Where its thread-local storage lies from a thread's pointer on, as a
     /// signed number, and how long it is; 0 if it has none from the start.
     pub tls: usize,
@@ -233,8 +239,40 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, data: *mut
         module.path[..bytes].copy_from_slice(&name[..bytes]);
         bytes
     };
+    module.id_bytes = build_id(info, &mut module.id);
     list.count += 1;
     0
+}
+
+/// The build id in a module's notes, as far as there is room.
+fn build_id(info: &libc::dl_phdr_info, id: &mut [u8; ID_MAX]) -> usize {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    for header in headers(info).iter().filter(|header| header.p_type == libc::PT_NOTE) {
+        let start = (info.dlpi_addr + header.p_vaddr) as *const u8;
+        // SAFETY: the loader has mapped the notes where their header says.
+        let mut notes = unsafe { core::slice::from_raw_parts(start, header.p_memsz as usize) };
+        while notes.len() >= 12 {
+            let [name_bytes, bytes, kind] = words(notes);
+            let name_end = 12 + name_bytes.next_multiple_of(4) as usize;
+            let Some(content) = notes.get(name_end..name_end + bytes as usize) else { break };
+            if kind == NT_GNU_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
+                let bytes = content.len().min(ID_MAX);
+                id[..bytes].copy_from_slice(&content[..bytes]);
+                return bytes;
+            }
+            notes = notes.get(name_end + bytes.next_multiple_of(4) as usize..).unwrap_or_default();
+        }
+    }
+    0
+}
+
+/// The first three words; zeros where there are not so many.
+fn words(bytes: &[u8]) -> [u32; 3] {
+    let word = |at: usize| {
+        let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u32::from_le_bytes)
+    };
+    [word(0), word(4), word(8)]
 }
 
 fn executable_path(path: &mut [u8; PATH_MAX]) -> usize {

@@ -13,7 +13,10 @@ use crate::sink::Sink;
 use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
-use crate::{actions, arena, depot, events, modules, moments, scan, stamps, uses, walk};
+use crate::{
+    accesses, actions, arena, depot, events, heap, inject, mode, modules, moments, rotation, sampling, scan,
+    stamps, uses, walk,
+};
 
 const BUFFER: usize = 1 << 16;
 
@@ -67,8 +70,9 @@ pub fn write(occasion: &Occasion) -> bool {
     name.push_number(u64::from(occasion.sequence)).push(b".partial");
     let Some(sink) = Sink::open(name.as_c_str()) else { return false };
     let buffer = sys::allocate(BUFFER);
-    let mut writer = Writer { sink, buffer, used: 0, written: 0, failed: buffer == 0 };
-    let done = writer.record(occasion) && writer.sink.finish();
+    let worth = !mode::samples() || rotation::writes_always() || occasion.fault.is_some();
+    let mut writer = Writer { sink, buffer, used: 0, written: 0, failed: buffer == 0, worth };
+    let done = writer.record(occasion) && writer.worth && writer.sink.finish();
     let in_file = matches!(writer.sink, Sink::File(_));
     writer.sink.close();
     let mut complete = Text::<4096>::new();
@@ -76,7 +80,9 @@ pub fn write(occasion: &Occasion) -> bool {
     // SAFETY: both are C strings.
     unsafe {
         if done && in_file {
-            return libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
+            let named = libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
+            rotation::make_room(folder(), occasion);
+            return named;
         }
         libc::unlink(name.as_c_str().as_ptr());
         done
@@ -89,6 +95,8 @@ struct Writer {
     used: usize,
     written: u64,
     failed: bool,
+    /// There is something in it that somebody wants to know.
+    worth: bool,
 }
 
 impl Writer {
@@ -134,10 +142,10 @@ impl Writer {
                     first_generation: module.first_generation,
                     last_generation: module.last_generation,
                     path_bytes: module.path_bytes as u32,
-                    reserved: 0,
+                    id_bytes: module.id_bytes as u32,
                 });
-                writer.bytes(&module.path[..module.path_bytes]);
-                writer.bytes(&[0; 8][..module.path_bytes.next_multiple_of(8) - module.path_bytes]);
+                writer.padded(&module.path[..module.path_bytes]);
+                writer.padded(&module.id[..module.id_bytes]);
             }
         });
     }
@@ -150,7 +158,8 @@ impl Writer {
         self.section(wire::SectionKind::TOTALS, |writer| {
             let limited = arena::limited_to() as u64;
             let has_uses = arena::stamps() != 0 && uses::are_wanted();
-            let limits = limits | if has_uses { 0 } else { wire::limits::NO_USES };
+            let limits = limits | if has_uses || mode::samples() { 0 } else { wire::limits::NO_USES };
+            let limits = limits | if mode::samples() { wire::limits::NO_DEATHS } else { 0 };
             writer.put(&wire::Totals {
                 live_blocks: found.live_blocks,
                 live_bytes: found.live_bytes,
@@ -168,7 +177,7 @@ impl Writer {
                     address: block.start as u64,
                     bytes: block.size() as u64,
                     stack,
-                    reserved: 0,
+                    injected: inject::is_injected(block.slot).into(),
                 });
             });
         });
@@ -186,6 +195,9 @@ impl Writer {
                 });
             });
         }
+        if mode::samples() {
+            self.accesses(mentioned, &found);
+        }
         if moments::are_counted() {
             self.section(wire::SectionKind::MOMENTS, |writer| {
                 scan::for_each_numbered(|block| writer.put(&moments::read(block.slot)));
@@ -197,7 +209,9 @@ impl Writer {
         };
         self.section(wire::SectionKind::HOLDERS, |writer| {
             found.for_each_reached(|block, place| {
-                let (stack, last_used) = (block.stack, stamps::read(place).last_used);
+                let accessed = accesses::read(place.slot).and_then(|seen| seen.place);
+                let last_used = accessed.unwrap_or_else(|| stamps::read(place).last_used);
+                let stack = block.stack;
                 mentioned.use_stack(stack);
                 mentioned.use_stack(last_used);
                 if reached.add(stack, last_used, place.size() as u64) <= HOLDERS_EACH {
@@ -218,6 +232,30 @@ impl Writer {
         self.section(wire::SectionKind::REACHABLE, |writer| {
             reached.for_each(|total| writer.put(total));
         });
+    }
+
+    /// Last accesses of lost blocks, as for stamps, and of the others.
+    fn accesses(&mut self, mentioned: &mut Mentioned, found: &scan::Scan) {
+        let Some(mut idle) = Idle::new(found.live_blocks) else {
+            self.failed = true;
+            return;
+        };
+        self.section(wire::SectionKind::STAMPS, |writer| {
+            scan::for_each_numbered(|block| {
+                let last_used = accesses::read(block.slot).and_then(|seen| seen.place).unwrap_or(0);
+                mentioned.use_stack(last_used);
+                writer.put(&wire::Stamps { last_used, ..wire::Stamps::default() });
+                writer.worth = true;
+            });
+        });
+        found.for_each_reached(|reached, block| {
+            let Some(seen) = accesses::read(block.slot) else { return };
+            mentioned.use_stack(seen.place.unwrap_or(0));
+            idle.add(reached.stack, block, seen);
+            self.worth |= accesses::may_be_stale(seen);
+        });
+        self.section(wire::SectionKind::ACCESSES, |writer| idle.for_each(|total| writer.put(total)));
+        self.section(wire::SectionKind::SAMPLING, |writer| writer.put(&sampling::chosen()));
     }
 
     fn stacks(&mut self, mentioned: &Mentioned) {
@@ -273,6 +311,12 @@ impl Writer {
         }
     }
 
+    /// Bytes, and zeros up to a multiple of eight.
+    fn padded(&mut self, bytes: &[u8]) {
+        self.bytes(bytes);
+        self.bytes(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]);
+    }
+
     fn put<T: IntoBytes + Immutable>(&mut self, value: &T) {
         self.bytes(value.as_bytes());
     }
@@ -324,6 +368,67 @@ impl StackOf {
 
     fn frames(&self) -> &[u64] {
         &self.frames[self.inner..self.count]
+    }
+}
+
+/// How long blocks lay idle, by allocation and last access.
+struct Idle {
+    table: *mut wire::Accessed,
+    capacity: usize,
+}
+
+impl Idle {
+    /// Room for as many entries as there may be blocks.
+    fn new(blocks: u64) -> Option<Idle> {
+        let capacity = (2 * blocks as usize + 1).next_power_of_two();
+        let table = sys::allocate(capacity * size_of::<wire::Accessed>()) as *mut wire::Accessed;
+        (!table.is_null()).then_some(Idle { table, capacity })
+    }
+
+    fn add(&mut self, stack: u32, block: heap::Block, seen: accesses::Seen) {
+        let (last_used, never) = (seen.place.unwrap_or(0), seen.place.is_none().into());
+        let injected = u32::from(inject::is_injected(block.slot));
+        let times = |idle, active| [accesses::about(idle), accesses::about(active)];
+        let like = times(seen.idle, seen.active);
+        let mut index = depot::mix(u64::from(stack), u64::from(last_used));
+        index = depot::mix(index, u64::from(like[0]) << 9 | u64::from(like[1]) << 1 | u64::from(injected));
+        loop {
+            // SAFETY: within the table, in which there is always room.
+            let entry = unsafe { &mut *self.table.add(index as usize % self.capacity) };
+            if entry.blocks == 0 {
+                *entry = wire::Accessed {
+                    idle: seen.idle,
+                    active: seen.active,
+                    stack,
+                    last_used,
+                    never,
+                    injected,
+                    ..wire::Accessed::default()
+                };
+            }
+            let same = (entry.stack, entry.last_used, entry.never, entry.injected)
+                == (stack, last_used, never, injected);
+            if same && times(entry.idle, entry.active) == like {
+                let bytes = block.size() as u64;
+                entry.blocks += 1;
+                entry.bytes += bytes;
+                entry.drag = entry.drag.saturating_add(bytes.saturating_mul(seen.idle));
+                entry.idle = entry.idle.min(seen.idle);
+                entry.active = entry.active.max(seen.active);
+                return;
+            }
+            index = index.wrapping_add(1);
+        }
+    }
+
+    fn for_each(&self, mut f: impl FnMut(&wire::Accessed)) {
+        for index in 0..self.capacity {
+            // SAFETY: within the table.
+            let entry = unsafe { &*self.table.add(index) };
+            if entry.blocks > 0 {
+                f(entry);
+            }
+        }
     }
 }
 

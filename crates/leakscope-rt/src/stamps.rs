@@ -230,53 +230,12 @@ static HOLDER_FREED: wire::Descriptor =
 mod entry {
     use super::*;
     use crate::ends::Exit;
+    use crate::entry::keeping_registers;
     use crate::walk;
 
     /// `pthread_exit` was called; the line is the frame's.
     static THREAD_END: wire::Descriptor =
         wire::Descriptor { site: wire::Site::of(wire::Cause::ThreadEnd), bytes: 0, fields: 0 };
-
-    // All registers but `r11` and the result's are kept, so that the code around
-    // the call loses nothing by it. The frame goes in the register after the
-    // arguments; a function of Rust's could not tell its own, since its frame
-    // may be made later than at its start.
-    macro_rules! keeping_registers {
-        ($name:literal, $target:literal, $frame:literal, $keep:literal, $restore:literal) => {
-            core::arch::global_asm!(
-                concat!(".globl ", $name),
-                concat!(".type ", $name, ",@function"),
-                concat!($name, ":"),
-                ".cfi_startproc",
-                "push rbp",
-                ".cfi_def_cfa_offset 16",
-                ".cfi_offset rbp, -16",
-                "mov rbp, rsp",
-                ".cfi_def_cfa_register rbp",
-                $keep,
-                "push rcx",
-                "push rdx",
-                "push rsi",
-                "push rdi",
-                "push r8",
-                "push r9",
-                "push r10",
-                concat!("mov ", $frame, ", rbp"),
-                concat!("call ", $target),
-                "pop r10",
-                "pop r9",
-                "pop r8",
-                "pop rdi",
-                "pop rsi",
-                "pop rdx",
-                "pop rcx",
-                $restore,
-                "pop rbp",
-                ".cfi_def_cfa rsp, 8",
-                "ret",
-                ".cfi_endproc",
-            );
-        };
-    }
 
     keeping_registers!("__leakscope_stamp", "leakscope_stamp", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_use", "leakscope_use", "rsi", "push rax", "pop rax");

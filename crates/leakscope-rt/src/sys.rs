@@ -136,6 +136,21 @@ pub unsafe fn discard(address: usize, bytes: usize) -> bool {
     unsafe { libc::madvise(address as *mut _, bytes, libc::MADV_DONTNEED) == 0 }
 }
 
+/// Milliseconds since the system started.
+pub fn monotonic_millis() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+/// Sets the base of the segment register that nothing else on Linux uses.
+pub fn set_gs(base: usize) -> bool {
+    const ARCH_SET_GS: usize = 0x1001;
+    // SAFETY: changes what code of ours addresses by `gs`.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, base) == 0 }
+}
+
 pub fn futex_wait(word: &AtomicU32, expected: u32) {
     let null = core::ptr::null::<libc::timespec>();
     // SAFETY: the word outlives the call.

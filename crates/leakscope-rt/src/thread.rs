@@ -8,6 +8,7 @@ use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::heap::{self, Cache};
+use crate::sampling::{self, Sampling};
 use crate::size_class::CLASSES;
 use crate::{events, record, signals, stamps, sys};
 
@@ -23,6 +24,8 @@ pub struct Thread {
     /// The furthest that a function has returned from that may be the
     /// thread's; the end of memory in the main thread.
     pub outer: usize,
+    /// What the thread knows of sampled accesses.
+    pub sampling: Sampling,
     /// Uses that this thread reported.
     pub uses: u32,
     /// Of `events`; 0 until they are needed.
@@ -124,6 +127,7 @@ pub fn learn(thread: &mut Thread) {
             thread.stack_low = thread.stack_high.saturating_sub(main_stack_limit());
         } else {
             (thread.stack_low, thread.stack_high) = own_stack();
+            sampling::give_counters(thread);
         }
         if record::is_wanted() && thread.handler_stack == 0 {
             thread.handler_stack = signals::give_stack();
@@ -151,6 +155,7 @@ extern "C" fn at_end(_: *mut libc::c_void) {
     sys::keeping_errno(|| crate::ends::thread_ends(thread));
     heap::flush(thread);
     events::give_tables(thread);
+    sampling::take_counters_back(thread);
     stamps::publish_clock(thread);
     signals::take_stack_back(core::mem::take(&mut thread.handler_stack));
     thread.known = false;

@@ -96,7 +96,7 @@ fn short_foreign_stack(first: Frame, high: usize, count: usize) -> u32 {
 
 /// Whether a frame pointer can be one, in a frame that begins at `low`.
 #[inline(always)]
-fn is_frame(pointer: usize, low: usize, high: usize) -> bool {
+pub fn is_frame(pointer: usize, low: usize, high: usize) -> bool {
     pointer.is_multiple_of(8) && pointer >= low && pointer <= high.wrapping_sub(16)
 }
 
@@ -148,7 +148,7 @@ fn collect(first: Frame, high: usize, frames: &mut [u64]) -> usize {
 /// # Safety
 /// Readable memory of the stack.
 #[inline(always)]
-unsafe fn words_at(pointer: usize) -> [u64; 2] {
+pub unsafe fn words_at(pointer: usize) -> [u64; 2] {
     let words = pointer as *const u64;
     // SAFETY: as the caller says.
     unsafe { [core::ptr::read_volatile(words), core::ptr::read_volatile(words.add(1))] }

@@ -21,6 +21,7 @@ use crate::holders::{self, HeldBy};
 use crate::moments::Moment;
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::{Process, Record};
+use crate::stale::Predicate;
 use crate::wrappers::{Allocations, Wrappers};
 
 /// What the records of a run say.
@@ -42,10 +43,23 @@ pub enum Note {
     ThreadRunning,
     /// Only a snapshot is there: the process ended without a last word.
     OnlySnapshot { pid: u32 },
+    /// Accesses were sampled: of so many, one in `least` at least; and what
+    /// was called stale.
+    Sampled { time: u64, least: u32, stale: String },
 }
 
 /// Makes findings of the last record of each process.
 pub fn analyse(processes: &[Process], program: &Path) -> Outcome {
+    analyse_as(processes, program, None)
+}
+
+/// The same where accesses were sampled: of what is reachable, blocks that
+/// `predicate` calls stale are findings, and no others.
+pub fn analyse_stale(processes: &[Process], program: &Path, predicate: &Predicate) -> Outcome {
+    analyse_as(processes, program, Some(predicate))
+}
+
+fn analyse_as(processes: &[Process], program: &Path, predicate: Option<&Predicate>) -> Outcome {
     let mut run = Run::new(program);
     let mut notes = BTreeSet::new();
     let mut fault = None;
@@ -53,7 +67,15 @@ pub fn analyse(processes: &[Process], program: &Path) -> Outcome {
         let Some((last, earlier)) = process.records.split_last() else { continue };
         let named = run.places.of_record(last);
         run.add_lost(&named, last);
-        run.add_reachable(&named, last);
+        match (predicate, last.sampling) {
+            (Some(predicate), Some(sampling)) => {
+                run.add_stale(&named, last, predicate, sampling.time);
+                let wire::Sampling { time, least, .. } = sampling;
+                notes.insert(Note::Sampled { time, least, stale: predicate.at(time).to_string() });
+            }
+            (Some(_), None) => {}
+            (None, _) => run.add_reachable(&named, last),
+        }
         run.add_frees(&named, last);
         if let Some(found) = &last.fault {
             fault = fault.or_else(|| fault_of(&run.places, &named, found));
@@ -116,8 +138,27 @@ struct Group {
     last_used: IndexMap<PlaceId, u64>,
     /// What holds the first few, where they are forgotten.
     held_by: BTreeSet<HeldBy>,
-    /// What was lost at earlier snapshots, by process and sequence.
+    /// What was lost at earlier snapshots, or live of a stale group, by process
+    /// and sequence.
     history: BTreeMap<(u32, u32), Size>,
+    staleness: Staleness,
+}
+
+/// How blocks of a group lay idle.
+#[derive(Clone, Copy, Default)]
+struct Staleness {
+    /// Bytes times idle time.
+    drag: u64,
+    /// The least and the most.
+    idle: (u64, u64),
+    /// The most.
+    active: u64,
+    /// Blocks of which no access was seen, and those whose frees were left
+    /// out.
+    never: u64,
+    injected: u64,
+    /// All of the same allocation, stale or not.
+    live: Size,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -166,6 +207,7 @@ impl Run {
                 last_used: IndexMap::new(),
                 held_by: BTreeSet::new(),
                 history: BTreeMap::new(),
+                staleness: Staleness::default(),
             });
             self.groups.len() - 1
         })
@@ -181,6 +223,7 @@ impl Run {
             let group = &mut self.groups[groups[index]];
             let above = events.roots.above(index);
             group.size.add(1, block.bytes);
+            group.staleness.injected += u64::from(block.injected);
             group.direct += u64::from(above.is_empty());
             group.roots.extend(above.iter().map(|&root| groups[root]));
             let Some(stamps) = record.stamps.get(index) else { continue };
@@ -188,7 +231,7 @@ impl Run {
                 group.not_followed = true;
                 continue;
             }
-            group.stamped = true;
+            group.stamped = record.totals.limits & wire::limits::NO_DEATHS == 0;
             let moment = events.roots.latest(index).and_then(|block| Moment::of(record, block));
             group.moment = group.moment.into_iter().chain(moment).min();
             weigh(&mut group.leaks, events.leak(index), 1);
@@ -226,6 +269,36 @@ impl Run {
         }
     }
 
+    fn add_stale(&mut self, named: &RecordPlaces, record: &Record, predicate: &Predicate, time: u64) {
+        let key = |place| Key { kind: Kind::Stale, allocated: place, end: None };
+        for blocks in &record.accesses {
+            let place = named.of(blocks.stack);
+            self.allocations.add(place, blocks.bytes.checked_div(blocks.blocks));
+            if !predicate.holds(blocks, time) || is_runtimes_own(&self.places, place) {
+                continue;
+            }
+            let index = self.group(key(place));
+            let group = &mut self.groups[index];
+            let Staleness { drag, idle, active, never, injected, .. } = &mut group.staleness;
+            let most = blocks.drag.checked_div(blocks.bytes).unwrap_or(blocks.idle).max(blocks.idle);
+            let least = if group.size.blocks == 0 { blocks.idle } else { idle.0.min(blocks.idle) };
+            *idle = (least, idle.1.max(most));
+            *drag = drag.saturating_add(blocks.drag);
+            *active = (*active).max(blocks.active);
+            *never += if blocks.never != 0 { blocks.blocks } else { 0 };
+            *injected += if blocks.injected != 0 { blocks.blocks } else { 0 };
+            group.size.add(blocks.blocks, blocks.bytes);
+            // Not all accesses are seen; those to other blocks of the group
+            // say where they were.
+            weigh(&mut group.last_used, named.known(blocks.last_used), blocks.blocks);
+        }
+        for blocks in &record.accesses {
+            if let Some(&group) = self.index.get(&key(named.of(blocks.stack))) {
+                self.groups[group].staleness.live.add(blocks.blocks, blocks.bytes);
+            }
+        }
+    }
+
     fn add_frees(&mut self, named: &RecordPlaces, record: &Record) {
         self.frees.add(named, record);
         for free in &record.frees {
@@ -239,6 +312,12 @@ impl Run {
         for (index, block) in record.lost.iter().enumerate() {
             if let Some(&group) = self.index.get(&self.lost_key(named, record, &events, index)) {
                 self.groups[group].history.entry(moment).or_default().add(1, block.bytes);
+            }
+        }
+        for blocks in &record.accesses {
+            let key = Key { kind: Kind::Stale, allocated: named.of(blocks.stack), end: None };
+            if let Some(&group) = self.index.get(&key) {
+                self.groups[group].history.entry(moment).or_default().add(blocks.blocks, blocks.bytes);
             }
         }
     }
@@ -278,6 +357,12 @@ impl Run {
             });
             finding.evidence.insert("snapshots".to_owned(), snapshots.collect());
         }
+        if group.key.kind == Kind::Stale {
+            finding.evidence.extend(staleness(group));
+        }
+        if group.staleness.injected > 0 {
+            finding.evidence.insert("injected".to_owned(), group.staleness.injected.into());
+        }
         finding
     }
 
@@ -305,6 +390,32 @@ impl Run {
                 finding.candidates.push(candidate);
             }
         }
+    }
+}
+
+/// What SWAT's reports say of stale blocks. Times are numbers of heap accesses.
+fn staleness(group: &Group) -> serde_json::Map<String, serde_json::Value> {
+    let Staleness { drag, idle, active, never, live, .. } = group.staleness;
+    let mut evidence = serde_json::Map::new();
+    let mut add = |name: &str, value: serde_json::Value| _ = evidence.insert(name.to_owned(), value);
+    add("count", group.size.blocks.into());
+    add("bytes", group.size.bytes.into());
+    add("drag", drag.into());
+    add("idle", serde_json::json!({"least": idle.0, "most": idle.1}));
+    add("active", active.into());
+    add("never_accessed", never.into());
+    add("live", serde_json::json!({"blocks": live.blocks, "bytes": live.bytes}));
+    add("trend", trend(group.history.values().map(|size| size.blocks), live.blocks).into());
+    evidence
+}
+
+/// Whether blocks of one allocation get more: at no snapshot were there more
+/// than at the end, and at first there were fewer.
+fn trend(earlier: impl Iterator<Item = u64> + Clone, now: u64) -> &'static str {
+    match (earlier.clone().next(), earlier.max()) {
+        (Some(first), Some(most)) if first < now && most <= now => "growing",
+        (Some(_), _) => "flat",
+        (None, _) => "unknown",
     }
 }
 

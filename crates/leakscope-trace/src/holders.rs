@@ -5,14 +5,14 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use leakscope_wire as wire;
 use object::{Object, ObjectSymbol};
 use serde_json::{Value, json};
 
 use crate::dwarf::{Die, Sections};
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::variables::{Variables, Word};
 
 /// What holds a block.
@@ -55,7 +55,7 @@ pub fn of_record<'r>(
 ) -> Vec<(&'r wire::Holder, HeldBy)> {
     let mut by_module: BTreeMap<Option<&Path>, Vec<&(wire::Holder, Vec<wire::Link>)>> = BTreeMap::new();
     for holder in record.holders.iter().filter(|(holder, _)| wanted(holder)) {
-        let module = module_of(record, &holder.0).map(|(_, path)| path.as_path());
+        let module = module_of(record, &holder.0).map(|module| module.path.as_path());
         by_module.entry(module).or_default().push(holder);
     }
     let mut found = Vec::new();
@@ -84,20 +84,19 @@ struct Module<'a> {
 }
 
 /// The module that has the variable or the code.
-fn module_of<'r>(record: &'r Record, holder: &wire::Holder) -> Option<&'r (wire::Module, PathBuf)> {
+fn module_of<'r>(record: &'r Record, holder: &wire::Holder) -> Option<&'r record::Module> {
     match wire::Root::from_u32(holder.root)? {
         wire::Root::Global | wire::Root::ThreadLocal => record.modules.get(holder.module as usize),
-        wire::Root::Stack => record.modules.iter().find(|(module, _)| {
-            module.last_generation == u32::MAX
-                && (module.start..module.end).contains(&holder.code.wrapping_sub(1))
+        wire::Root::Stack => record.modules.iter().find(|record::Module { at, .. }| {
+            at.last_generation == u32::MAX && (at.start..at.end).contains(&holder.code.wrapping_sub(1))
         }),
         _ => None,
     }
 }
 
 fn code_in_file(record: &Record, holder: &wire::Holder) -> Option<u64> {
-    let (module, _) = module_of(record, holder).filter(|_| holder.code != 0)?;
-    Some(holder.code.wrapping_sub(module.bias))
+    let module = module_of(record, holder).filter(|_| holder.code != 0)?;
+    Some(holder.code.wrapping_sub(module.at.bias))
 }
 
 impl Module<'_> {

@@ -2,14 +2,14 @@
 //! many blocks, snapshots and processes have the same few.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
 
 use crate::objects::{Called, Objects};
-use crate::record::Record;
+use crate::record::{Module, Record};
 use crate::slots::{FrameSlots, Held};
 use crate::symbols::{FrameId, ModuleId, Symboliser};
 
@@ -45,7 +45,7 @@ impl Places {
     /// Names all stacks of `record`.
     pub fn of_record(&mut self, record: &Record) -> RecordPlaces {
         let space = AddressSpace::new(record, &mut self.symboliser);
-        record.modules.iter().for_each(|(_, path)| self.objects.read(path));
+        record.modules.iter().for_each(|module| self.objects.read(&module.path));
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
         let (mut frames, mut held) = (Vec::new(), HashMap::new());
         for (&id, stack) in &record.stacks {
@@ -65,7 +65,7 @@ impl Places {
             by_stack.insert(id, self.place_of(&frames));
             if let Some((frame, place)) = record.site(stack).and_then(|site| site.held) {
                 if frame == wire::OF_THREAD as usize {
-                    let executable = record.modules.first().map(|(_, path)| path.as_path());
+                    let executable = record.modules.first().map(|module| module.path.as_path());
                     let name = executable.and_then(|path| self.variables.of_thread(path, place));
                     held.extend(name.map(|name| (id, name)));
                     continue;
@@ -105,7 +105,7 @@ impl Places {
     /// still there.
     pub fn function(&mut self, record: &Record, address: u64) -> Option<String> {
         let space = AddressSpace::new(record, &mut self.symboliser);
-        let generation = record.modules.iter().map(|(module, _)| module.first_generation).max()?;
+        let generation = record.modules.iter().map(|module| module.at.first_generation).max()?;
         let (module, probe) = space.find(generation, address.wrapping_sub(1))?;
         let frames = self.symboliser.frames(module, probe);
         self.symboliser.frame(*frames.last()?).function.clone()
@@ -189,17 +189,17 @@ struct Span {
 impl AddressSpace {
     fn new(record: &Record, symboliser: &mut Symboliser) -> AddressSpace {
         // The loader lists the executable first.
-        if let Some((_, executable)) = record.modules.first() {
-            symboliser.add_program(executable);
+        if let Some(executable) = record.modules.first() {
+            symboliser.add_program(&executable.path);
         }
-        let span = |(module, path): &(wire::Module, PathBuf)| Span {
+        let span = |Module { at: module, path, build_id }: &Module| Span {
             start: module.start,
             end: module.end,
             reach: 0,
             first_generation: module.first_generation,
             last_generation: module.last_generation,
             bias: module.bias,
-            module: symboliser.module(path),
+            module: symboliser.module(path, build_id),
         };
         let mut spans: Vec<Span> = record.modules.iter().map(span).collect();
         spans.sort_by_key(|span| span.start);

@@ -27,7 +27,7 @@ pub enum TraceError {
 #[derive(Debug)]
 pub struct Record {
     pub header: wire::Header,
-    pub modules: Vec<(wire::Module, PathBuf)>,
+    pub modules: Vec<Module>,
     /// By id.
     pub stacks: BTreeMap<u32, Stack>,
     /// What happened at stacks that have a site, by number less 1.
@@ -44,6 +44,18 @@ pub struct Record {
     pub frees: Vec<wire::Freed>,
     pub fault: Option<wire::Fault>,
     pub totals: wire::Totals,
+    /// How long reachable blocks lay idle, where accesses were sampled.
+    pub accesses: Vec<wire::Accessed>,
+    pub sampling: Option<wire::Sampling>,
+}
+
+/// A module with its names.
+#[derive(Debug)]
+pub struct Module {
+    pub at: wire::Module,
+    pub path: PathBuf,
+    /// Empty if it has none.
+    pub build_id: Vec<u8>,
 }
 
 /// A call stack.
@@ -94,7 +106,7 @@ impl Record {
                 (module.start..module.end).contains(&address.wrapping_sub(1))
                     && (module.first_generation..=module.last_generation).contains(&stack.generation)
             };
-            let module = self.modules.iter().map(|(module, _)| module).find(|module| holds(module));
+            let module = self.modules.iter().map(|module| &module.at).find(|module| holds(module));
             module.map_or(0, |module| address.wrapping_sub(module.bias))
         }))
     }
@@ -121,18 +133,51 @@ pub fn read_folder(folder: &Path) -> Result<Vec<Process>, TraceError> {
 
 /// The same, together with records that came in another way than by a file.
 pub fn read_records(folder: &Path, received: &[Vec<u8>]) -> Result<Vec<Process>, TraceError> {
-    let error = |source| TraceError::Read { path: folder.to_owned(), source };
-    let mut records = Vec::new();
-    for entry in fs::read_dir(folder).map_err(error)? {
-        let path = entry.map_err(error)?.path();
-        if path.extension().is_some_and(|extension| extension == "record") {
-            let bytes = fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
-            records.push(parse(&bytes, &path)?);
-        }
-    }
+    let mut records = files(folder)?.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     for bytes in received {
         records.push(parse(bytes, Path::new("a record that was received"))?);
     }
+    Ok(by_process(records))
+}
+
+/// What can be read of a folder, and what is wrong with the rest; or one
+/// record alone.
+pub fn read_sound(path: &Path) -> Result<(Vec<Process>, Vec<TraceError>), TraceError> {
+    if path.is_file() {
+        return Ok((by_process(vec![read(path)?]), Vec::new()));
+    }
+    let (mut records, mut problems) = (Vec::new(), Vec::new());
+    for file in files(path)? {
+        match read(&file) {
+            Ok(record) => records.push(record),
+            // A rotation takes files away while we look.
+            Err(TraceError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Ok((by_process(records), problems))
+}
+
+/// The record files in a folder, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let error = |source| TraceError::Read { path: folder.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        if path.extension().is_some_and(|extension| extension == "record") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<Record, TraceError> {
+    let bytes = fs::read(path).map_err(|source| TraceError::Read { path: path.to_owned(), source })?;
+    parse(&bytes, path)
+}
+
+fn by_process(records: Vec<Record>) -> Vec<Process> {
     let mut processes = BTreeMap::new();
     for record in records {
         let new = || Process { pid: record.header.pid, parent: record.header.parent, records: Vec::new() };
@@ -142,7 +187,7 @@ pub fn read_records(folder: &Path, received: &[Vec<u8>]) -> Result<Vec<Process>,
     for process in &mut processes {
         process.records.sort_by_key(|record| record.header.sequence);
     }
-    Ok(processes)
+    processes
 }
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
@@ -169,6 +214,8 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         frees: Vec::new(),
         fault: None,
         totals: wire::Totals::default(),
+        accesses: Vec::new(),
+        sampling: None,
     };
     loop {
         let (section, after) = take::<wire::Section>(rest).ok_or_else(damaged)?;
@@ -195,19 +242,23 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::MOMENTS => record.moments = all(payload)?,
         wire::SectionKind::HOLDERS => record.holders = holders(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
+        wire::SectionKind::ACCESSES => record.accesses = all(payload)?,
+        wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}
     }
     Some(())
 }
 
-fn modules(mut payload: &[u8]) -> Option<Vec<(wire::Module, PathBuf)>> {
+fn modules(mut payload: &[u8]) -> Option<Vec<Module>> {
     use std::os::unix::ffi::OsStrExt;
     let mut modules = Vec::new();
     while !payload.is_empty() {
         let (module, rest) = take::<wire::Module>(payload)?;
         let (path, rest) = padded(rest, module.path_bytes)?;
-        modules.push((module, PathBuf::from(std::ffi::OsStr::from_bytes(path))));
+        let (id, rest) = padded(rest, module.id_bytes)?;
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        modules.push(Module { at: module, path, build_id: id.to_vec() });
         payload = rest;
     }
     Some(modules)

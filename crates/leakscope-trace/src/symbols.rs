@@ -58,7 +58,9 @@ impl Symboliser {
         self.programs.insert(canonical(path));
     }
 
-    pub fn module(&mut self, path: &Path) -> ModuleId {
+    /// The module at `path`, or wherever one of that build id is found. With
+    /// an empty id, any file at the path will do.
+    pub fn module(&mut self, path: &Path, id: &[u8]) -> ModuleId {
         if let Some(index) = self.modules.get_index_of(path) {
             return ModuleId(index);
         }
@@ -66,7 +68,7 @@ impl Symboliser {
         let module = Module {
             name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
             path: (!is_program).then(|| path.to_string_lossy().into_owned()),
-            loaders: loaders(path),
+            loaders: loaders(path, id),
         };
         ModuleId(self.modules.insert_full(path.to_owned(), module).0)
     }
@@ -184,17 +186,12 @@ pub fn tidy(path: &str) -> String {
 }
 
 /// What there is to read of a module. A path that a damaged record names may
-/// be no file at all, and must not be waited for.
-fn loaders(path: &Path) -> Vec<Loader> {
-    if !path.is_file() {
-        return Vec::new();
-    }
-    debug_file(path)
-        .iter()
-        .map(PathBuf::as_path)
-        .chain([path])
-        .filter_map(|path| Loader::new(path).ok())
-        .collect()
+/// be no file at all, and must not be waited for; one of another machine may be
+/// another program's here.
+fn loaders(path: &Path, id: &[u8]) -> Vec<Loader> {
+    let is_it = path.is_file() && (id.is_empty() || build_id(path).is_none_or(|found| found == id));
+    let (own, apart) = if is_it { (Some(path), debug_file(path)) } else { (None, installed(id)) };
+    apart.as_deref().into_iter().chain(own).filter_map(|path| Loader::new(path).ok()).collect()
 }
 
 /// Where distributions keep debug information, below `.build-id` by build id.
@@ -210,17 +207,29 @@ pub fn debug_file(path: &Path) -> Option<PathBuf> {
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
     let id = file.build_id().ok()??;
-    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let below = format!(".build-id/{}/{}.debug", hex.get(..2)?, hex.get(2..)?);
-    let folders = [env::var_os(DEBUG_VARIABLE).unwrap_or_default(), DEBUG_FOLDER.into()];
-    let installed = folders.iter().map(|folder| Path::new(folder).join(&below));
-    if let Some(installed) = installed.into_iter().find(|file| file.is_absolute() && file.is_file()) {
+    if let Some(installed) = installed(id) {
         return Some(installed);
     }
     let (name, _) = file.gnu_debuglink().ok()??;
     let name = OsStr::from_bytes(name);
     let beside = [path.with_file_name(name), path.with_file_name(".debug").join(name)];
     beside.into_iter().find(|other| other != path && build_id(other).as_deref() == Some(id))
+}
+
+/// The file with debug information of this build id, where distributions and
+/// `LEAKSCOPE_DEBUG_DIR` keep them. In the latter it may also lie by itself.
+fn installed(id: &[u8]) -> Option<PathBuf> {
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let below = format!(".build-id/{}/{}.debug", hex.get(..2)?, hex.get(2..)?);
+    let given = env::var_os(DEBUG_VARIABLE).unwrap_or_default();
+    let folders = [given.clone(), DEBUG_FOLDER.into()];
+    let listed = folders.iter().map(|folder| Path::new(folder).join(&below));
+    listed.into_iter().find(|file| file.is_absolute() && file.is_file()).or_else(|| {
+        let entries = fs::read_dir(given).ok()?.flatten().map(|entry| entry.path());
+        let mut files: Vec<PathBuf> = entries.filter(|file| build_id(file).as_deref() == Some(id)).collect();
+        files.sort();
+        files.into_iter().next()
+    })
 }
 
 fn build_id(path: &Path) -> Option<Vec<u8>> {

@@ -160,7 +160,7 @@ impl Writer {
                     first_generation: module.first_generation,
                     last_generation: module.last_generation,
                     path_bytes: module.path_bytes as u32,
-                    reserved: 0,
+                    id_bytes: 0,
                 });
                 writer.padded(&module.path[..module.path_bytes]);
             }
@@ -183,7 +183,7 @@ impl Writer {
                     address: block.start as u64,
                     bytes: block.bytes as u64,
                     stack: stack_of(block.allocated),
-                    reserved: 0,
+                    injected: 0,
                 });
             });
         });

@@ -41,6 +41,21 @@ pub mod env {
     pub const LAST_USE: &str = "LEAKSCOPE_LAST_USE";
     pub const LAST_USE_OFF: &str = "off";
     pub const LAST_USE_EXACT: &str = "exact";
+    /// How accesses are sampled: executions in a burst (`nInstr0`), what the
+    /// rate is divided by after each (`Decr`), and one in how many are seen at
+    /// least (the reciprocal of `Min`).
+    pub const BURST: &str = "LEAKSCOPE_BURST";
+    pub const DECR: &str = "LEAKSCOPE_DECR";
+    pub const MIN: &str = "LEAKSCOPE_MIN";
+    /// One in how many frees is left out, to see whether it is found; and
+    /// what the choice begins with.
+    pub const INJECT: &str = "LEAKSCOPE_INJECT";
+    pub const SEED: &str = "LEAKSCOPE_SEED";
+    /// Bytes that the records in the folder may take; the oldest go first.
+    pub const DIR_MAX: &str = "LEAKSCOPE_DIR_MAX";
+    /// Whether a sampled program writes records that say nothing is wrong:
+    /// set to anything for yes.
+    pub const ALWAYS: &str = "LEAKSCOPE_ALWAYS";
     /// Milliseconds between snapshots.
     pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
     /// A file ([`crate::Only`]) that says which allocations are followed;
@@ -129,7 +144,8 @@ pub struct SectionKind(pub u32);
 
 impl SectionKind {
     pub const END: SectionKind = SectionKind(0);
-    /// [`Module`]s, each followed by its path, padded to eight bytes.
+    /// [`Module`]s, each followed by its path and its build id, both padded to
+    /// eight bytes.
     pub const MODULES: SectionKind = SectionKind(1);
     /// [`Stack`]s, each followed by its addresses, innermost first.
     pub const STACKS: SectionKind = SectionKind(2);
@@ -154,6 +170,10 @@ impl SectionKind {
     /// [`Holder`]s, each followed by its [`Link`]s: a few for each entry of
     /// [`SectionKind::REACHABLE`].
     pub const HOLDERS: SectionKind = SectionKind(12);
+    /// [`Accessed`] totals of reachable blocks.
+    pub const ACCESSES: SectionKind = SectionKind(13);
+    /// One [`Sampling`].
+    pub const SAMPLING: SectionKind = SectionKind(14);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -169,7 +189,9 @@ pub struct Module {
     pub first_generation: u32,
     pub last_generation: u32,
     pub path_bytes: u32,
-    pub reserved: u32,
+    /// Length of the build id that follows the path, padded too; 0 if it has
+    /// none.
+    pub id_bytes: u32,
 }
 
 /// A call stack. Addresses are return addresses, valid in `generation`.
@@ -365,7 +387,8 @@ pub struct LostBlock {
     pub bytes: u64,
     /// Stack of the allocation.
     pub stack: u32,
-    pub reserved: u32,
+    /// 1 if its free was left out ([`env::INJECT`]).
+    pub injected: u32,
 }
 
 /// Lost block `from` holds a pointer to lost block `to`; both are indices
@@ -493,6 +516,45 @@ pub struct Totals {
     pub heap_limit: u64,
 }
 
+/// Reachable blocks of one allocation stack that were last accessed by one
+/// stack, at about the same time and after about the same active time. Times
+/// are numbers of heap accesses.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Accessed {
+    pub blocks: u64,
+    pub bytes: u64,
+    /// Sum of bytes times idle time.
+    pub drag: u64,
+    /// Since the last access, or since the allocation of blocks that were
+    /// never accessed: the least of them.
+    pub idle: u64,
+    /// From the first access to the last: the most of them.
+    pub active: u64,
+    pub stack: u32,
+    /// Stack of the last access, 0 where unknown.
+    pub last_used: u32,
+    /// 1 if no access was seen.
+    pub never: u32,
+    /// 1 if their frees were left out ([`env::INJECT`]).
+    pub injected: u32,
+}
+
+/// How accesses were sampled.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Sampling {
+    /// Heap accesses so far, seen or not.
+    pub time: u64,
+    /// Executions in a burst.
+    pub burst: u32,
+    /// What the rate is divided by after each.
+    pub divisor: u32,
+    /// One in so many is seen at least.
+    pub least: u32,
+    pub reserved: u32,
+}
+
 /// Why a record may be less exact than usual.
 pub mod limits {
     /// The address space was limited, and the heap with it.
@@ -501,4 +563,6 @@ pub mod limits {
     pub const THREAD_RUNNING: u64 = 2;
     /// Uses of blocks were not looked at.
     pub const NO_USES: u64 = 4;
+    /// Deaths of pointers were not looked at.
+    pub const NO_DEATHS: u64 = 8;
 }

@@ -1,11 +1,13 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use leakscope_core::FailOn;
+use leakscope_core::{FailOn, StaleOrder};
+use leakscope_trace::Predicate;
 
 /// Finds memory leaks in C and C++ programs, and says where to fix them.
 #[derive(Debug, Parser)]
@@ -23,7 +25,8 @@ Examples:
   leakscope debug 9f2c4e01            run it under gdb, to where a block was lost
   leakscope run /usr/bin/xmllint -- --noout a.xml
                                       any program, as it is
-  leakscope check a.c b.c             what the source can leak, without running it";
+  leakscope check a.c b.c             what the source can leak, without running it
+  leakscope watch ./server            what goes stale while it runs";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -33,6 +36,15 @@ pub enum Command {
     /// Run a program and report what it leaked
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<Run>),
+    /// Watch a program for blocks that go stale, at little cost
+    #[command(after_help = WATCH_EXAMPLES)]
+    Watch(Box<Watch>),
+    /// Write the live blocks of snapshots for pprof or as folded stacks
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(Export),
+    /// Show what changed between two snapshots
+    #[command(after_help = "Example:\n  leakscope diff records/812-0.record records/812-9.record")]
+    Diff(Diff),
     /// Run the program of the last run under gdb, and stop where a block is lost
     #[command(after_help = DEBUG_EXAMPLES)]
     Debug(Debug),
@@ -301,9 +313,138 @@ impl Check {
     }
 }
 
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  leakscope watch ./server -- -p 8080           a live table, while it runs
+  leakscope watch --once ./prog -- in.txt       run it to the end, then report
+  leakscope watch --once --format json -o stale.json prog.c
+  leakscope watch /var/lib/prog/leakscope       what a deployed program wrote
+  leakscope watch --stale 'never or idle>100M and idle>10*active' ./server
+
+To deploy: leakscope derive ./server --engine sample -o server.watched, and there
+  LEAKSCOPE_DIR=/var/lib/prog/leakscope LEAKSCOPE_SNAPSHOT_EVERY=60000 ./server.watched
+LEAKSCOPE_BURST, LEAKSCOPE_DECR and LEAKSCOPE_MIN (one in how many) set what is
+sampled, LEAKSCOPE_DIR_MAX the bytes that the folder may take; LEAKSCOPE_ALWAYS=1
+writes snapshots also while nothing is wrong.";
+
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// A captured program, source files, or the folder that a derived program writes to
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// Run the program to its end, or read the folder once, and write one report
+    #[arg(long)]
+    pub once: bool,
+    /// What counts as stale: never, idle>N, idle>N% or idle>N*active, joined by `and` and `or`
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    pub stale: Predicate,
+    /// What puts stale places at the top: blocks (then drag), bytes or drag (bytes x idle time)
+    #[arg(long, value_name = "ORDER", default_value = "blocks")]
+    pub sort: StaleOrder,
+    /// Executions of a code segment that are reported in a row
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub burst: u32,
+    /// What a segment's sampling rate is divided by after each burst
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub decr: u32,
+    /// The least sampling rate, as in 0.1%
+    #[arg(long, value_name = "RATE", default_value = "0.1%", value_parser = one_in)]
+    pub min: u32,
+    /// Take a snapshot every so many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub snapshot_every: Duration,
+    /// Serve metrics for Prometheus at this address, as in 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// Let other machines read the metrics
+    #[arg(long, requires = "metrics")]
+    pub metrics_anybody: bool,
+    /// Leave out this share of the frees, as in 10%, to see whether they are found
+    #[arg(long, value_name = "SHARE", value_parser = one_in)]
+    pub inject_leaks: Option<u32>,
+    /// What the choice of frees begins with
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u32,
+    #[command(flatten)]
+    pub report: ReportOptions,
+    /// Exit code when the report fails the run
+    #[arg(long, value_name = "N", default_value_t = 23)]
+    pub exit_code: u8,
+    /// Keep the target's records in this folder
+    #[arg(long, value_name = "DIR")]
+    pub keep_records: Option<PathBuf>,
+    /// A flag for compiling bare source files, as in --cflag=-DX=1 or --cflag=-lz
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflag: Vec<String>,
+    /// Arguments of the program
+    #[arg(last = true, value_name = "ARGS")]
+    pub arguments: Vec<OsString>,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  leakscope export --pprof -o heap.pb records && go tool pprof -top -sample_index=stale_space heap.pb
+  leakscope export --folded --measure drag records | flamegraph.pl > drag.svg";
+
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Folder with snapshots, of which the last counts, or one record
+    pub records: PathBuf,
+    /// A profile for pprof: in use, lost, stale and drag
+    #[arg(long, required_unless_present = "folded")]
+    pub pprof: bool,
+    /// Folded stacks for flame graphs
+    #[arg(long, conflicts_with = "pprof")]
+    pub folded: bool,
+    /// What folded stacks count; pprof has all of them
+    #[arg(long, value_enum, default_value_t = Measure::Inuse)]
+    pub measure: Measure,
+    /// What counts as stale, as for `watch`
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    pub stale: Predicate,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Measure {
+    Inuse,
+    Lost,
+    Stale,
+    Drag,
+}
+
+impl From<Measure> for leakscope_report::Measure {
+    fn from(measure: Measure) -> leakscope_report::Measure {
+        match measure {
+            Measure::Inuse => leakscope_report::Measure::InUse,
+            Measure::Lost => leakscope_report::Measure::Lost,
+            Measure::Stale => leakscope_report::Measure::Stale,
+            Measure::Drag => leakscope_report::Measure::Drag,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// A record, or a folder with snapshots, of which the last counts
+    pub before: PathBuf,
+    pub after: PathBuf,
+    /// What counts as stale, as for `watch`
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    pub stale: Predicate,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 const DERIVE_EXAMPLES: &str = "\
-Example:
+Examples:
   leakscope derive ./prog --engine track -o prog.track
+  leakscope derive ./prog --engine sample -o prog.watched      for `leakscope watch`
   LEAKSCOPE_DIR=records ./prog.track        writes its records there at the end";
 
 #[derive(Debug, Args)]
@@ -375,7 +516,10 @@ pub enum OnLeak {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DeriveEngine {
+    /// Leak points, for `leakscope run`
     Track,
+    /// Stale blocks at little cost, for `leakscope watch`
+    Sample,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -409,6 +553,18 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a number of seconds above 0, found {text:?}");
     let seconds: f64 = text.parse().map_err(|_| expected())?;
     Duration::try_from_secs_f64(seconds).ok().filter(|time| time.as_millis() > 0).ok_or_else(expected)
+}
+
+/// A share, as in 0.1% or 0.001, as one in so many.
+fn one_in(text: &str) -> Result<u32, String> {
+    let expected = || format!("expected a share above 0 and up to 100%, as in 0.1%, found {text:?}");
+    let (number, whole) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share: f64 = number.trim().parse().map_err(|_| expected())?;
+    let one_in = (whole / share).round();
+    if share > 0.0 && (1.0..=1_000_000.0).contains(&one_in) { Ok(one_in as u32) } else { Err(expected()) }
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
@@ -497,6 +653,18 @@ mod tests {
             ["", "most", "partial", "partial=", "partial=K", "partial=-1", "partial=1KB", "partial=1.5M"]
         {
             assert!(mode(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares() {
+        for (text, expected) in
+            [("0.1%", 1000), ("100%", 1), ("10%", 10), ("0.01", 100), ("0.0001%", 1_000_000)]
+        {
+            assert_eq!(one_in(text), Ok(expected), "{text}");
+        }
+        for text in ["", "%", "0", "0%", "-1%", "101%", "2", "0.00001%", "x%", "nan"] {
+            assert!(one_in(text).is_err(), "{text}");
         }
     }
 

@@ -4,9 +4,11 @@ mod build;
 mod check;
 mod debug;
 pub mod derive;
+mod export;
 mod inspect;
 mod report;
 mod run;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,9 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Check(options) => check::run(&options),
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Watch(options) => watch::run(&options),
+        Command::Export(options) => export::run(&options),
+        Command::Diff(options) => export::diff(&options),
         Command::Inspect(options) => inspect::run(&options),
     }
 }

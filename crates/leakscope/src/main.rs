@@ -8,6 +8,7 @@ mod files;
 mod inbox;
 mod input;
 mod last_run;
+mod metrics;
 mod models;
 mod only;
 mod output;
@@ -17,6 +18,7 @@ mod runtime;
 mod second_pass;
 mod sources;
 mod start;
+mod terminal;
 mod valgrind;
 
 use std::env;

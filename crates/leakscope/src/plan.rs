@@ -15,7 +15,7 @@ use leakscope_wire::env as wire_env;
 use object::elf::{PT_INTERP, ProgramHeader64};
 use object::{Object, ObjectSymbol};
 
-use crate::cli::{Engine, LastUse, Mode, OnLeak, Run};
+use crate::cli::{DeriveEngine, Engine, LastUse, Mode, OnLeak, Run};
 use crate::commands::derive;
 use crate::files::{bare_store, is_source};
 use crate::inbox::Inbox;
@@ -149,7 +149,7 @@ pub fn plan(options: &Run) -> Result<Plan> {
 }
 
 fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Result<Plan> {
-    let derived = derive::track(store, link, options.report.quiet)?;
+    let derived = derive::variant(store, link, DeriveEngine::Track, options.report.quiet)?;
     for kept in &derived.kept {
         note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
     }

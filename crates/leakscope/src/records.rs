@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cli::Run;
-
 /// Kept for the user, or gone with the run.
 pub enum Records {
     Kept(PathBuf),
@@ -15,8 +13,8 @@ pub enum Records {
 }
 
 impl Records {
-    pub fn new(options: &Run) -> Result<Records> {
-        match &options.keep_records {
+    pub fn new(kept: Option<&Path>) -> Result<Records> {
+        match kept {
             Some(folder) => {
                 fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
                 let path = fs::canonicalize(folder)?;
@@ -46,6 +44,14 @@ impl Records {
             }
         }
         homeless
+    }
+
+    /// The folder, which stays.
+    pub fn leave(self) -> PathBuf {
+        match self {
+            Records::Kept(path) => path,
+            Records::Temporary(folder) => folder.keep(),
+        }
     }
 
     /// Says where there is no room for what the program should have written.

@@ -12,6 +12,7 @@ pub const KEY: &str = env!("RUNTIME_KEY");
 
 static OBJECT: &[u8] = include_bytes!(env!("RUNTIME_OBJECT"));
 static WHOLE: &[u8] = include_bytes!(env!("RUNTIME_WHOLE"));
+static SAMPLED: &[u8] = include_bytes!(env!("RUNTIME_SAMPLED"));
 static PRELOAD: &[u8] = include_bytes!(env!("RUNTIME_PRELOAD"));
 
 /// The runtime as files.
@@ -20,6 +21,8 @@ pub struct Runtime {
     pub object: PathBuf,
     /// To be linked as well where all of a program's code was derived.
     pub whole: PathBuf,
+    /// To be linked into a program that samples its accesses.
+    pub sampled: PathBuf,
     /// To be preloaded.
     pub preload: PathBuf,
 }
@@ -33,6 +36,7 @@ impl Runtime {
         Ok(Runtime {
             object: place("leakscope_rt.o", OBJECT)?,
             whole: place("whole.o", WHOLE)?,
+            sampled: place("sampled.o", SAMPLED)?,
             preload: place("libleakscope_preload.so", PRELOAD)?,
         })
     }

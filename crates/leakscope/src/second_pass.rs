@@ -35,7 +35,7 @@ pub fn run(
         keep_records: None,
         ..options.clone()
     };
-    let records = Records::new(&options)?;
+    let records = Records::new(options.keep_records.as_deref())?;
     let second = execute(plan, &options, &records, |command| {
         command.stdin(start.input.again()?);
         if !options.show_second {

@@ -217,6 +217,6 @@ impl Project {
     fn loaded(&self) -> Vec<PathBuf> {
         let processes = leakscope_trace::read_folder(&self.folder.path("records")).unwrap();
         let record = processes.last().and_then(|process| process.records.last()).expect("a record");
-        record.modules.iter().map(|(_, path)| path.clone()).collect()
+        record.modules.iter().map(|module| module.path.clone()).collect()
     }
 }

@@ -51,7 +51,7 @@ impl Written {
                 first_generation: *generations.start(),
                 last_generation: *generations.end(),
                 path_bytes: path.len() as u32,
-                reserved: 0,
+                id_bytes: 0,
             };
             payload.extend_from_slice(module.as_bytes());
             payload.extend_from_slice(path.as_bytes());
@@ -81,7 +81,7 @@ impl Written {
 
     /// Lost blocks as bytes and stack.
     pub fn lost(self, blocks: &[(u64, u32)]) -> Written {
-        let block = |&(bytes, stack)| wire::LostBlock { address: 0x1000, bytes, stack, reserved: 0 };
+        let block = |&(bytes, stack)| wire::LostBlock { address: 0x1000, bytes, stack, injected: 0 };
         let blocks: Vec<wire::LostBlock> = blocks.iter().map(block).collect();
         self.all(wire::SectionKind::LOST, &blocks)
     }

@@ -47,7 +47,7 @@ pub fn run(options: &Debug) -> Result<ExitCode> {
         }
     };
     say("looking for the moment: the program runs once without its output, then under gdb");
-    let records = Records::new(&run)?;
+    let records = Records::new(run.keep_records.as_deref())?;
     let processes = execute(&plan, &run, &records, |command| {
         // As it was started, with what is set for this run.
         let mut again = last.start.command(&plan.executable)?;

@@ -15,9 +15,8 @@ use crate::cli::{Derive, DeriveEngine};
 use crate::runtime::{KEY, Runtime};
 
 pub fn run(options: &Derive) -> Result<ExitCode> {
-    let DeriveEngine::Track = options.engine;
     let (store, link) = program(&options.program)?;
-    let derived = track(&store, &link, options.quiet)?;
+    let derived = variant(&store, &link, options.engine, options.quiet)?;
     if !options.quiet {
         eprintln!("leakscope: {}", summary(&derived));
     }
@@ -28,19 +27,24 @@ pub fn run(options: &Derive) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The variant of a program that `leakscope run` runs.
-pub fn track(store: &Store, link: &LinkId, quiet: bool) -> Result<Derived> {
+/// The variant of a program that `leakscope run` or `leakscope watch` runs.
+pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) -> Result<Derived> {
     let runtime = Runtime::unpack()?;
     let bar = progress_bar("deriving", quiet);
+    let (name, what, objects) = match engine {
+        DeriveEngine::Track => ("track", leakscope_instrument::Variant::Track, vec![runtime.object]),
+        DeriveEngine::Sample => {
+            ("sample", leakscope_instrument::Variant::Sample, vec![runtime.object, runtime.sampled])
+        }
+    };
     let instrument = |bitcode: &[u8], unit: &Unit| {
-        transform(bitcode, leakscope_instrument::Variant::Track, &unit.optimisation)
-            .map_err(|error| error.to_string())
+        transform(bitcode, what, &unit.optimisation).map_err(|error| error.to_string())
     };
     let variant = Variant {
-        name: "track",
+        name,
         key: KEY,
         transform: &instrument,
-        runtime: &[runtime.object],
+        runtime: &objects,
         whole: &[runtime.whole],
         link_flags: &link_flags(),
     };

@@ -19,7 +19,7 @@ pub fn run(options: &ReportFolder) -> Result<ExitCode> {
     let Some(record) = processes.first().and_then(|process| process.records.last()) else {
         bail!("no records in {}: was LEAKSCOPE_DIR set to it?", options.folder.display());
     };
-    let program = record.modules.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
+    let program = record.modules.first().map_or_else(PathBuf::new, |module| module.path.clone());
     let signal = Reason::from_u32(record.header.reason) == Some(Reason::Signal);
     let target = Target {
         program: program.display().to_string(),
@@ -51,7 +51,7 @@ pub fn of_records(
     report
 }
 
-fn limit_text(note: &Note) -> String {
+pub fn limit_text(note: &Note) -> String {
     match note {
         Note::AddressSpace { heap_limit } => format!(
             "the address space is limited (ulimit -v): the heap had at most {} MiB; raise the limit if the program ran out",
@@ -61,6 +61,9 @@ fn limit_text(note: &Note) -> String {
             "a thread did not stop for the scan: all of its stack was searched, which may hide a leak"
                 .to_owned()
         }
+        Note::Sampled { time, least, stale } => format!(
+            "stale means {stale} (--stale), counted in heap accesses: {time} so far, of which at least one in {least} was seen"
+        ),
         Note::OnlySnapshot { pid } => {
             format!("process {pid} ended without a last word: this is what its last snapshot shows")
         }

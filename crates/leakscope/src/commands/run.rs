@@ -27,7 +27,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let plan = plan(options)?;
     say_what_changes_nothing(options, &plan);
     let output = Output::open(&options.report)?;
-    let records = Records::new(options)?;
+    let records = Records::new(options.keep_records.as_deref())?;
     let start = Start::now(&plan.shown, &options.arguments, input(options)?)?;
 
     let in_two_passes = options.two_pass && matches!(plan.how, How::Track);
@@ -131,7 +131,7 @@ fn no_record_text(status: ExitStatus, plan: &Plan, records: &Records) -> String 
     format!("no record of {}: {ended}; --snapshot-every keeps what is known on the way", plan.shown.display())
 }
 
-fn exit_code(status: ExitStatus, failure: Option<u8>) -> ExitCode {
+pub fn exit_code(status: ExitStatus, failure: Option<u8>) -> ExitCode {
     let own = status.code().unwrap_or(0) as u8;
     ExitCode::from(match (status.signal(), failure) {
         (Some(signal), _) => (128 + signal) as u8,

@@ -1,0 +1,244 @@
+//! The `sample` variant: heap accesses are reported in short bursts, more of
+//! them from code that seldom runs (SWAT, section 2.2).
+//!
+//! Each function that accesses memory has two bodies ([`crate::twins`]): one
+//! plain, one that reports. Checks where a function begins and where a loop
+//! goes round decide between them. Each check counts for itself, in memory of
+//! its own thread: it lets the plain body run until its count is below zero,
+//! and then asks the runtime, which gives it a new count.
+//!
+//! Works on optimised code, which is then tidied a second time: what is
+//! inlined needs no check, and loops have become what the optimiser makes of
+//! them. Left plain: functions that access no memory but their own, and those
+//! that cannot be there twice ([`twins::is_possible`]).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::builder::Builder;
+use crate::contexts::LEAVES;
+use crate::edges::module_flag;
+use crate::ir::{Block, Callee, Opcode, Value};
+use crate::llvm::{Function, Module, PassOptions, Vectors};
+use crate::loops::{self, Loop};
+use crate::twins::{self, Twins};
+use crate::uses::slot_of;
+
+/// What stands in the code for a check, and is inlined. The first thread uses
+/// the module's counters. Others have a copy at a distance, which is the base of
+/// the segment register `gs` in each thread, and 0 unless set.
+const CHECK: &str = r#"
+define i1 @leakscope.check(ptr %counter) alwaysinline nounwind {
+entry:
+  %own = addrspacecast ptr %counter to ptr addrspace(SEGMENT)
+  %count = load i32, ptr addrspace(SEGMENT) %own
+  %left = add i32 %count, -1
+  store i32 %left, ptr addrspace(SEGMENT) %own
+  %over = icmp slt i32 %left, 0
+  br i1 %over, label %ask, label %done, !prof !0
+ask:
+  %answer = call preserve_mostcc i64 @__leakscope_dispatch(ptr %counter)
+  %reports = icmp ne i64 %answer, 0
+  br label %done
+done:
+  %twin = phi i1 [ false, %entry ], [ %reports, %ask ]
+  ret i1 %twin
+}
+
+; So many accesses through a pointer.
+define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind {
+  call preserve_mostcc void @__leakscope_access(ptr %pointer, i64 %count)
+  ret void
+}
+
+declare extern_weak preserve_mostcc i64 @__leakscope_dispatch(ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc void @__leakscope_access(ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+
+!0 = !{!"branch_weights", i32 1, i32 2000}
+"#;
+
+/// The address space of `gs`. Distances are right for counters of the
+/// executable; those of a shared library are all threads'.
+const SEGMENT: &str = "256";
+
+/// Bytes of a counter in memory, as `leakscope-rt` has it.
+const COUNTER: u64 = 8;
+
+pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
+    let wanted = wanted(module);
+    twins::demote(module, &wanted)?;
+    let in_executable = module_flag(module.raw(), "PIE Level") || !module_flag(module.raw(), "PIC Level");
+    module.add(&if in_executable { CHECK.replace("SEGMENT", SEGMENT) } else { shared_check() })?;
+    {
+        let builder = Builder::new(module);
+        let mut checks = Checks::new(&builder);
+        for function in module.functions().filter(|function| wanted.contains(function.name())) {
+            if let Some(twins) = Twins::make(&builder, function) {
+                split(&builder, &mut checks, &twins);
+            }
+        }
+        checks.finish();
+    }
+    module.run_passes(
+        "always-inline,function(mem2reg,simplifycfg,early-cse,simplifycfg)",
+        &PassOptions::new(Vectors::None),
+    )?;
+    for function in module.functions().filter(|function| !function.is_declaration()) {
+        function.set_string("frame-pointer", "all");
+    }
+    Ok(())
+}
+
+/// The same with one counter for all threads.
+fn shared_check() -> String {
+    CHECK
+        .replace(
+            "addrspacecast ptr %counter to ptr addrspace(SEGMENT)",
+            "getelementptr i8, ptr %counter, i64 0",
+        )
+        .replace("ptr addrspace(SEGMENT)", "ptr")
+}
+
+/// Names of the functions that get two bodies.
+fn wanted(module: &Module<'_>) -> HashSet<String> {
+    let accesses = |function: &Function<'_>| function.instructions().any(|at| !accessed_by(at).is_empty());
+    module
+        .functions()
+        .filter(|function| !function.is_declaration() && !function.is_for_inlining_only())
+        .filter(|&function| twins::is_possible(function))
+        .filter(accesses)
+        .map(|function| function.name().to_owned())
+        .collect()
+}
+
+fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'m>) {
+    let loops = loops::find(twins.start);
+    for block in twins.blocks() {
+        report(builder, checks.access, twins.of(block));
+    }
+    let mut covered: HashSet<Block<'m>> = HashSet::new();
+    for at in &loops {
+        // What lies in a loop inside is that one's.
+        let inner: Vec<&Loop<'m>> = loops.iter().filter(|other| other.is_inside(at)).collect();
+        let own = at.body.iter().filter(|block| !inner.iter().any(|other| other.body.contains(block)));
+        let accesses = own.flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
+        if !accesses || at.header.is_landing_pad() {
+            continue;
+        }
+        if is_boring(at, &loops) {
+            twins.leave(builder, at.header, &at.latches, |_| checks.next());
+        } else {
+            twins.cross(builder, at.header, |_| checks.next());
+            covered.extend(&at.body);
+        }
+    }
+    // Where all accesses are in loops that ask, nothing else needs to.
+    let accesses = |block: &Block<'m>| block.instructions().any(|at| !accessed_by(at).is_empty());
+    if twins.blocks().any(|block| accesses(&block) && !covered.contains(&block)) {
+        twins.enter(builder, |_| checks.next());
+    }
+}
+
+/// Whether a loop, as it goes round, stays in the blocks that it began with:
+/// it has no loop or call inside, and gets no address from memory. Its plain
+/// body is left as it is; the other one goes over to it after a few rounds.
+fn is_boring<'m>(at: &Loop<'m>, all: &[Loop<'m>]) -> bool {
+    let calls = |at: Value<'m>| at.is_call() && !at.is_intrinsic();
+    let follows = |at: Value<'m>| {
+        at.is(Opcode::LLVMLoad) && at.ty().is_pointer() && is_variable(at.operand(0).without_steps())
+    };
+    !all.iter().any(|other| other.is_inside(at))
+        && !at.body.iter().flat_map(|block| block.instructions()).any(|at| calls(at) || follows(at))
+}
+
+/// Reports the accesses of a block. Those through one pointer, with no call
+/// between them, are reported together by the last.
+fn report<'m>(builder: &Builder<'m>, access: Callee<'m>, block: Block<'m>) {
+    let instructions: Vec<Value<'m>> = block.instructions().collect();
+    let mut later: HashMap<Value<'m>, usize> = HashMap::new();
+    let mut found: Vec<(Value<'m>, Value<'m>, u64)> = Vec::new();
+    for &at in instructions.iter().rev() {
+        if at.is_call() && !at.is_intrinsic() {
+            later.clear();
+        }
+        for pointer in accessed_by(at) {
+            let pointer = pointer.without_steps();
+            match later.get(&slot_of(pointer)) {
+                Some(&index) => found[index].2 += 1,
+                None => {
+                    later.insert(slot_of(pointer), found.len());
+                    found.push((at, pointer, 1));
+                }
+            }
+        }
+        if at.is(Opcode::LLVMStore) {
+            later.remove(&at.operand(1));
+        }
+    }
+    for (at, pointer, count) in found {
+        builder.before(at);
+        builder.call(access, &[pointer, builder.word(count)]);
+    }
+}
+
+/// The pointers through which an instruction accesses memory that may be the
+/// heap's. What a library function is given, it accesses.
+fn accessed_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
+    let pointers = match at.opcode() {
+        Some(Opcode::LLVMLoad | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => vec![at.operand(0)],
+        Some(Opcode::LLVMStore) => vec![at.operand(1)],
+        Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
+            let name = at.called_name().unwrap_or_default();
+            let moves = ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."];
+            if moves.iter().any(|start| name.starts_with(start)) || LEAVES.contains(&name) {
+                at.arguments().filter(|value| value.ty().is_pointer()).collect()
+            } else {
+                Vec::new()
+            }
+        }
+        _ => Vec::new(),
+    };
+    pointers.into_iter().filter(|pointer| is_variable(pointer.without_steps())).collect()
+}
+
+/// Whether a pointer may be one into the heap: not the address of a local or
+/// global, and not a constant.
+fn is_variable(pointer: Value<'_>) -> bool {
+    !pointer.is_constant() && !pointer.is(Opcode::LLVMAlloca)
+}
+
+/// The checks of a module, each with a counter.
+struct Checks<'b, 'm> {
+    builder: &'b Builder<'m>,
+    check: Callee<'m>,
+    access: Callee<'m>,
+    /// Stands for the counters until their number is known.
+    counters: Value<'m>,
+    count: u64,
+}
+
+impl<'b, 'm> Checks<'b, 'm> {
+    fn new(builder: &'b Builder<'m>) -> Checks<'b, 'm> {
+        Checks {
+            builder,
+            check: builder.function(c"leakscope.check"),
+            access: builder.function(c"leakscope.accessed"),
+            counters: builder.zeroed(COUNTER),
+            count: 0,
+        }
+    }
+
+    /// A check where the builder stands: whether the body that reports comes.
+    fn next(&mut self) -> Value<'m> {
+        let counter = self.builder.constant_offset(self.counters, self.count * COUNTER);
+        self.count += 1;
+        self.builder.call(self.check, &[counter])
+    }
+
+    /// Makes room for all counters.
+    fn finish(self) {
+        if self.count == 0 {
+            return self.builder.discard(self.counters);
+        }
+        self.builder.replace(self.counters, self.builder.zeroed(self.count * COUNTER));
+    }
+}

@@ -1,0 +1,228 @@
+//! Functions with two bodies: one as it was, and a twin to which something is
+//! added. Both stand in one function and share its locals, so control can
+//! cross from one to the other wherever a check asks for it (Arnold and Ryder,
+//! "A Framework for Reducing the Cost of Instrumented Code", PLDI 2001).
+//!
+//! Crossing is possible because no value passes from block to block but
+//! through memory: [`demote`] puts all of them there, and the optimiser takes
+//! them out again afterwards.
+//!
+//! What the twin does more, and who decides where control goes, is not known
+//! here.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::builder::Builder;
+use crate::ir::{Block, Opcode, Value};
+use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
+
+/// A function that has two bodies. The first block has the locals, and goes on
+/// to either of them.
+pub struct Twins<'m> {
+    function: Function<'m>,
+    /// The first block of the body as it was.
+    pub start: Block<'m>,
+    twins: HashMap<Block<'m>, Block<'m>>,
+}
+
+/// Whether a function may have two bodies.
+pub fn is_possible(function: Function<'_>) -> bool {
+    const UNFIT: [&str; 4] = ["naked", "optnone", "presplitcoroutine", "returns_twice"];
+    // What may be there once only, or is returned to with registers of a
+    // moment that has passed.
+    let [once, twice] = ["noduplicate", "returns_twice"].map(Kind::named);
+    let has_label = |at: Value<'_>| at.assembler().is_some_and(|text| text.contains(':'));
+    !function.is_declaration()
+        && !UNFIT.iter().any(|name| function.is(Kind::named(name)))
+        && !function
+            .instructions()
+            .any(|at| at.is(Opcode::LLVMCallBr) || at.call_is(once) || at.call_is(twice) || has_label(at))
+}
+
+/// Readies the functions that `wanted` accepts: their locals get a block for
+/// themselves, and what passes from block to block does so through memory.
+pub fn demote(module: &mut Module<'_>, wanted: &HashSet<String>) -> Result<(), String> {
+    // The pass leaves out what is not to be optimised.
+    let [untouched, apart] = ["optnone", "noinline"].map(Kind::named);
+    let mut others = Vec::new();
+    {
+        let builder = Builder::new(module);
+        for function in module.functions().filter(|function| !function.is_declaration()) {
+            if wanted.contains(function.name()) {
+                part_locals(&builder, function);
+            } else if !function.is(untouched) {
+                others.push((function.name().to_owned(), function.is(apart)));
+                function.set(untouched);
+                function.set(apart);
+            }
+        }
+    }
+    module.run_passes("function(reg2mem)", &PassOptions::new(Vectors::None))?;
+    for (name, was_apart) in others {
+        let Some(function) = module.function(&name) else { continue };
+        function.unset(untouched);
+        if !was_apart {
+            function.unset(apart);
+        }
+    }
+    Ok(())
+}
+
+/// Puts the locals of a function into a block before all others. Arrays of
+/// variable length stay where they are.
+fn part_locals<'m>(builder: &Builder<'m>, function: Function<'m>) {
+    let body = function.entry();
+    let locals: Vec<Value<'m>> =
+        body.instructions().filter(|at| at.is(Opcode::LLVMAlloca) && at.operand(0).is_constant()).collect();
+    let first = builder.block(function, c"locals");
+    first.move_before(body);
+    builder.end(first);
+    for local in locals {
+        builder.take_over(local);
+    }
+    builder.jump(body);
+}
+
+impl<'m> Twins<'m> {
+    /// Gives a function its second body, to which nothing leads yet; `None`
+    /// where values still pass between blocks.
+    pub fn make(builder: &Builder<'m>, function: Function<'m>) -> Option<Twins<'m>> {
+        let first = function.entry();
+        let [start] = first.successors().collect::<Vec<_>>()[..] else { return None };
+        let blocks: Vec<Block<'m>> = function.blocks().filter(|&block| block != first).collect();
+        if !blocks.iter().all(|&block| stands_alone(block, first)) {
+            return None;
+        }
+        let twins: HashMap<Block<'m>, Block<'m>> =
+            blocks.iter().map(|&block| (block, builder.block(function, c"twin"))).collect();
+        let mut copies = HashMap::new();
+        for block in &blocks {
+            builder.end(twins[block]);
+            for at in block.instructions().filter(|at| !is_debug_note(*at)) {
+                copies.insert(at, builder.copy(at));
+            }
+        }
+        for copy in blocks.iter().flat_map(|block| twins[block].instructions()) {
+            for (index, operand) in (0..).zip(copy.operands()) {
+                if let Some(&own) = copies.get(&operand) {
+                    copy.set_operand(index, own);
+                }
+            }
+            for (index, successor) in (0..).zip(copy.successors().collect::<Vec<_>>()) {
+                if !copy.is(Opcode::LLVMIndirectBr) {
+                    copy.set_successor(index, twins[&successor]);
+                }
+            }
+        }
+        let twins = Twins { function, start, twins };
+        for block in &blocks {
+            twins.stay_at_computed_goto(builder, twins.twins[block]);
+        }
+        Some(twins)
+    }
+
+    /// A computed goto knows addresses of the first body alone. In the twin
+    /// they are compared one by one.
+    fn stay_at_computed_goto(&self, builder: &Builder<'m>, block: Block<'m>) {
+        let Some(goto) = block.terminator().filter(|at| at.is(Opcode::LLVMIndirectBr)) else { return };
+        let target = goto.operand(0);
+        let targets: Vec<Block<'m>> = goto.successors().collect();
+        goto.erase();
+        let Some((&last, others)) = targets.split_last() else { return };
+        builder.end(block);
+        for &other in others {
+            let next = builder.block(self.function, c"goto");
+            let is_other = builder.equal(target, builder.address_of(self.function, other));
+            builder.branch(is_other, self.twins[&other], next);
+            builder.end(next);
+        }
+        builder.jump(self.twins[&last]);
+    }
+
+    /// The blocks of the first body.
+    pub fn blocks(&self) -> impl Iterator<Item = Block<'m>> + use<'m> {
+        let mut blocks: Vec<Block<'m>> = self.twins.keys().copied().collect();
+        let order: HashMap<Block<'m>, usize> = self.function.blocks().zip(0..).collect();
+        blocks.sort_by_key(|block| order[block]);
+        blocks.into_iter()
+    }
+
+    /// The twin of a block of the first body.
+    pub fn of(&self, block: Block<'m>) -> Block<'m> {
+        self.twins[&block]
+    }
+
+    /// Where the function begins, `decide` says by a bit whether the twin
+    /// runs.
+    pub fn enter(&self, builder: &Builder<'m>, decide: impl FnOnce(&Builder<'m>) -> Value<'m>) {
+        let first = self.function.entry();
+        first.terminator().expect("it goes on to the body").erase();
+        builder.end(first);
+        let twin = decide(builder);
+        builder.branch(twin, self.of(self.start), self.start);
+    }
+
+    /// Every way to `header`, in both bodies, goes through a check.
+    pub fn cross(
+        &self,
+        builder: &Builder<'m>,
+        header: Block<'m>,
+        decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
+    ) {
+        let twin = self.of(header);
+        let check = self.check(builder, header, decide);
+        for block in self.function.blocks().filter(|&block| block != check) {
+            redirect(block, &[header, twin], check);
+        }
+    }
+
+    /// The ways back to `header` in the twin alone go through a check.
+    pub fn leave(
+        &self,
+        builder: &Builder<'m>,
+        header: Block<'m>,
+        latches: &[Block<'m>],
+        decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
+    ) {
+        let check = self.check(builder, header, decide);
+        for &latch in latches {
+            redirect(self.of(latch), &[self.of(header)], check);
+        }
+    }
+
+    /// A block that asks which of two blocks comes.
+    fn check(
+        &self,
+        builder: &Builder<'m>,
+        header: Block<'m>,
+        decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
+    ) -> Block<'m> {
+        let check = builder.block(self.function, c"check");
+        check.move_before(header);
+        builder.end(check);
+        let twin = decide(builder);
+        builder.branch(twin, self.of(header), header);
+        check
+    }
+}
+
+/// Sends a block's ways to others elsewhere. Computed gotos keep theirs.
+fn redirect<'m>(block: Block<'m>, from: &[Block<'m>], to: Block<'m>) {
+    let Some(terminator) = block.terminator().filter(|at| !at.is(Opcode::LLVMIndirectBr)) else { return };
+    for (index, successor) in (0..).zip(terminator.successors().collect::<Vec<_>>()) {
+        if from.contains(&successor) {
+            terminator.set_successor(index, to);
+        }
+    }
+}
+
+/// Whether a block uses values of its own and locals only.
+fn stands_alone<'m>(block: Block<'m>, locals: Block<'m>) -> bool {
+    let is_near =
+        |value: Value<'m>| value.opcode().is_none() || value.block() == block || value.block() == locals;
+    block.instructions().all(|at| !at.is(Opcode::LLVMPHI) && at.operands().all(is_near))
+}
+
+fn is_debug_note(at: Value<'_>) -> bool {
+    at.is_intrinsic() && at.called_name().is_some_and(|name| name.starts_with("llvm.dbg."))
+}

@@ -1,0 +1,236 @@
+//! The `sample` variant on small sources: whichever body runs, and wherever
+//! control crosses, a program does what it did; and accesses are reported.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use leakscope_instrument::{Variant, transform};
+
+const LEVELS: [&str; 4] = ["O0", "O1", "O2", "Os"];
+
+/// Feeds `input` to a tool and takes what it writes.
+fn pipe(program: &str, arguments: &[&str], twin: Option<&str>, input: &[u8]) -> Vec<u8> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.envs(twin.map(|twin| ("TWIN", twin)));
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", output.status);
+    output.stdout
+}
+
+/// The source as a program that has two bodies, with a small runtime.
+fn build(language: &str, source: &str, level: &str, folder: &tempfile::TempDir) -> String {
+    let runtime = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sample/runtime.c");
+    let program = folder.path().join("program").display().to_string();
+    let driver = if language == "c++" { "clang++-19" } else { "clang-19" };
+    let flags = ["-w", "-g", "-O1", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-o", "-", "-x"];
+    let bitcode = pipe(driver, &[&flags[..], &[language, "-"]].concat(), None, source.as_bytes());
+    let module = transform(&bitcode, Variant::Sample, level).unwrap();
+    let optimisation = format!("-{}", if level == "O0" { "O1" } else { level });
+    let passes = ["-Xclang", "-disable-llvm-passes", &optimisation];
+    let files = ["-x", "ir", "-", "-x", "c", "-O0", runtime, "-rdynamic", "-pthread", "-o", &program];
+    pipe(driver, &[&passes[..], &files].concat(), None, &module);
+    program
+}
+
+/// Whatever its checks say, the program prints what it prints without any.
+fn check(language: &str, source: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain").display().to_string();
+    let driver = if language == "c++" { "clang++-19" } else { "clang-19" };
+    let flags = ["-w", "-O0", "-pthread", "-o", &plain, "-x", language, "-"];
+    pipe(driver, &flags, None, source.as_bytes());
+    let expected = String::from_utf8(pipe(&plain, &[], None, b"")).unwrap();
+    assert_ne!(expected, "");
+    for level in LEVELS {
+        let folder = tempfile::tempdir().unwrap();
+        let program = build(language, source, level, &folder);
+        for twin in [None, Some("always"), Some("never")] {
+            let output = String::from_utf8(pipe(&program, &[], twin, b"")).unwrap();
+            assert_eq!(output, expected, "at {level}, {twin:?}");
+        }
+    }
+}
+
+/// What the runtime sees where every check says so, at the levels at which
+/// nothing is merged or made a vector.
+fn check_seen(body: &str, expected: &str) {
+    let source = format!("void *make(void);\nvoid seen(void);\n{body}\n");
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("c", &source, "O1", &folder);
+    let output = String::from_utf8(pipe(&program, &[], Some("always"), b"")).unwrap();
+    assert_eq!(output, expected, "{body}");
+}
+
+#[test]
+fn loops_nested_and_left_early() {
+    check(
+        "c",
+        "#include <stdio.h>
+         #include <stdlib.h>
+         struct node { struct node *next; int v; };
+         int main(void) {
+             struct node *list = 0; long sum = 0;
+             for (int i = 0; i < 50; i++) { struct node *n = malloc(sizeof *n); n->next = list; n->v = i; list = n; }
+             for (int k = 0; k < 20; k++) {
+                 for (struct node *n = list; n; n = n->next) {
+                     if (n->v == k) continue;
+                     if (n->v < k / 2) break;
+                     sum += n->v * k;
+                 }
+                 if (sum > 100000) goto out;
+             }
+         out:
+             while (list) { struct node *n = list; list = n->next; free(n); }
+             printf(\"%ld\\n\", sum);
+         }",
+    );
+}
+
+#[test]
+fn exceptions_through_both_bodies() {
+    check(
+        "c++",
+        "#include <cstdio>
+         #include <stdexcept>
+         #include <string>
+         #include <vector>
+         #include <memory>
+         struct Guard { int *n; ~Guard() { ++*n; } };
+         static int risky(std::vector<std::string> &all, int i, int *dropped) {
+             Guard guard{dropped};
+             if (i % 7 == 3) throw std::runtime_error(\"seven \" + std::to_string(i));
+             if (i % 11 == 5) throw i;
+             all.push_back(std::string(20, 'a' + i % 26));
+             return (int)all.size();
+         }
+         int main() {
+             std::vector<std::string> all; int dropped = 0; long sum = 0;
+             auto owned = std::make_unique<int[]>(10);
+             for (int i = 0; i < 200; i++) {
+                 try { sum += risky(all, i, &dropped); owned[i % 10]++; }
+                 catch (const std::exception &e) { sum += e.what()[6]; }
+                 catch (int n) { sum -= n; }
+             }
+             std::printf(\"%ld %d %d %zu\\n\", sum, dropped, owned[3], all.size());
+         }",
+    );
+}
+
+#[test]
+fn computed_gotos_stay_in_their_body() {
+    check(
+        "c",
+        "#include <stdio.h>
+         #include <stdlib.h>
+         int main(void) {
+             static void *labels[] = {&&add, &&sub, &&mul, &&end};
+             unsigned char *code = malloc(100); int *acc = calloc(1, sizeof *acc);
+             for (int i = 0; i < 99; i++) code[i] = i % 3;
+             code[99] = 3;
+             int at = 0;
+             goto *labels[code[at++]];
+         add: *acc += at; goto *labels[code[at++]];
+         sub: *acc -= 1; goto *labels[code[at++]];
+         mul: *acc = *acc * 3 % 1000; goto *labels[code[at++]];
+         end: printf(\"%d\\n\", *acc); free(code); free(acc);
+         }",
+    );
+}
+
+#[test]
+fn frames_that_are_left_and_returned_to() {
+    check(
+        "c",
+        "#include <setjmp.h>
+         #include <stdarg.h>
+         #include <stdio.h>
+         #include <stdlib.h>
+         #include <string.h>
+         static jmp_buf back;
+         static int *count;
+         static void deep(int n) { if (n == 0) longjmp(back, 1); char text[n + 8]; memset(text, n, n + 8); *count += text[3]; deep(n - 1); }
+         static int sum(int n, ...) { va_list list; va_start(list, n); int s = 0; while (n--) s += va_arg(list, int) + *count; va_end(list); return s; }
+         static _Noreturn void leave(const char *why, int *code) { printf(\"%s %d\\n\", why, *code); exit(0); }
+         int main(void) {
+             count = calloc(1, sizeof *count);
+             volatile int rounds = 0;
+             if (setjmp(back) == 0 || ++rounds < 5) deep(10);
+             int total = 0;
+             for (int i = 1; i < 30; i++) { int vla[i]; for (int k = 0; k < i; k++) vla[k] = k + *count; total += vla[i - 1] + sum(3, i, 2, 3); }
+             printf(\"%d %d\\n\", *count, total);
+             leave(\"end\", count);
+         }",
+    );
+}
+
+#[test]
+fn tail_calls_and_recursion() {
+    check(
+        "c",
+        "#include <stdio.h>
+         #include <stdlib.h>
+         struct tree { struct tree *l, *r; int v; };
+         static long even(struct tree *, long), odd(struct tree *, long);
+         static long even(struct tree *t, long s) { if (!t) return s; __attribute__((musttail)) return odd(t->l, s + t->v); }
+         static long odd(struct tree *t, long s) { if (!t) return s; __attribute__((musttail)) return even(t->r, s - t->v); }
+         static struct tree *grow(int d) { if (!d) return 0; struct tree *t = malloc(sizeof *t); t->v = d; t->l = grow(d - 1); t->r = grow(d - 1); return t; }
+         static long all(struct tree *t) { return t ? t->v + all(t->l) + all(t->r) : 0; }
+         static void drop(struct tree *t) { if (t) { drop(t->l); drop(t->r); free(t); } }
+         int main(void) { struct tree *t = grow(9); long a = even(t, 5), b = all(t); drop(t); printf(\"%ld %ld\\n\", a, b); }",
+    );
+}
+
+#[test]
+fn threads_count_for_themselves() {
+    check(
+        "c",
+        "#include <pthread.h>
+         #include <stdio.h>
+         #include <stdlib.h>
+         static void *work(void *at) { long *sum = at; for (int i = 0; i < 10000; i++) *sum += i % 7; return 0; }
+         int main(void) {
+             pthread_t threads[4]; long *sums = calloc(4, sizeof *sums), total = 0;
+             for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, &sums[i]);
+             for (int i = 0; i < 4; i++) { pthread_join(threads[i], 0); total += sums[i]; }
+             free(sums);
+             printf(\"%ld\\n\", total);
+         }",
+    );
+}
+
+#[test]
+fn accesses_are_seen_and_counted() {
+    check_seen(
+        "int main(void) { int *p = make(); p[0] = 1; p[1] = p[0] + 1; p[2] = p[1]; seen(); }",
+        "3 accesses, 1 checks\n",
+    );
+    // Those of a library function too.
+    check_seen(
+        "#include <string.h>\nvolatile int n; int main(void) { char *p = make(); n = strlen(p); seen(); }",
+        "1 accesses, 1 checks\n",
+    );
+}
+
+#[test]
+fn what_accesses_nothing_has_no_check() {
+    check_seen(
+        "__attribute__((noinline)) static int twice(int n) { return n * 2; }
+         static int table[4];
+         __attribute__((noinline)) static void count(int n) { table[n & 3]++; }
+         int main(void) { for (int i = 0; i < 5; i++) count(twice(i)); seen(); return 0; }",
+        "0 accesses, 0 checks\n",
+    );
+}
+
+#[test]
+fn a_loop_over_one_block_is_left_after_a_round() {
+    // The function, then each round until the check says otherwise.
+    check_seen(
+        "volatile int n = 9;
+         int main(void) { int *p = make(); int k = n; for (int i = 0; i < k; i++) p[i * i] ^= 3; seen(); }",
+        "18 accesses, 9 checks\n",
+    );
+}

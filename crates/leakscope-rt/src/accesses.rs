@@ -1,0 +1,187 @@
+//! Accesses to blocks that sampled code reported: when each was first and last
+//! accessed, and where last (SWAT, section 3.3).
+//!
+//! Time is counted in heap accesses of the process, seen or not: one that was
+//! seen stands for as many as its check lets pass unseen.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::arena;
+use crate::thread::Thread;
+
+/// What is kept for each block.
+#[repr(C)]
+pub struct Accesses {
+    /// Moment of the first access, or of the birth of a block without any.
+    first: AtomicU32,
+    /// 0 before the first access.
+    last: AtomicU32,
+    /// Stack of the last access, and whether a free was left out.
+    place: AtomicU32,
+}
+
+const INJECTED: u32 = 1 << 31;
+
+const _: () = assert!(size_of::<Accesses>() == arena::ACCESSES);
+
+/// Accesses so far, but for what threads have pending.
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+/// What a thread keeps to itself of the clock at most, and as a part of it: a
+/// scan does not see that, and threads must not all write to one place.
+const PENDING_MAX: u64 = 1 << 14;
+const PENDING_PART: u64 = 1 << 10;
+
+/// A moment in 32 bits: 26 of value, 6 of scale. Exact up to 67 million,
+/// then to 1 in 33 million; later moments have larger numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Moment(u32);
+
+impl Moment {
+    const BITS: u32 = 26;
+
+    #[inline(always)]
+    pub fn of(time: u64) -> Moment {
+        let scale = (u64::BITS - time.leading_zeros()).saturating_sub(Moment::BITS);
+        Moment(scale << Moment::BITS | (time >> scale) as u32)
+    }
+
+    pub fn time(self) -> u64 {
+        u64::from(self.0 & ((1 << Moment::BITS) - 1)) << (self.0 >> Moment::BITS)
+    }
+}
+
+#[inline(always)]
+fn now(thread: &Thread) -> u64 {
+    CLOCK.load(Ordering::Relaxed) + thread.sampling.pending
+}
+
+/// The clock, for a scan.
+pub fn time() -> u64 {
+    CLOCK.load(Ordering::Relaxed)
+}
+
+#[inline(always)]
+fn of(slot: u64) -> Option<&'static Accesses> {
+    let base = arena::accesses();
+    // SAFETY: committed together with the block's chunk; atomics, for which
+    // zero is valid.
+    (base != 0).then(|| unsafe { &*((base + slot as usize * arena::ACCESSES) as *const Accesses) })
+}
+
+/// A block begins its life.
+#[inline(always)]
+pub fn begin(thread: &Thread, slot: u64) {
+    if let Some(accesses) = of(slot) {
+        // Relaxed, here and below: what two threads do to a block at the same
+        // time has no order.
+        accesses.first.store(Moment::of(now(thread)).0, Ordering::Relaxed);
+        accesses.last.store(0, Ordering::Relaxed);
+        accesses.place.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What is known of the accesses to a block, in times until now.
+#[derive(Clone, Copy)]
+pub struct Seen {
+    pub idle: u64,
+    pub active: u64,
+    /// Stack of the last access; `None` if no access was seen.
+    pub place: Option<u32>,
+}
+
+pub fn read(slot: u64) -> Option<Seen> {
+    let accesses = of(slot)?;
+    let first = Moment(accesses.first.load(Ordering::Relaxed)).time();
+    let last = match accesses.last.load(Ordering::Relaxed) {
+        0 => None,
+        last => Some(Moment(last).time()),
+    };
+    Some(Seen {
+        idle: time().saturating_sub(last.unwrap_or(first)),
+        active: last.unwrap_or(first).saturating_sub(first),
+        place: last.map(|_| accesses.place.load(Ordering::Relaxed) & !INJECTED),
+    })
+}
+
+/// Notes that a block should have been freed. False where nothing is kept.
+pub fn mark_injected(slot: u64) -> bool {
+    of(slot).is_some_and(|accesses| accesses.place.fetch_or(INJECTED, Ordering::Relaxed) & INJECTED == 0)
+}
+
+pub fn is_injected(slot: u64) -> bool {
+    of(slot).is_some_and(|accesses| accesses.place.load(Ordering::Relaxed) & INJECTED != 0)
+}
+
+/// A time to a quarter of its order: blocks whose times are that alike are
+/// written down together.
+pub fn about(time: u64) -> u8 {
+    let order = (u64::BITS - time.leading_zeros()).saturating_sub(3);
+    (order << 2) as u8 + (time >> order) as u8
+}
+
+/// Whether anyone would call a block stale: it lay idle for a tenth of the
+/// run, and for longer than it was active.
+pub fn may_be_stale(seen: Seen) -> bool {
+    seen.idle > time() / 10 && seen.idle > seen.active
+}
+
+/// What instrumented code calls.
+#[cfg(feature = "executable")]
+mod entry {
+    use super::*;
+    use crate::entry::keeping_registers;
+    use crate::walk::Caller;
+    use crate::{events, heap, outline, thread};
+
+    keeping_registers!("__leakscope_access", "leakscope_access", "rdx", "push rax", "pop rax");
+
+    /// So many accesses through a pointer.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_access(pointer: usize, count: u64, frame: usize) {
+        // SAFETY: the thread's own state.
+        let thread = unsafe { &mut *thread::current() };
+        if !arena::range().contains(&pointer) {
+            return;
+        }
+        thread.sampling.pending += count * u64::from(thread.sampling.weight);
+        if thread.sampling.pending >= PENDING_MAX.min(time() / PENDING_PART) {
+            CLOCK.fetch_add(core::mem::take(&mut thread.sampling.pending), Ordering::Relaxed);
+        }
+        let Some(accesses) = heap::slot_at(pointer).and_then(of) else { return };
+        let moment = Moment::of(now(thread)).0;
+        if accesses.last.load(Ordering::Relaxed) == 0 {
+            accesses.first.store(moment, Ordering::Relaxed);
+        }
+        accesses.last.store(moment, Ordering::Relaxed);
+        let caller = Caller { frame };
+        thread.context = outline::outline_again(thread, caller);
+        let place = events::number(thread, caller, events::What::CALL);
+        // A pointer to a neighbour's end is no access to a block that is gone.
+        let injected = accesses.place.load(Ordering::Relaxed) & INJECTED;
+        accesses.place.store(place | injected, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_times_are_together_and_in_order() {
+        let times = [0, 1, 7, 8, 9, 10, 15, 16, 1000, 1 << 20, (1 << 20) * 5 / 4, u64::MAX];
+        let groups: Vec<u8> = times.iter().map(|&time| about(time)).collect();
+        assert!(groups.is_sorted(), "{groups:?}");
+        assert_eq!(about(1000), about(1023));
+        assert!(about(1000) < about(1024) && about(1 << 20) < about((1 << 20) * 5 / 4));
+    }
+
+    #[test]
+    fn moments_keep_their_order() {
+        for time in [0, 1, 67_108_863, 67_108_864, 67_108_866, 1 << 40, (1 << 40) + (1 << 16), u64::MAX] {
+            let moment = Moment::of(time);
+            assert!(moment.time() <= time && time - moment.time() <= time >> 25, "{time}");
+            assert!(time == 0 || Moment::of(time - 1) <= moment, "{time}");
+        }
+    }
+}

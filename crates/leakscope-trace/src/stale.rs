@@ -1,0 +1,164 @@
+//! When a block counts as stale (SWAT, section 3.4): a predicate over its
+//! accesses, as the user writes it.
+//!
+//! ```text
+//! never                     no access was seen
+//! idle>100M                 idle for more than so many heap accesses
+//! idle>10%                  idle for more than a share of the run so far
+//! idle>10*active            idle for more than so many times its active time
+//! A and B or C              combined; `and` binds before `or`
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use leakscope_wire::Accessed;
+
+/// Holds if all terms of any of its parts do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicate {
+    any: Vec<Vec<Term>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Term {
+    Never,
+    Accesses(u64),
+    /// Of the run so far, in parts of a hundred.
+    Share(f64),
+    /// Times the active time.
+    Active(f64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected never, idle>N, idle>N% or idle>N*active, joined by `and` and `or`, with an N as in 5000, 100M or 0.5; found {0:?}"
+)]
+pub struct PredicateError(String);
+
+impl Default for Predicate {
+    /// Idle for a tenth of the run, and for longer than it was active.
+    fn default() -> Predicate {
+        Predicate { any: vec![vec![Term::Share(10.0), Term::Active(1.0)]] }
+    }
+}
+
+impl Predicate {
+    /// Whether it holds for blocks at a time.
+    pub fn holds(&self, blocks: &Accessed, time: u64) -> bool {
+        let (idle, active) = (blocks.idle as f64, blocks.active as f64);
+        let holds = |term: &Term| match *term {
+            Term::Never => blocks.never != 0,
+            Term::Accesses(least) => blocks.idle > least,
+            Term::Share(share) => idle > time as f64 * share / 100.0,
+            Term::Active(times) => idle > times * active,
+        };
+        self.any.iter().any(|all| all.iter().all(holds))
+    }
+
+    /// The same with shares as numbers of accesses.
+    pub fn at(&self, time: u64) -> Predicate {
+        let number = |term: &Term| match *term {
+            Term::Share(share) => Term::Accesses((time as f64 * share / 100.0) as u64),
+            other => other,
+        };
+        Predicate { any: self.any.iter().map(|all| all.iter().map(number).collect()).collect() }
+    }
+}
+
+impl FromStr for Predicate {
+    type Err = PredicateError;
+
+    fn from_str(text: &str) -> Result<Predicate, PredicateError> {
+        let term = |text: &str| term(text.trim()).ok_or_else(|| PredicateError(text.trim().to_owned()));
+        let all = |part: &str| part.split(" and ").map(term).collect::<Result<Vec<_>, _>>();
+        Ok(Predicate { any: text.split(" or ").map(all).collect::<Result<_, _>>()? })
+    }
+}
+
+fn term(text: &str) -> Option<Term> {
+    if text == "never" {
+        return Some(Term::Never);
+    }
+    let limit = text.strip_prefix("idle")?.trim_start().strip_prefix('>')?.trim();
+    let positive = |text: &str| text.trim().parse::<f64>().ok().filter(|number| *number >= 0.0);
+    if let Some(share) = limit.strip_suffix('%') {
+        return positive(share).map(Term::Share);
+    }
+    if let Some(times) = limit.strip_suffix("active") {
+        return positive(times.trim_end().strip_suffix('*')?).map(Term::Active);
+    }
+    let (number, unit) = match limit.strip_suffix(['K', 'M', 'G']) {
+        Some(number) => (number, [('K', 1e3), ('M', 1e6), ('G', 1e9)]),
+        None => (limit, [('K', 1.0); 3]),
+    };
+    let unit = unit.iter().find(|(unit, _)| limit.ends_with(*unit)).map_or(1.0, |&(_, factor)| factor);
+    positive(number).map(|number| Term::Accesses((number * unit) as u64))
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.any.iter().map(|all| {
+            let terms = all.iter().map(|term| match term {
+                Term::Never => "never".to_owned(),
+                Term::Accesses(least) => format!("idle>{least}"),
+                Term::Share(share) => format!("idle>{share}%"),
+                Term::Active(times) => format!("idle>{times}*active"),
+            });
+            terms.collect::<Vec<_>>().join(" and ")
+        });
+        f.write_str(&parts.collect::<Vec<_>>().join(" or "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predicates_are_read_and_shown() {
+        for (text, shown, at_2000) in [
+            ("never", "never", "never"),
+            ("idle>100M", "idle>100000000", "idle>100000000"),
+            ("idle > 2.5K", "idle>2500", "idle>2500"),
+            ("idle>10%", "idle>10%", "idle>200"),
+            ("idle>10*active", "idle>10*active", "idle>10*active"),
+            (
+                "never and idle>5% or idle>1G",
+                "never and idle>5% or idle>1000000000",
+                "never and idle>100 or idle>1000000000",
+            ),
+        ] {
+            let predicate: Predicate = text.parse().unwrap();
+            assert_eq!(
+                (predicate.to_string().as_str(), predicate.at(2000).to_string().as_str()),
+                (shown, at_2000)
+            );
+        }
+        for text in ["", "idle", "idle>", "idle>x", "idle>-1", "idle>5 xor never", "idle>3*", "active>2"] {
+            assert!(text.parse::<Predicate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn predicates_hold_for_what_they_say() {
+        let blocks = |idle, active, never| Accessed { idle, active, never, ..Accessed::default() };
+        let check = |text: &str, blocks: Accessed, expected: bool| {
+            assert_eq!(
+                text.parse::<Predicate>().unwrap().holds(&blocks, 1000),
+                expected,
+                "{text}: {blocks:?}"
+            );
+        };
+        check("never", blocks(5, 0, 1), true);
+        check("never", blocks(500, 0, 0), false);
+        check("idle>100", blocks(101, 0, 0), true);
+        check("idle>100", blocks(100, 0, 0), false);
+        check("idle>10%", blocks(101, 0, 0), true);
+        check("idle>10%", blocks(99, 0, 0), false);
+        check("idle>10*active", blocks(101, 10, 0), true);
+        check("idle>10*active", blocks(99, 10, 0), false);
+        check("idle>10% and idle>10*active", blocks(500, 60, 0), false);
+        check("never or idle>10% and idle>10*active", blocks(500, 60, 1), true);
+    }
+}

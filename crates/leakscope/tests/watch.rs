@@ -1,0 +1,349 @@
+//! `leakscope watch` on small programs that see every access: what goes stale,
+//! and what operators do with it.
+
+mod support;
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use support::leakscope;
+
+/// Entries of which one in ten stays in a list and is not read again.
+const FEED: &str = r#"#include <stdio.h>
+#include <stdlib.h>
+struct entry { struct entry *next; int reads; };
+struct entry *archive;
+int *hot;
+void __leakscope_snapshot(void) __attribute__((weak));
+static void __attribute__((noinline)) look(struct entry *e) {
+    e->reads++;                                         // line 8
+}
+int main(int argc, char **argv) {
+    hot = calloc(100, sizeof *hot);
+    for (int i = 0; i < 3000; i++) {
+        struct entry *e = malloc(sizeof *e);            // line 13
+        look(e);
+        if (i % 10 == 0) {
+            e->next = archive;                          // line 16
+            archive = e;
+        } else {
+            free(e);                                    // line 19
+        }
+        for (int k = 0; k < 100; k++) hot[k] += i;
+        if (argc > 1 && i % 1000 == 999 && __leakscope_snapshot) __leakscope_snapshot();
+    }
+    printf("%d\n", hot[3]);
+    fflush(stdout);
+    if (argc > 2) getchar();
+    return 0;
+}
+"#;
+
+struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    fn new(source: &str) -> Project {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("feed.c"), source).unwrap();
+        Project { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn leakscope(&self, arguments: &[&str]) -> Output {
+        let output = leakscope().args(arguments).current_dir(self.folder.path()).output().unwrap();
+        assert_ne!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        output
+    }
+
+    /// One file to deploy.
+    fn deploy(&self) -> PathBuf {
+        let built = self.leakscope(&["build", "-q", "--", "cc", "-O1", "-g", "feed.c", "-o", "feed"]);
+        assert!(built.status.success(), "{}", said(&built));
+        let derived =
+            self.leakscope(&["derive", "./feed", "--engine", "sample", "-o", "feed.watched", "--quiet"]);
+        assert!(derived.status.success(), "{}", said(&derived));
+        self.path("feed.watched")
+    }
+
+    /// Runs the deployed program, which writes to `records`.
+    fn run(&self, program: &Path, settings: &[(&str, &str)], arguments: &[&str]) {
+        let records = self.path("records");
+        fs::create_dir_all(&records).unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).env("LEAKSCOPE_DIR", &records).env("LEAKSCOPE_MIN", "1");
+        let output = command.envs(settings.iter().copied()).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "4498500\n");
+    }
+
+    fn records(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path("records")).unwrap();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn line(place: &Value) -> Option<u64> {
+    place["stack"][0]["line"].as_u64()
+}
+
+/// The only stale finding in a report.
+fn stale(report: &Value) -> Value {
+    let all = report["findings"].as_array().unwrap();
+    let stale: Vec<&Value> = all.iter().filter(|finding| finding["kind"] == "stale").collect();
+    assert_eq!(stale.len(), 1, "{report:#}");
+    stale[0].clone()
+}
+
+#[test]
+fn a_run_says_what_went_stale_and_where() {
+    let project = Project::new(FEED);
+    let ran = project.leakscope(&[
+        "watch",
+        "--once",
+        "--min",
+        "100%",
+        "--cflag=-O1",
+        "--format",
+        "json",
+        "-o",
+        "report.json",
+        "feed.c",
+        "--",
+        "x",
+    ]);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "4498500\n");
+    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    assert!(said(&ran).contains("stale means idle>"), "{}", said(&ran));
+    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+    assert_eq!((report["command"].as_str(), report["engine"].as_str()), (Some("watch"), Some("sample")));
+    let finding = stale(&report);
+    assert_eq!(line(&finding["allocated"]), Some(13));
+    assert_eq!(line(&finding["last_used"]), Some(16));
+    assert_eq!(line(&finding["freed_elsewhere"][0]["place"]), Some(19));
+    let evidence = &finding["evidence"];
+    // Of 300, all but those of the last tenth of the run.
+    let blocks = finding["blocks"].as_u64().unwrap();
+    assert!((265..=275).contains(&blocks), "{finding:#}");
+    assert_eq!(evidence["count"], finding["blocks"]);
+    assert_eq!(evidence["bytes"].as_u64(), Some(16 * blocks));
+    assert_eq!(evidence["never_accessed"], 0);
+    assert_eq!(evidence["live"]["blocks"], 300);
+    assert_eq!(evidence["trend"], "growing");
+    assert!(
+        evidence["drag"].as_u64() > Some(0) && evidence["idle"]["least"].as_u64() > Some(0),
+        "{finding:#}"
+    );
+}
+
+#[test]
+fn other_predicates_say_otherwise() {
+    let project = Project::new(FEED);
+    let check = |stale: &str, expected: u64| {
+        let arguments = [
+            "watch",
+            "--once",
+            "--min",
+            "100%",
+            "--stale",
+            stale,
+            "--format",
+            "json",
+            "-o",
+            "report.json",
+            "feed.c",
+        ];
+        project.leakscope(&arguments);
+        let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+        assert_eq!(report["summary"]["stale"]["blocks"], expected, "{stale}");
+    };
+    check("never", 0);
+    check("idle>1G", 0);
+    check("idle>10*active and idle>1G or never", 0);
+    // The last one lay idle for nine rounds of a hundred accesses.
+    check("idle>100 and idle>0*active", 300);
+}
+
+#[test]
+fn frees_that_are_left_out_are_found() {
+    let project = Project::new(FEED);
+    let arguments =
+        ["watch", "--once", "--inject-leaks", "50%", "--format", "json", "-o", "report.json", "feed.c"];
+    assert_eq!(project.leakscope(&arguments).status.code(), Some(23));
+    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+    let injected = |finding: &Value| finding["evidence"]["injected"].as_u64().unwrap_or(0);
+    let found: u64 = report["findings"].as_array().unwrap().iter().map(injected).sum();
+    // About half of 2,700.
+    assert!((1200..=1500).contains(&found), "{found}");
+    assert_eq!(report["summary"]["lost"]["blocks"], found);
+}
+
+#[test]
+fn a_deployed_program_writes_when_something_is_wrong() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    project.run(&program, &[], &[]);
+    assert_eq!(project.records().len(), 1);
+    let once = project.leakscope(&["watch", "--once", "records"]);
+    assert!(said(&once).contains("stale: 2") && said(&once).contains("feed.c:13"), "{}", said(&once));
+
+    let clean = Project::new(&FEED.replace("if (i % 10 == 0)", "if (i < 0)"));
+    let program = clean.deploy();
+    clean.run(&program, &[], &[]);
+    assert_eq!(clean.records(), Vec::<PathBuf>::new());
+    clean.run(&program, &[("LEAKSCOPE_ALWAYS", "1")], &[]);
+    assert_eq!(clean.records().len(), 1);
+    let once = clean.leakscope(&["watch", "--once", "records"]);
+    assert!(said(&once).contains("nothing went stale"), "{}", said(&once));
+}
+
+#[test]
+fn the_folder_keeps_its_size() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    project.run(&program, &[], &["x"]);
+    let all = project.records();
+    assert_eq!(all.len(), 4);
+    let size: u64 = fs::metadata(&all[3]).unwrap().len();
+    project.run(&program, &[("LEAKSCOPE_DIR_MAX", &(2 * size + size / 2).to_string())], &["x"]);
+    let left = project.records();
+    let total: u64 = left.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    assert!(total <= 2 * size + size / 2 && !left.is_empty(), "{left:?}");
+    // The last word of the last process is there.
+    assert!(left.iter().any(|file| file.to_string_lossy().ends_with("-3.record")), "{left:?}");
+}
+
+#[test]
+fn snapshots_that_cannot_be_read_are_passed_over() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    project.run(&program, &[], &["x"]);
+    let files = project.records();
+    let whole = fs::read(&files[0]).unwrap();
+    fs::write(project.path("records/1-0.record"), &whole[..whole.len() / 2]).unwrap();
+    fs::write(
+        project.path("records/2-0.record"),
+        b"something else, of another program, and long enough to look at",
+    )
+    .unwrap();
+    let mut later = whole.clone();
+    later[8] = 99;
+    fs::write(project.path("records/3-0.record"), &later).unwrap();
+    let once = project.leakscope(&["watch", "--once", "records"]);
+    for words in [
+        "1-0.record is cut off",
+        "2-0.record is not a record",
+        "3-0.record has record version 99",
+        "feed.c:13",
+    ] {
+        assert!(said(&once).contains(words), "{words}: {}", said(&once));
+    }
+}
+
+#[test]
+fn exports_are_read_by_others() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    project.run(&program, &[], &["x"]);
+    let folded = project.leakscope(&["export", "--folded", "--measure", "stale", "records"]);
+    let text = String::from_utf8_lossy(&folded.stdout);
+    assert!(text.starts_with("main 4") && text.lines().count() == 1, "{text}");
+
+    project.leakscope(&["export", "--pprof", "-o", "heap.pb", "records"]);
+    let show = |index: &str| {
+        let mut pprof = Command::new("go");
+        pprof.args(["tool", "pprof", "-top", &format!("-sample_index={index}")]).arg(project.path("heap.pb"));
+        let output = pprof.env("HOME", project.folder.path()).output().expect("golang-go is installed");
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(show("inuse_objects").contains("Type: inuse_objects"), "{}", show("inuse_objects"));
+    assert!(show("stale_space").contains(" main"), "{}", show("stale_space"));
+
+    let files = project.records();
+    let [first, last] = [&files[0], &files[3]].map(|file| file.to_str().unwrap());
+    let diff = project.leakscope(&["diff", first, last]);
+    let text = String::from_utf8_lossy(&diff.stdout);
+    assert!(text.contains("+200") && text.contains("feed.c:13"), "{text}");
+    let same = project.leakscope(&["diff", last, last]);
+    assert_eq!(String::from_utf8_lossy(&same.stdout), "nothing changed\n");
+}
+
+#[test]
+fn metrics_are_served_while_it_runs() {
+    let project = Project::new(FEED);
+    let mut command = leakscope();
+    command.args([
+        "watch",
+        "--once",
+        "--min",
+        "100%",
+        "--metrics",
+        "127.0.0.1:0",
+        "feed.c",
+        "--",
+        "x",
+        "wait",
+    ]);
+    command.current_dir(project.folder.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut words = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("/metrics") {
+        assert_ne!(words.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    // The program says its sum after its third snapshot, and waits: the second
+    // is whole by then.
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let page = answer.split_once("\r\n\r\n").unwrap().1;
+    assert!(page.contains("leakscope_stale_bytes_at{place=\"main feed.c:13\"}"), "{page}");
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("prometheus is installed");
+    promtool.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+    assert!(promtool.wait().unwrap().success(), "{page}");
+    drop(child.stdin.take());
+    io::copy(&mut words, &mut io::sink()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let project = Project::new(FEED);
+    let check = |arguments: &[&str], words: &str| {
+        let output = leakscope().args(arguments).current_dir(project.folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
+    };
+    fs::create_dir(project.path("empty")).unwrap();
+    check(&["watch", "--once", "empty"], "no snapshots in empty");
+    check(&["watch", "--once", "nowhere"], "nowhere");
+    check(&["watch", "--once", "--metrics", "0.0.0.0:0", "feed.c"], "--metrics-anybody");
+    check(&["watch", "--once", "--stale", "often", "feed.c"], "expected never, idle>N");
+    check(&["watch", "--once", "--min", "0%", "feed.c"], "expected a share");
+    check(&["watch", "empty"], "use --once");
+    check(&["diff", "empty", "empty"], "no snapshots in empty");
+    check(&["export", "--pprof", "feed.c"], "is not a record");
+}
