@@ -250,7 +250,9 @@ impl Case {
         if bytes == 8 && matches!(base, Base::Symbol(_) | Base::Global(_)) {
             for (base, _) in value.bases() {
                 if let Base::Symbol(id) = base {
-                    self.stored.insert(id);
+                    if matches!(scope.symbols.key(id), SymbolKey::Parameter(_)) {
+                        self.stored.insert(id);
+                    }
                 }
             }
         }
@@ -401,7 +403,8 @@ impl Case {
 
     /// How large the case is, as a measure of the work with it.
     pub fn size(&self) -> usize {
-        self.env.len() + self.memory.len() + self.facts.len()
+        let sets = self.freed.len() + self.escaped.len() + self.stored.len() + self.blocks.len();
+        self.env.len() + self.memory.len() + self.facts.len() + self.variables.len() + sets
     }
 
     /// Forgets what was known of a symbol, or a local, that becomes another.
@@ -530,6 +533,10 @@ impl Case {
     pub fn drop_memory(&mut self, scope: &Scope, owner: Base) -> bool {
         let is_part = |base: Base| scope.symbols.owner(base) == owner;
         let mut held = false;
+        if !scope.symbols.has_elements() && self.cells(owner).next().is_none() {
+            self.zeroed.remove(&owner);
+            return false;
+        }
         if self.memory.keys().any(|(base, _)| is_part(*base)) {
             Arc::make_mut(&mut self.memory).retain(|(base, _), cell| {
                 let goes = is_part(*base);
@@ -551,14 +558,14 @@ impl Case {
             }
             match base {
                 Base::Heap(block) => drop(self.blocks.remove(&block)),
-                Base::Symbol(id) if scope.symbols.is_input(id) => drop(self.escaped.insert(id)),
+                Base::Symbol(id) if scope.symbols.is_near_input(id) => drop(self.escaped.insert(id)),
                 Base::Symbol(_) | Base::Local(_) => {}
                 Base::Global(_) | Base::Function(_) => continue,
             }
-            for ((part, _), cell) in self.memory.iter() {
-                if *part == base || scope.symbols.owner(*part) == base {
-                    bases.extend(cell.value.bases().map(|(base, _)| base));
-                }
+            bases.extend(self.cells(base).flat_map(|(_, cell)| cell.value.bases()).map(|(base, _)| base));
+            if scope.symbols.has_elements() {
+                let parts = self.memory.iter().filter(|((part, _), _)| scope.symbols.owner(*part) == base);
+                bases.extend(parts.flat_map(|(_, cell)| cell.value.bases()).map(|(base, _)| base));
             }
         }
     }
