@@ -180,10 +180,10 @@ impl Instance<'_> {
     /// What the callee knows of values that it made.
     fn note_facts(&mut self, scope: &mut Scope, after: &mut Case) {
         for &(id, fact) in &self.exit.facts {
-            if !self.summary.symbols.is_input(id) {
-                if let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id) {
-                    Arc::make_mut(&mut after.facts).insert(id, fact);
-                }
+            if !self.summary.symbols.is_input(id)
+                && let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id)
+            {
+                Arc::make_mut(&mut after.facts).insert(id, fact);
             }
         }
     }

@@ -158,10 +158,10 @@ impl Case {
         }
         if bytes == 8 && matches!(base, Base::Symbol(_) | Base::Global(_)) {
             for (base, _) in value.bases() {
-                if let Base::Symbol(id) = base {
-                    if matches!(scope.symbols.key(id), SymbolKey::Parameter(_)) {
-                        self.stored.insert(id);
-                    }
+                if let Base::Symbol(id) = base
+                    && matches!(scope.symbols.key(id), SymbolKey::Parameter(_))
+                {
+                    self.stored.insert(id);
                 }
             }
         }

@@ -416,10 +416,10 @@ impl<'a> Simulation<'a, '_> {
         let symbols = &self.result.scope.symbols;
         let mut inner = BTreeSet::new();
         for ((base, _), cell) in case.memory.iter() {
-            if let Base::Heap(holder) = symbols.owner(*base) {
-                if lost.contains(&holder) {
-                    inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
-                }
+            if let Base::Heap(holder) = symbols.owner(*base)
+                && lost.contains(&holder)
+            {
+                inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
             }
         }
         let roots: Vec<HeapId> = lost.iter().copied().filter(|block| !inner.contains(block)).collect();

@@ -33,10 +33,10 @@ fn calls(program: &Program) -> Vec<(String, Vec<String>)> {
         let Some(body) = &function.body else { continue };
         let mut callees = Vec::new();
         for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
-            if let Op::Call(call) = &instruction.op {
-                if let Callee::Function(callee) = call.callee {
-                    callees.push(program.function(callee).name.clone());
-                }
+            if let Op::Call(call) = &instruction.op
+                && let Callee::Function(callee) = call.callee
+            {
+                callees.push(program.function(callee).name.clone());
             }
         }
         found.push((function.name.clone(), callees));
