@@ -223,10 +223,10 @@ fn callees(program: &Program, id: FuncId) -> Vec<FuncId> {
     let mut direct = Vec::new();
     for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
         instruction.op.for_each_operand(&mut note);
-        if let Op::Call(call) = &instruction.op {
-            if let Callee::Function(function) = call.callee {
-                direct.push(function);
-            }
+        if let Op::Call(call) = &instruction.op
+            && let Callee::Function(function) = call.callee
+        {
+            direct.push(function);
         }
     }
     for block in &body.blocks {

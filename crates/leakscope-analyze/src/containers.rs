@@ -243,10 +243,11 @@ fn insert(case: &mut Case, scope: &mut Scope, this: &Value, arguments: &[Value])
             let of_container = elements(scope, &Value::Sum(base, offset));
             for (base, _) in of_container.bases().chain([(base, offset)]) {
                 found.extend(case.cells(base).map(|(_, cell)| cell.value.clone()));
-                if let Base::Symbol(id) = base {
-                    if scope.symbols.is_input(id) && case.cells(base).next().is_none() {
-                        found.push(case.load(scope, &Value::Sum(base, offset)));
-                    }
+                if let Base::Symbol(id) = base
+                    && scope.symbols.is_input(id)
+                    && case.cells(base).next().is_none()
+                {
+                    found.push(case.load(scope, &Value::Sum(base, offset)));
                 }
             }
         }

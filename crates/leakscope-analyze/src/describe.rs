@@ -148,12 +148,11 @@ impl Writer<'_> {
 
     fn globalised(&mut self, value: &Value) {
         for (base, _) in value.bases() {
-            if let Base::Symbol(id) = base {
-                if let Some(anchor) = self.symbol(id).filter(|anchor| anchor.root == Root::Argument) {
-                    if self.is_pointer(&anchor) {
-                        self.lines.insert((Category::Arg2Glob, vec![self.deref(&anchor).text]));
-                    }
-                }
+            if let Base::Symbol(id) = base
+                && let Some(anchor) = self.symbol(id).filter(|anchor| anchor.root == Root::Argument)
+                && self.is_pointer(&anchor)
+            {
+                self.lines.insert((Category::Arg2Glob, vec![self.deref(&anchor).text]));
             }
         }
     }

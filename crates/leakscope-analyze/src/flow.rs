@@ -204,10 +204,10 @@ fn last_reads(block: &leakscope_ir::Block, mut live: Values) -> (Values, Vec<Vec
             continue;
         }
         instruction.op.for_each_operand(&mut |operand| {
-            if let Operand::Value(value) = operand {
-                if live.insert(*value) {
-                    last[index].push(*value);
-                }
+            if let Operand::Value(value) = operand
+                && live.insert(*value)
+            {
+                last[index].push(*value);
             }
         });
     }

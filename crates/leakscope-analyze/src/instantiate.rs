@@ -117,8 +117,11 @@ impl Instance<'_> {
         let mut overwrote = false;
         for (to, value, bytes) in &writes {
             match after.store(scope, to, value, *bytes) {
-                // Too deep to be told from what is stored.
-                Some(before) if self.summary.is_recursive => after.escape(scope, &before),
+                // Too deep to be told from what is stored, or in memory of
+                // others, whose state between calls is theirs to know.
+                Some(before) if self.summary.is_recursive || is_of_others(scope, to) => {
+                    after.escape(scope, &before);
+                }
                 before => overwrote |= before.is_some(),
             }
         }
@@ -177,10 +180,10 @@ impl Instance<'_> {
     /// What the callee knows of values that it made.
     fn note_facts(&mut self, scope: &mut Scope, after: &mut Case) {
         for &(id, fact) in &self.exit.facts {
-            if !self.summary.symbols.is_input(id) {
-                if let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id) {
-                    Arc::make_mut(&mut after.facts).insert(id, fact);
-                }
+            if !self.summary.symbols.is_input(id)
+                && let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id)
+            {
+                Arc::make_mut(&mut after.facts).insert(id, fact);
             }
         }
     }
@@ -303,4 +306,9 @@ impl Instance<'_> {
         self.renamed.push(known);
         self.blocks.insert(block, known);
     }
+}
+
+/// Whether an address leads to memory that was there before the caller.
+fn is_of_others(scope: &Scope, address: &Value) -> bool {
+    address.bases().any(|(base, _)| matches!(scope.symbols.owner(base), Base::Symbol(_) | Base::Global(_)))
 }

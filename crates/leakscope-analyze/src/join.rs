@@ -258,15 +258,15 @@ impl Joiner {
         if own == others {
             return own;
         }
-        if let (Value::Record(a), Value::Record(b)) = (&own, &others) {
-            if a.len() == b.len() {
-                let members = a.iter().zip(b.iter()).map(|(a, b)| {
-                    if a == b { a.clone() } else { case.any_of(scope, vec![a.clone(), b.clone()]) }
-                });
-                let value = Value::Record(members.collect());
-                self.is_changed |= value != own;
-                return value;
-            }
+        if let (Value::Record(a), Value::Record(b)) = (&own, &others)
+            && a.len() == b.len()
+        {
+            let members = a.iter().zip(b.iter()).map(|(a, b)| {
+                if a == b { a.clone() } else { case.any_of(scope, vec![a.clone(), b.clone()]) }
+            });
+            let value = Value::Record(members.collect());
+            self.is_changed |= value != own;
+            return value;
         }
         let is_plain = |value: &Value| match value {
             Value::Int(_) | Value::Top => true,

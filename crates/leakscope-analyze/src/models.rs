@@ -228,7 +228,8 @@ impl Model {
             Origin { stack: Vec::new(), allocator: function.display.clone(), kind: self.kind.clone() };
         let mut maker = Maker { model: self, symbols, parameters, blocks: 0 };
         let cases = if self.is_noreturn { Vec::new() } else { maker.cases() };
-        let origins = vec![Arc::new(origin); maker.blocks];
+        let origin = Arc::new(origin);
+        let origins = std::iter::repeat_n(origin, maker.blocks).collect();
         let symbols = Arc::new(maker.symbols);
         Summary { cases, symbols, writes_numbers: !self.is_pure, origins, ..Summary::default() }
     }

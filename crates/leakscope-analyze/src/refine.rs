@@ -177,10 +177,10 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
 /// Keeps of `case` what agrees with `fact` being true of `value`.
 pub fn assume_in(case: &mut Case, scope: &mut Scope, value: &Value, fact: Fact) -> bool {
     if let Some(number) = fact.number() {
-        if let (Value::Sum(Base::Symbol(id), Offset::At(0)), 0 | 1) = (value, number) {
-            if matches!(scope.symbols.key(*id), SymbolKey::Compare(..)) {
-                return assume(case, scope, value, number == 1);
-            }
+        if let (Value::Sum(Base::Symbol(id), Offset::At(0)), 0 | 1) = (value, number)
+            && matches!(scope.symbols.key(*id), SymbolKey::Compare(..))
+        {
+            return assume(case, scope, value, number == 1);
         }
         return assume_compare(case, scope, Compare::Eq, value, &Value::Int(number));
     }

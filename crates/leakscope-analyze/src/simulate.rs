@@ -85,6 +85,7 @@ pub fn simulate<'a>(
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
         is_caught: false,
+        work: 0,
         returns_at: None,
         result: Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false },
     };
@@ -107,6 +108,8 @@ pub struct Simulation<'a, 'b> {
     /// An exception of the call at hand would be caught here, so the author
     /// expects one.
     pub is_caught: bool,
+    /// What may still be done before the procedure is given up.
+    pub work: usize,
     /// The line of the `return` at the end of the block that runs now.
     pub returns_at: Option<Spot>,
     pub result: Simulated<'a>,
@@ -136,16 +139,15 @@ impl<'a> Simulation<'a, '_> {
     }
 
     fn run(&mut self) {
-        let mut work = MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len();
+        self.work = MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len();
         while let Some((_, block, entry)) = self.queue.pop_first() {
             let case = self.entries[block as usize][entry].case.clone();
-            let cost = 4 + case.size();
+            self.work = self.work.saturating_sub(4 + case.size());
             self.block(BlockId(block), case);
-            if work < cost {
+            if self.work == 0 {
                 self.result.is_cut = true;
                 return;
             }
-            work -= cost;
         }
     }
 
@@ -414,10 +416,10 @@ impl<'a> Simulation<'a, '_> {
         let symbols = &self.result.scope.symbols;
         let mut inner = BTreeSet::new();
         for ((base, _), cell) in case.memory.iter() {
-            if let Base::Heap(holder) = symbols.owner(*base) {
-                if lost.contains(&holder) {
-                    inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
-                }
+            if let Base::Heap(holder) = symbols.owner(*base)
+                && lost.contains(&holder)
+            {
+                inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
             }
         }
         let roots: Vec<HeapId> = lost.iter().copied().filter(|block| !inner.contains(block)).collect();

@@ -28,6 +28,9 @@ impl Simulation<'_, '_> {
         if let Op::Call(call) = &instruction.op {
             let mut outcomes = Vec::new();
             for case in cases {
+                if self.work == 0 {
+                    return Vec::new();
+                }
                 outcomes.extend(self.call(instruction, call, case));
             }
             let mut after: BTreeMap<(Property, Class), Case> = BTreeMap::new();
@@ -274,6 +277,7 @@ impl Simulation<'_, '_> {
             outcomes.retain(|outcome| outcome.exit == Exit::Throw);
         }
         for outcome in &mut outcomes {
+            self.work = self.work.saturating_sub(1 + outcome.case.size());
             if outcome.freed_holders {
                 self.look_for_leaks_after(&case, &mut outcome.case, instruction.at, Cause::HolderFreed);
             } else if outcome.overwrote {

@@ -94,6 +94,8 @@ pub struct Symbols {
     marks: Vec<u64>,
     ids: FxHashMap<SymbolKey, SymbolId>,
     results: FxHashMap<ValueId, Vec<SymbolId>>,
+    /// Some symbol stands for the elements of a container.
+    has_elements: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -222,6 +224,16 @@ impl Symbols {
         &self.keys[id.0 as usize]
     }
 
+    pub fn has_elements(&self) -> bool {
+        self.has_elements
+    }
+
+    /// Near enough to the arguments that callers care what becomes of it.
+    pub fn is_near_input(&self, id: SymbolId) -> bool {
+        let depth = self.depths[id.0 as usize];
+        depth.is_input && depth.dereferences <= 2
+    }
+
     pub fn is_input(&self, id: SymbolId) -> bool {
         self.depths[id.0 as usize].is_input
     }
@@ -241,6 +253,7 @@ impl Symbols {
         }
         let id = SymbolId(self.keys.len() as u32);
         self.keys.push(key.clone());
+        self.has_elements |= matches!(key, SymbolKey::Elements(..));
         if let SymbolKey::Result(result, _) = key {
             self.results.entry(result).or_default().push(id);
         }

@@ -457,8 +457,8 @@ impl<'m> Type<'m> {
 
     /// Of an integer; 64 for all else.
     pub fn bits(self) -> u32 {
-        // SAFETY: the width is asked of integers only.
         if self.kind() == LLVMTypeKind::LLVMIntegerTypeKind {
+            // SAFETY: the width is asked of integers only.
             unsafe { LLVMGetIntTypeWidth(self.raw) }
         } else {
             64

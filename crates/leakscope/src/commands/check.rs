@@ -91,19 +91,19 @@ fn units(store: &Store, link: &LinkId) -> Result<Vec<(UnitId, Unit)>> {
             }
         }
         for input in &link.arguments {
-            if let Input::Captured { link, .. } = input {
-                if seen.insert(UnitId(link.0.clone())) {
-                    links.push(link.clone());
-                }
+            if let Input::Captured { link, .. } = input
+                && seen.insert(UnitId(link.0.clone()))
+            {
+                links.push(link.clone());
             }
         }
     }
     Ok(units)
 }
 
-fn units_of(link: &Link) -> Vec<&UnitId> {
-    let of_input = |input| match input {
-        &Input::Units { ref units, .. } => units.iter().collect(),
+fn units_of<'a>(link: &'a Link) -> Vec<&'a UnitId> {
+    let of_input = |input: &'a Input| match input {
+        Input::Units { units, .. } => units.iter().collect(),
         Input::Archive { members, .. } => members.iter().flat_map(|member| &member.units).collect(),
         _ => Vec::new(),
     };

@@ -1,0 +1,277 @@
+//! Abstract memory: loads, stores and copies in a case (SPARROW, table 4).
+//!
+//! A cell is a base and an offset. What nothing was stored to holds what it
+//! held at the start, which has a name if the memory is the caller's.
+
+use std::sync::Arc;
+
+use crate::case::{Case, Cell, Feasibility};
+use crate::fact::Fact;
+use crate::scope::Scope;
+use crate::value::{Base, Offset, SymbolId, SymbolKey, Value};
+
+/// Memory regions of this many bytes are copied word by word.
+const MAX_COPIED: i64 = 256;
+
+impl Case {
+    pub fn load(&mut self, scope: &mut Scope, from: &Value) -> Value {
+        self.dereference(scope, from);
+        let mut found = Vec::new();
+        for (base, offset) in from.bases() {
+            found.push(self.content(scope, base, offset));
+        }
+        if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
+    }
+
+    /// What is at an address, without the effects of looking; unknown where
+    /// that is too many things.
+    pub fn peek(&self, scope: &mut Scope, from: &Value) -> Value {
+        let mut found = Vec::new();
+        for (base, offset) in from.bases() {
+            let before = found.len();
+            match offset {
+                Offset::At(_) => {
+                    found.extend(self.memory.get(&(base, offset)).map(|cell| cell.value.clone()))
+                }
+                Offset::Any => found.extend(self.cells(base).map(|(_, cell)| cell.value.clone())),
+            }
+            let is_exact = found.len() > before;
+            if offset != Offset::Any {
+                found.extend(self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone()));
+            }
+            if !is_exact || offset == Offset::Any {
+                match self.first_content(scope, base, offset) {
+                    Value::Top if found.len() > before => {}
+                    first => found.push(first),
+                }
+            }
+        }
+        if found.is_empty() { Value::Top } else { Value::one_of(found).unwrap_or(Value::Top) }
+    }
+
+    fn content(&mut self, scope: &mut Scope, base: Base, offset: Offset) -> Value {
+        match offset {
+            Offset::At(_) => {
+                let exact = self.memory.get(&(base, offset)).map(|cell| cell.value.clone());
+                let any = self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone());
+                match (exact, any) {
+                    // What was stored there for certain goes before what may
+                    // have been stored anywhere.
+                    (Some(exact), Some(any)) if exact.has_heap() && !any.has_heap() => exact,
+                    (Some(exact), Some(any)) => self.any_of(scope, vec![exact, any]),
+                    (Some(one), None) => one,
+                    (None, Some(any)) => match self.first_content(scope, base, offset) {
+                        Value::Top => any,
+                        first => self.any_of(scope, vec![any, first]),
+                    },
+                    (None, None) => self.first_content(scope, base, offset),
+                }
+            }
+            Offset::Any => {
+                let mut found: Vec<Value> = self.cells(base).map(|(_, cell)| cell.value.clone()).collect();
+                match self.first_content(scope, base, offset) {
+                    Value::Top => {}
+                    first => found.push(first),
+                }
+                if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
+            }
+        }
+    }
+
+    /// What memory holds that nothing was stored to.
+    pub fn first_content(&self, scope: &mut Scope, base: Base, offset: Offset) -> Value {
+        match base {
+            _ if self.zeroed.contains(&base) => Value::NULL,
+            Base::Symbol(id) if !self.is_known_from_start(scope, id) => {
+                scope.symbols.value(SymbolKey::Content(base, offset))
+            }
+            Base::Global(global) => match scope.world.initial(global, offset) {
+                Some(value) => value,
+                None => scope.symbols.value(SymbolKey::Content(base, offset)),
+            },
+            _ => Value::Top,
+        }
+    }
+
+    /// Elements of a container that was made here.
+    fn is_known_from_start(&self, scope: &Scope, id: SymbolId) -> bool {
+        matches!(scope.symbols.key(id), SymbolKey::Elements(..)) && !scope.symbols.is_input(id)
+    }
+
+    pub fn cells(&self, base: Base) -> impl Iterator<Item = (Offset, &Cell)> {
+        self.memory
+            .range((base, Offset::At(i64::MIN))..=(base, Offset::Any))
+            .map(|((_, offset), cell)| (*offset, cell))
+    }
+
+    /// Stores, and returns what was there if that had pointers to blocks.
+    pub fn store(&mut self, scope: &mut Scope, to: &Value, value: &Value, bytes: u32) -> Option<Value> {
+        self.dereference(scope, to);
+        let targets: Vec<(Base, Offset)> = to.bases().collect();
+        if targets.is_empty() {
+            self.escape(scope, value);
+            return None;
+        }
+        let is_certain = targets.len() == 1 && to.parts().len() == 1;
+        let mut before = None;
+        for (base, offset) in targets {
+            self.note_store(scope, base, value, bytes);
+            let is_one =
+                matches!(offset, Offset::At(_)) && !matches!(base, Base::Heap(block) if block.is_older());
+            if is_certain && is_one {
+                before = self.overwrite(base, offset, bytes);
+                if *value == Value::Top {
+                    // It may be what was there: too deep to have a name.
+                    before.take().iter().for_each(|value| self.escape(scope, value));
+                }
+                Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: value.clone(), bytes });
+            } else {
+                let old = match self.memory.get(&(base, offset)) {
+                    Some(cell) => cell.value.clone(),
+                    None if offset == Offset::Any => value.clone(),
+                    None => self.first_content(scope, base, offset),
+                };
+                let either = self.any_of(scope, vec![old, value.clone()]);
+                Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: either, bytes });
+            }
+        }
+        before
+    }
+
+    /// What a pointer in memory that others see means for its block.
+    fn note_store(&mut self, scope: &mut Scope, base: Base, value: &Value, bytes: u32) {
+        let escapes = match base {
+            Base::Heap(block) => !self.blocks.contains_key(&block),
+            Base::Symbol(id) => {
+                let owner = scope.symbols.owner(base);
+                match owner {
+                    Base::Heap(block) => !self.blocks.contains_key(&block),
+                    Base::Local(_) | Base::Global(_) => false,
+                    _ => !scope.symbols.is_input(id) || self.escaped.contains(&id),
+                }
+            }
+            Base::Function(_) => true,
+            Base::Global(_) | Base::Local(_) => false,
+        };
+        if escapes {
+            self.escape(scope, value);
+        }
+        if bytes == 8 && matches!(base, Base::Symbol(_) | Base::Global(_)) {
+            for (base, _) in value.bases() {
+                if let Base::Symbol(id) = base
+                    && matches!(scope.symbols.key(id), SymbolKey::Parameter(_))
+                {
+                    self.stored.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Removes the cells that a store covers.
+    fn overwrite(&mut self, base: Base, offset: Offset, bytes: u32) -> Option<Value> {
+        let Offset::At(start) = offset else { return None };
+        let end = start.saturating_add(i64::from(bytes));
+        let covered: Vec<Offset> = self
+            .cells(base)
+            .filter(|(at, cell)| match at {
+                Offset::At(at) => *at < end && at.saturating_add(i64::from(cell.bytes)) > start,
+                Offset::Any => false,
+            })
+            .map(|(at, _)| at)
+            .collect();
+        let mut before = None;
+        for at in covered {
+            let cell = Arc::make_mut(&mut self.memory).remove(&(base, at));
+            before = before.or(cell.map(|cell| cell.value).filter(Value::has_heap));
+        }
+        before
+    }
+
+    /// Copies `bytes` bytes, all that is known where they are not.
+    pub fn copy(&mut self, scope: &mut Scope, to: &Value, from: &Value, bytes: Option<i64>) {
+        let (Some((target, Offset::At(start))), Some((source, Offset::At(first)))) =
+            (single(to), single(from))
+        else {
+            let moved = self.load(scope, &from.plus(Offset::Any));
+            if moved.has_heap() {
+                self.store(scope, &to.plus(Offset::Any), &moved, 8);
+            }
+            return;
+        };
+        let bytes = bytes.unwrap_or(i64::MAX);
+        let mut moved: Vec<(Offset, Cell)> = Vec::new();
+        for (at, cell) in self.cells(source) {
+            match at {
+                Offset::At(at) if at >= first && at - first < bytes => {
+                    moved.push((Offset::At(start + at - first), cell.clone()));
+                }
+                Offset::Any => moved.push((Offset::Any, cell.clone())),
+                Offset::At(_) => {}
+            }
+        }
+        if matches!(source, Base::Symbol(_) | Base::Global(_)) && bytes <= MAX_COPIED {
+            for at in (0..bytes).step_by(8).filter(|at| at + 8 <= bytes) {
+                let key = Offset::At(start + at);
+                if !moved.iter().any(|(known, _)| *known == key) {
+                    let value = self.first_content(scope, source, Offset::At(first + at));
+                    moved.push((key, Cell { value, bytes: 8 }));
+                }
+            }
+        }
+        if self.zeroed.contains(&source) && bytes > 8 && start == 0 {
+            self.zeroed.insert(target);
+        }
+        for (at, cell) in moved {
+            self.store(scope, &Value::Sum(target, at), &cell.value, cell.bytes);
+        }
+    }
+
+    /// Fills memory with one byte.
+    pub fn fill(&mut self, to: &Value, byte: &Value, bytes: Option<i64>) {
+        let Some((base, Offset::At(start))) = single(to) else { return };
+        let end = start.saturating_add(bytes.unwrap_or(i64::MAX));
+        let covered: Vec<Offset> = self
+            .cells(base)
+            .map(|(at, _)| at)
+            .filter(|at| matches!(at, Offset::At(at) if *at >= start && *at < end))
+            .collect();
+        let memory = Arc::make_mut(&mut self.memory);
+        for at in covered {
+            memory.remove(&(base, at));
+        }
+        if *byte == Value::NULL && start == 0 {
+            self.zeroed.insert(base);
+        } else if *byte != Value::NULL {
+            self.zeroed.remove(&base);
+        }
+    }
+
+    /// What is used as an address is not null from then on.
+    fn dereference(&mut self, scope: &mut Scope, address: &Value) {
+        match address {
+            Value::Int(0) => self.feasibility = Feasibility::Dead,
+            Value::Sum(Base::Heap(block), _) => {
+                if let Some(block) = self.blocks.get_mut(block) {
+                    block.is_nullable = false;
+                }
+            }
+            Value::Sum(Base::Symbol(id), Offset::At(0)) => {
+                let known = self.fact(scope, *id);
+                match known.and(Fact::NONZERO) {
+                    Some(fact) if fact == known => {}
+                    Some(fact) => drop(Arc::make_mut(&mut self.facts).insert(*id, fact)),
+                    None => self.feasibility = Feasibility::Dead,
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The one address that a value is.
+fn single(value: &Value) -> Option<(Base, Offset)> {
+    match value {
+        Value::Sum(base, offset) => Some((*base, *offset)),
+        _ => None,
+    }
+}

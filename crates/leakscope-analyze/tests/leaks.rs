@@ -1,0 +1,157 @@
+//! Leaks of small programs, by function and line; the larger corpus is in
+//! `tests/check`.
+
+use std::process::Command;
+
+use leakscope_analyze::{Config, Models, analyze, describe};
+use leakscope_ir::{FuncId, Program, link, read};
+
+const MODELS: &str = r#"
+[[function]]
+names = ["malloc", "strdup"]
+returns = "new"
+
+[[function]]
+name = "free"
+frees = [0]
+
+[[function]]
+name = "realloc"
+returns = "new"
+realloc = 0
+
+[[function]]
+name = "exit"
+noreturn = true
+
+[[function]]
+name = "open_it"
+out = { 0 = "new" }
+fails = "negative"
+"#;
+
+const DECLARATIONS: &str = "#include <stdlib.h>\n#include <string.h>\nextern int opaque(void); extern void keep(void *); extern int open_it(char **);\n#line 1\n";
+
+fn program(source: &str) -> Program {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.c");
+    std::fs::write(&path, format!("{DECLARATIONS}{source}")).expect("writable");
+    let output = Command::new("clang-19")
+        .args([
+            "-c",
+            "-emit-llvm",
+            "-g",
+            "-O1",
+            "-Xclang",
+            "-disable-llvm-passes",
+            "-fno-discard-value-names",
+        ])
+        .args(["-w", "-o", "-"])
+        .arg(&path)
+        .output()
+        .expect("clang-19 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    link(vec![read(&output.stdout).expect("bitcode")])
+}
+
+fn models() -> Models {
+    let mut models = Models::default();
+    models.add("test", MODELS).expect("valid models");
+    models
+}
+
+/// Lines where `source` leaks.
+#[track_caller]
+fn check(source: &str, expected: &[u32]) {
+    let analysis = analyze(&program(source), &models(), &Config::default());
+    let line = |finding: &leakscope_core::Finding| finding.leaked.as_ref()?.stack.first()?.line;
+    let mut found: Vec<u32> = analysis.findings.iter().filter_map(line).collect();
+    found.sort();
+    assert_eq!(found, expected, "{:#?}", analysis.findings);
+}
+
+#[test]
+fn ends_of_scopes() {
+    check("void f(void) {\n char *p = malloc(1);\n}", &[3]);
+    check("void f(void) {\n char *p = malloc(1);\n free(p);\n}", &[]);
+    check("int f(int n) {\n char *p = malloc(1);\n if (n)\n  return 1;\n free(p);\n return 0;\n}", &[4]);
+    check(
+        "void f(int n) {\n while (n--) {\n  char *p = malloc(1);\n  if (opaque())\n   continue;\n  free(p);\n }\n}",
+        &[5],
+    );
+}
+
+#[test]
+fn overwritten_pointers() {
+    check("void f(void) {\n char *p = malloc(1);\n p = malloc(2);\n free(p);\n}", &[3]);
+    check("void f(void) {\n char *p = malloc(1);\n if (!p) return;\n p = realloc(p, 9);\n free(p);\n}", &[4]);
+}
+
+#[test]
+fn failed_allocations() {
+    check("int f(void) {\n char *p = malloc(1);\n if (!p)\n  return 1;\n free(p);\n return 0;\n}", &[]);
+    check("int f(void) {\n char *p;\n if (open_it(&p) < 0)\n  return 1;\n free(p);\n return 0;\n}", &[]);
+    check("int f(void) {\n char *p;\n if (open_it(&p) < 0)\n  return 1;\n return 0;\n}", &[5]);
+}
+
+#[test]
+fn the_same_condition_twice() {
+    check("void f(int n) {\n char *p = 0;\n if (n) p = malloc(1);\n opaque();\n if (n) free(p);\n}", &[]);
+    check("void f(int n, int m) {\n char *p = 0;\n if (n) p = malloc(1);\n if (m) free(p);\n}", &[5]);
+}
+
+#[test]
+fn cases_of_callees() {
+    let make =
+        "static int make(char **p, int n) { if (!n) return -1; *p = malloc(n); return *p ? 0 : -1; }\n";
+    check(
+        &format!("{make}int f(int n) {{\n char *p;\n if (make(&p, n)) return 1;\n free(p);\n return 0;\n}}"),
+        &[],
+    );
+    check(&format!("{make}int f(int n) {{\n char *p;\n make(&p, n);\n return 0;\n}}"), &[5]);
+    let free_if = "static void free_if(char *p, int n) { if (n) free(p); }\n";
+    check(&format!("{free_if}void f(void) {{\n char *p = malloc(1);\n free_if(p, 1);\n}}"), &[]);
+    check(&format!("{free_if}void f(void) {{\n char *p = malloc(1);\n free_if(p, 0);\n}}"), &[5]);
+}
+
+#[test]
+fn lists() {
+    let list = "struct s { struct s *next; char *name; };\nstatic void drop(struct s *s) { while (s) { struct s *n = s->next; free(s); s = n; } }\n";
+    let build = "void f(int n) {\n struct s *l = 0;\n while (n--) {\n  struct s *s = malloc(16);\n  if (!s) break;\n  s->name = 0;\n  s->next = l;\n  l = s;\n }\n";
+    check(&format!("{list}{build} drop(l);\n}}"), &[]);
+    check(&format!("{list}{build}}}"), &[12]);
+}
+
+#[test]
+fn unknown_code_keeps() {
+    check("void f(void) {\n char *p = malloc(1);\n keep(p);\n}", &[]);
+    check("void f(void) {\n char *p = malloc(1);\n keep(&p);\n}", &[]);
+}
+
+#[test]
+fn what_main_holds_at_its_end_is_no_leak() {
+    check("int main(void) {\n char *p = malloc(1);\n return p != 0;\n}", &[]);
+    check("int main(void) {\n char *p = malloc(1);\n p = malloc(2);\n return p != 0;\n}", &[3]);
+}
+
+#[test]
+fn summaries_name_categories() {
+    let check = |source: &str, function: &str, expected: &[&str]| {
+        let program = program(source);
+        let analysis = analyze(&program, &models(), &Config::default());
+        let index = program.functions.iter().position(|known| known.name == function).expect("the function");
+        let summary = analysis.summaries[index].as_ref().expect("a summary");
+        let text = describe(&program, FuncId(index as u32), summary).to_string();
+        let lines: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
+        assert_eq!(lines, expected);
+    };
+    check("void *f(void) { return malloc(1); }", "f", &["Alloc2Ret ret*"]);
+    check("void f(char **p) { *p = malloc(1); }", "f", &["Alloc2Arg arg0**"]);
+    check(
+        "struct s { int n; char *name; };\nvoid f(struct s *s) { free(s->name); }",
+        "f",
+        &["Arg2Free arg0*.name*"],
+    );
+    check("char *g; void f(char *p) { g = p; }", "f", &["Arg2Glob arg0*"]);
+    check("char *f(char *p) { return p; }", "f", &["Arg2Ret arg0* ret*"]);
+}

@@ -1,0 +1,87 @@
+//! What is read of small modules.
+
+use std::process::Command;
+
+use leakscope_ir::{Callee, Module, Op, Program, Type, link, read};
+
+fn module(source: &str) -> Module {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.c");
+    std::fs::write(&path, source).expect("writable");
+    let output = Command::new("clang-19")
+        .args([
+            "-c",
+            "-emit-llvm",
+            "-g",
+            "-O1",
+            "-Xclang",
+            "-disable-llvm-passes",
+            "-fno-discard-value-names",
+        ])
+        .args(["-w", "-o", "-"])
+        .arg(&path)
+        .output()
+        .expect("clang-19 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    read(&output.stdout).expect("bitcode")
+}
+
+/// Names of the functions that each function with a body calls.
+fn calls(program: &Program) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    for function in &program.functions {
+        let Some(body) = &function.body else { continue };
+        let mut callees = Vec::new();
+        for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+            if let Op::Call(call) = &instruction.op
+                && let Callee::Function(callee) = call.callee
+            {
+                callees.push(program.function(callee).name.clone());
+            }
+        }
+        found.push((function.name.clone(), callees));
+    }
+    found
+}
+
+#[test]
+fn names_mean_the_same_in_all_units() {
+    let program = link(vec![
+        module("void g(void); static void own(void) {} void f(void) { g(); own(); }"),
+        module("static void own(void) {} void g(void) { own(); own(); }"),
+    ]);
+    let named = |name: &str, callees: &[&str]| {
+        (name.to_owned(), callees.iter().map(|&callee| callee.to_owned()).collect::<Vec<_>>())
+    };
+    let mut found = calls(&program);
+    found.sort();
+    assert_eq!(
+        found,
+        [named("f", &["g", "own"]), named("g", &["own", "own"]), named("own", &[]), named("own", &[])]
+    );
+}
+
+#[test]
+fn variables_have_names_types_and_lines() {
+    let program = link(vec![module(
+        "struct s { int n; char *name; };\nvoid *f(struct s *list) {\n  char *name = list->name;\n  return name;\n}",
+    )]);
+    let function = program.functions.iter().find(|function| function.name == "f").expect("f is there");
+    assert_eq!(function.at.line, 2);
+    let body = function.body.as_ref().expect("a body");
+    let names: Vec<&str> = body.variables.iter().map(|variable| variable.name.as_str()).collect();
+    assert_eq!(names, ["list", "name"]);
+    let Some(Type::Pointer(Some(target))) = body.variables[0].ty.map(|ty| &program.types[ty.0 as usize])
+    else {
+        panic!("a pointer to a structure, found {:?}", body.variables[0]);
+    };
+    let Type::Record(fields) = &program.types[target.0 as usize] else { panic!("a structure") };
+    let fields: Vec<(&str, i64)> = fields.iter().map(|field| (field.name.as_str(), field.offset)).collect();
+    assert_eq!(fields, [("n", 0), ("name", 8)]);
+}
+
+#[test]
+fn damaged_bitcode_is_an_error() {
+    assert!(read(b"not bitcode").is_err());
+    assert!(read(&[]).is_err());
+}
