@@ -1,5 +1,4 @@
 // A configuration is published through an atomic pointer: the exchanged one and the stored-over one are never deleted.
-// valgrind: differs: what the exchange gives back is left in the register of results, and the thread's end is the last that is seen
 // flags: -pthread
 // stdout: rate 30, error 2
 #include <atomic>

@@ -145,9 +145,10 @@ impl<'m> Names<'m> {
             && address.record().is_some_and(is_vector)
     }
 
-    /// Whether the compiler made a function that the source has not.
-    pub fn is_made_by_compiler(&self, function: Value<'m>) -> bool {
-        self.types.is_artificial(function)
+    /// Whether the compiler made a function that the source has not: a member,
+    /// with an object. What begins variables holds expressions of the source.
+    pub fn is_made_by_compiler(&self) -> bool {
+        self.function.parameters().next().is_some() && self.types.is_artificial(self.function.value())
     }
 
     /// The file of the function.

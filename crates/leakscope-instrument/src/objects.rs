@@ -76,7 +76,7 @@ pub fn is_destructor(symbol: &str) -> bool {
 /// Gives what the compiler made no line: it is nowhere in the source, and whoever
 /// called it is meant.
 pub fn without_lines<'m>(builder: &Builder<'m>, names: &Names<'m>, function: Function<'m>) {
-    if names.is_made_by_compiler(function.value()) {
+    if names.is_made_by_compiler() {
         function.instructions().for_each(|at| builder.relocate_nowhere(at, function));
     }
 }

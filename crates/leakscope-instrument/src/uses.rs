@@ -82,8 +82,10 @@ fn used_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
         }
         Some(Opcode::LLVMStore) => pointers(vec![at.operand(0), at.operand(1)]),
         // The optimiser exchanges numbers.
-        Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => {
-            pointers(at.operands().map(Value::without_casts).collect())
+        Some(Opcode::LLVMAtomicRMW) => pointers(at.operands().map(Value::without_casts).collect()),
+        // What is expected is only compared.
+        Some(Opcode::LLVMAtomicCmpXchg) => {
+            pointers([0, 2].map(|index| at.operand(index).without_casts()).to_vec())
         }
         // Where the result has a slot, the store to it has the line.
         Some(Opcode::LLVMRet) => pointers(at.operands().filter(|value| !is_result(*value)).collect()),
