@@ -564,7 +564,8 @@ fn one_in(text: &str) -> Result<u32, String> {
     };
     let share: f64 = number.trim().parse().map_err(|_| expected())?;
     let one_in = (whole / share).round();
-    if share > 0.0 && (1.0..=1_000_000.0).contains(&one_in) { Ok(one_in as u32) } else { Err(expected()) }
+    let is_share = share > 0.0 && share <= whole && one_in <= 1_000_000.0;
+    if is_share { Ok(one_in as u32) } else { Err(expected()) }
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
