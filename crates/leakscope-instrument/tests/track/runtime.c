@@ -8,7 +8,7 @@
 
 #define WORD __thread __attribute__((tls_model("initial-exec"))) unsigned long
 
-WORD leakscope_context, leakscope_site, leakscope_clock;
+WORD leakscope_context, leakscope_site, leakscope_clock, leakscope_outer;
 char leakscope_uses;
 
 struct site {
@@ -62,3 +62,16 @@ void __leakscope_range_dies(void **start, unsigned long bytes, const struct site
 unsigned long __leakscope_watch(void *start, unsigned long bytes) { return 0; }
 
 void __leakscope_check(unsigned long token, const struct site *site) {}
+
+void __leakscope_returns(unsigned long own, const struct site *site, unsigned long place, const void *value) {
+    leakscope_outer = own;
+}
+
+void __leakscope_unwound(const void *old, const struct site *site) {
+    if (block_of(old) >= 0)
+        dies(old, site, 0);
+}
+
+void __leakscope_cleans(void *exception) {}
+
+void __leakscope_shrinks(void **old, void **new, const struct site *site) {}
