@@ -314,6 +314,9 @@ fn start_snapshots() {
             let mut action: libc::sigaction = core::mem::zeroed();
             action.sa_sigaction = on_request as *const () as usize;
             action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+            // The thread that is woken stops this one, which must be back on
+            // its own stack by then.
+            libc::sigaddset(&mut action.sa_mask, park::SIGNAL);
             signals::set(signal, &action);
         }
     }

@@ -175,7 +175,8 @@ fn a_killed_program_leaves_its_last_snapshot() {
         let json = ran.json();
         assert_eq!(
             (&json["summary"]["lost"]["bytes"], &json["summary"]["forgotten"]["bytes"]),
-            (&66.into(), &7000.into())
+            (&66.into(), &7000.into()),
+            "{engine}: {json:#}"
         );
         assert_eq!(json["target"]["exit"]["signal"], 9);
         assert_eq!(reasons(process), [Reason::Snapshot]);
