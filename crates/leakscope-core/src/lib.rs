@@ -10,6 +10,7 @@ mod fail_on;
 mod finding;
 mod frame;
 mod live;
+mod path;
 mod report;
 mod stale;
 pub mod suppress;
@@ -21,6 +22,7 @@ pub use finding::{
 };
 pub use frame::Module;
 pub use live::{Amount, Live};
+pub use path::tidy;
 pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
 pub use stale::{StaleOrder, StaleOrderError};
 pub use suppress::{SuppressError, SuppressionUse, Suppressions};

@@ -6,6 +6,7 @@
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
+use leakscope_core::tidy;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMMetadataKind::*;
 use llvm_sys::debuginfo::*;
@@ -115,11 +116,8 @@ impl Lines {
             let name = text(LLVMDIFileGetFilename(node, &mut length), length);
             (name, text(LLVMDIFileGetDirectory(node, &mut length), length))
         };
-        let path = plain(&if name.starts_with('/') || folder.is_empty() {
-            name
-        } else {
-            format!("{folder}/{name}")
-        });
+        let path =
+            tidy(&if name.starts_with('/') || folder.is_empty() { name } else { format!("{folder}/{name}") });
         let file = self.files.iter().position(|known| *known == path).unwrap_or_else(|| {
             self.files.push(path);
             self.files.len() - 1
@@ -333,20 +331,4 @@ fn text(start: *const c_char, length: u32) -> String {
     // SAFETY: callers pass a text with its length.
     let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length as usize) };
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The path without `.` and `..` where that needs no file system.
-fn plain(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "." => {}
-            "" if !parts.is_empty() => {}
-            ".." if parts.last().is_some_and(|last| !last.is_empty() && *last != "..") => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }

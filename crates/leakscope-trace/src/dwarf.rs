@@ -8,6 +8,7 @@ use addr2line::gimli::{
     self, AttributeValue, DwTag, DwarfSections, EndianSlice, LineProgramHeader, LittleEndian, SectionId,
     UnitOffset,
 };
+use leakscope_core::tidy;
 use object::{Object, ObjectSection};
 
 use crate::symbols;
@@ -217,7 +218,7 @@ impl<'a> Debug<'a> {
                 path = format!("{folder}/{path}");
             }
         }
-        Some(symbols::tidy(&path))
+        Some(tidy(&path))
     }
 
     /// How values of an entry's unit are encoded.

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use leakscope_core::tidy;
 use leakscope_wire as wire;
 use object::{Object, ObjectSection, ReadCache};
-
-use crate::symbols::tidy;
 
 /// What was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

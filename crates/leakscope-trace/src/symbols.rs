@@ -155,7 +155,7 @@ fn with_lines(loader: &Loader, probe: u64) -> Vec<Frame> {
         let name = frame.function.as_ref().and_then(|name| Some(name.demangle().ok()?.into_owned()));
         frames.push(Frame {
             function: name.or_else(|| symbol(loader, probe)),
-            file: Some(tidy(file)),
+            file: Some(core::tidy(file)),
             line: location.line.filter(|&line| line > 0),
             column: location.column.filter(|&column| column > 0),
             ..Frame::default()
@@ -167,22 +167,6 @@ fn with_lines(loader: &Loader, probe: u64) -> Vec<Frame> {
 fn symbol(loader: &Loader, probe: u64) -> Option<String> {
     let name = loader.find_symbol(probe)?;
     Some(addr2line::demangle_auto(name.into(), None).into_owned())
-}
-
-/// A path without `.` and `..`, which compilers leave in.
-pub fn tidy(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "." => {}
-            "" if !parts.is_empty() => {}
-            ".." if parts.last().is_some_and(|last| !last.is_empty() && *last != "..") => {
-                parts.pop();
-            }
-            _ => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 /// What there is to read of a module. A path that a damaged record names may
@@ -258,7 +242,7 @@ mod tests {
             ("./x.c", "x.c"),
             ("/../x.c", "/../x.c"),
         ] {
-            assert_eq!(tidy(path), tidied);
+            assert_eq!(core::tidy(path), tidied);
         }
     }
 }
