@@ -9,6 +9,8 @@ mod files;
 mod heap;
 mod memory;
 mod numbers;
+mod options;
+mod scans;
 mod streams;
 mod strings;
 

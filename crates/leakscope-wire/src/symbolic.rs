@@ -478,6 +478,10 @@ pub const MODELS: &[&str] = &[
     "getchar_unlocked", "__underflow", "ungetc", "fgets", "fgets_unlocked", "__fgets_chk", "fread",
     "fread_unlocked", "__fread_chk", "getline", "getdelim", "__getdelim", "fopen", "fopen64", "freopen",
     "fclose", "fseek", "fseeko", "rewind", "ftell", "ftello",
+    // Options.
+    "getopt", "__posix_getopt", "getopt_long", "getopt_long_only",
+    // Scans.
+    "sscanf", "__isoc99_sscanf", "fscanf", "__isoc99_fscanf", "scanf", "__isoc99_scanf",
 ];
 
 /// Section of a derived program that holds its [`Place`]s, one after another.

@@ -187,6 +187,23 @@ pub unsafe fn take(file: *mut File) -> Taken {
     }
 }
 
+/// Puts the byte back that was taken last.
+///
+/// # Safety
+/// `file` is a stream.
+pub unsafe fn give_back(file: *mut File, byte: Known) {
+    // SAFETY: as the caller says.
+    unsafe {
+        libc::ungetc(byte.value as c_int, file.cast());
+        shadow::set((*file).read_next, byte);
+    }
+}
+
+pub fn standard_input() -> *mut File {
+    // SAFETY: libc's stream.
+    unsafe { stdin }
+}
+
 impl Taken {
     /// That there is a byte, or is none, as a term.
     pub fn existence(&self) -> u32 {
