@@ -6,6 +6,7 @@
 //! in `leakscope_wire::symbolic::MODELS`.
 
 mod around;
+mod cxx_strings;
 mod files;
 mod heap;
 mod istreams;

@@ -13,7 +13,7 @@ use run::{Program, Run};
 type Input = (&'static [&'static str], &'static str);
 
 /// What each program under `symbolic/programs` is run with.
-const PROGRAMS: [(&str, &[Input]); 9] = [
+const PROGRAMS: [(&str, &[Input]); 11] = [
     (
         "bytes.c",
         &[
@@ -57,6 +57,14 @@ const PROGRAMS: [(&str, &[Input]); 9] = [
     ("tables.c", &[(&["ab"], "hello\tbig world\nfoo"), (&["zz"], "all of it")]),
     ("files.c", &[(&["input.txt"], "abcdef\nghi\n"), (&["missing.txt"], "q\n")]),
     ("classes.cc", &[(&["qwabc", "sd"], "x\n"), (&["cba"], ""), (&["zzz", "nx"], "line\n")]),
+    (
+        "streams.cc",
+        &[
+            (&["input.txt", "7 11"], "magix\nword 42 60 40\nxyabq;k;z"),
+            (&["input.txt", "x"], "magic\n  w -3 4294967295\n"),
+        ],
+    ),
+    ("texts.cc", &[(&["magic"], ""), (&["42"], ""), (&["a gi/;"], "")]),
     ("objects.c", &[(&[], "# no\nxyz\nabc\n"), (&[], "abc")]),
 ];
 

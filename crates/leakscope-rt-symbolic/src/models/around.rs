@@ -13,6 +13,16 @@ pub struct Around {
     pub own: usize,
     pub result: usize,
     pub kept: [usize; 4],
+    /// What a fifth argument would be.
+    last: usize,
+    unused: usize,
+}
+
+impl Around {
+    /// The fifth argument, of functions that have one.
+    pub fn fifth(&self) -> usize {
+        self.last
+    }
 }
 
 macro_rules! around {
@@ -30,11 +40,12 @@ macro_rules! around {
                 ".cfi_offset rbp, -16",
                 "mov rbp, rsp",
                 ".cfi_def_cfa_register rbp",
-                "sub rsp, 80",
+                "sub rsp, 96",
                 "mov [rsp], rdi",
                 "mov [rsp + 8], rsi",
                 "mov [rsp + 16], rdx",
                 "mov [rsp + 24], rcx",
+                "mov [rsp + 80], r8",
                 concat!("lea rax, [rip + __leakscope_model_", stringify!($name), "]"),
                 "mov [rsp + 32], rax",
                 "mov rdi, rsp",
@@ -43,6 +54,7 @@ macro_rules! around {
                 "mov rsi, [rsp + 8]",
                 "mov rdx, [rsp + 16]",
                 "mov rcx, [rsp + 24]",
+                "mov r8, [rsp + 80]",
                 concat!("call ", stringify!($name), "@PLT"),
                 "mov [rsp + 40], rax",
                 "mov rdi, rsp",

@@ -131,7 +131,9 @@ impl Cursor {
 
     fn distance(self, before: Cursor) -> usize {
         match (self, before) {
-            (Cursor::File { at: now, .. }, Cursor::File { at: then, .. }) => now.saturating_sub(then) as usize,
+            (Cursor::File { at: now, .. }, Cursor::File { at: then, .. }) => {
+                now.saturating_sub(then) as usize
+            }
             (Cursor::Memory { address: now }, Cursor::Memory { address: then }) => now.saturating_sub(then),
             _ => 0,
         }
@@ -371,7 +373,11 @@ unsafe fn number(call: &Around, bytes: usize) {
         let is_same = u64::from_le_bytes(stored) == leakscope_wire::symbolic::truncated(all.value, width);
         touch(target, bytes);
         if at > digits && is_same {
-            shadow::store(target, bytes, Known { value: all.value, term: terms::extract(all.term, 0, width) });
+            shadow::store(
+                target,
+                bytes,
+                Known { value: all.value, term: terms::extract(all.term, 0, width) },
+            );
         } else {
             shadow::clear(target, bytes);
         }
@@ -379,5 +385,5 @@ unsafe fn number(call: &Around, bytes: usize) {
 }
 
 fn is_digit(byte: Known) -> bool {
-    (b'0'..=b'9').contains(&(byte.value as u8))
+    (byte.value as u8).is_ascii_digit()
 }
