@@ -15,6 +15,7 @@ mod numbers;
 mod operators;
 mod options;
 mod others;
+mod prints;
 mod scans;
 mod streams;
 mod strings;

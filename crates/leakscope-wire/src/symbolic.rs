@@ -511,6 +511,9 @@ pub const MODELS: &[&str] = &[
     "_ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE5rfindEcm",
     "_ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4findEPKcmm",
     "_ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13find_first_ofEPKcmm",
+    // Prints.
+    "vsprintf", "__vsprintf_chk", "vsnprintf", "__vsnprintf_chk", "vasprintf", "__vasprintf_chk",
+    "sprintf", "__sprintf_chk", "snprintf", "__snprintf_chk", "asprintf", "__asprintf_chk",
 ];
 
 /// Section of a derived program that holds its [`Place`]s, one after another.
