@@ -24,7 +24,7 @@ pub fn before_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     module.run_passes("function(mem2reg)", &PassOptions::new(Vectors::None))?;
     models::redirect(module);
     forget_promises(module);
-    module.add(helpers::TEXT)?;
+    module.add(&helpers::text())?;
     {
         let builder = Builder::new(module);
         let helpers = helpers::Helpers::new(&builder);
