@@ -20,6 +20,9 @@ pub mod thread {
     pub const KEPT_CALLS: u64 = 256;
 }
 
+/// What their names begin with.
+pub const PREFIX: &str = "leakscope.";
+
 /// Set in a kind of operation whose result is turned.
 pub const TURNED: u32 = 1 << 16;
 
