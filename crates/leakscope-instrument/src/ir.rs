@@ -163,6 +163,11 @@ impl<'m> Value<'m> {
         Value::new(unsafe { LLVMGetOperand(self.raw, index) })
     }
 
+    pub fn set_operand(self, index: u32, value: Value<'m>) {
+        // SAFETY: a live instruction that has the operand, and a value of its type.
+        unsafe { LLVMSetOperand(self.raw, index, value.raw) }
+    }
+
     pub fn operands(self) -> impl Iterator<Item = Value<'m>> {
         // SAFETY: so many operands are there.
         (0..unsafe { LLVMGetNumOperands(self.raw) }.max(0) as u32).map(move |index| self.operand(index))

@@ -9,6 +9,7 @@
 
 use leakscope_wire::Cause;
 
+use crate::borrows::Borrows;
 use crate::builder::Builder;
 use crate::epochs::Epochs;
 use crate::exits::Exits;
@@ -59,11 +60,13 @@ const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
 /// Instruments a module.
 pub fn insert(module: &Module<'_>) -> Result<(), String> {
-    module.add(guards::BEFORE_OPTIMISATION)?;
+    module.add(&guards::before_optimisation())?;
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
     let shared = Shared {
+        ends: builder.function(c"leakscope.ends"),
         dies: builder.function(c"leakscope.dies"),
+        replaced: builder.function(c"leakscope.replaced"),
         overwritten: builder.function(c"leakscope.overwritten"),
         dropped: builder.function(c"leakscope.dropped"),
         range_dies: builder.runtime(
@@ -81,24 +84,23 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
         builder,
     };
     let mut sites = Sites::default();
-    let functions: Vec<Function<'_>> =
-        module.functions().filter(|function| !function.is_declaration()).collect();
+    let functions: Vec<Function<'_>> = module.bodies().collect();
     for function in functions {
-        if !function.name().starts_with("leakscope.") {
-            let names = Names::new(module, function);
-            let exits = Exits::mark(&shared.builder, function);
-            let is_called_by_others = function.is_address_taken();
-            let epochs = Epochs::mark(&shared.builder, shared.clock, function);
-            Body { shared: &shared, sites: &mut sites, names, exits, epochs, function, is_called_by_others }
-                .instrument();
-        }
+        let names = Names::new(module, function);
+        let exits = Exits::mark(&shared.builder, function);
+        let is_called_by_others = function.is_address_taken();
+        let epochs = Epochs::mark(&shared.builder, shared.clock, function);
+        let (borrows, shared, sites) = (Borrows::default(), &shared, &mut sites);
+        Body { shared, sites, names, exits, epochs, borrows, function, is_called_by_others }.instrument();
     }
     Ok(())
 }
 
 /// What the functions of a module have in common.
 struct Shared<'m> {
+    ends: Callee<'m>,
     dies: Callee<'m>,
+    replaced: Callee<'m>,
     overwritten: Callee<'m>,
     dropped: Callee<'m>,
     range_dies: Callee<'m>,
@@ -119,6 +121,7 @@ struct Body<'a, 'm> {
     names: Names<'m>,
     exits: Exits<'m>,
     epochs: Epochs<'m>,
+    borrows: Borrows<'m>,
     function: Function<'m>,
     is_called_by_others: bool,
 }
@@ -134,6 +137,14 @@ struct Local<'m> {
     ends: Vec<Value<'m>>,
     /// The call that fills it, if it is for a result that has no name.
     filled_by: Option<Value<'m>>,
+}
+
+/// How the value of a local dies: where, and what takes its place.
+struct Death<'m> {
+    old: Value<'m>,
+    site: Value<'m>,
+    place: Value<'m>,
+    kept: Value<'m>,
 }
 
 impl<'m> Body<'_, 'm> {
@@ -153,6 +164,7 @@ impl<'m> Body<'_, 'm> {
         for local in &locals {
             if local.words.as_ref().is_none_or(|words| !words.is_empty()) {
                 self.epochs.follow(&self.shared.builder, self.function, local.alloca);
+                self.borrows.find(&self.shared.builder, self.function, &instructions, local.alloca);
             }
         }
         for &at in &instructions {
@@ -313,6 +325,7 @@ impl<'m> Body<'_, 'm> {
             // was not derived, and that gives what it has.
             let has_it_alone = self.is_called_by_others && holds_parameter(local.alloca);
             self.epochs.begin(builder, local.alloca, has_it_alone);
+            self.borrows.begin(builder, local.alloca);
             match &local.words {
                 Some(words) if local.bytes < BUFFER => {
                     for &word in words {
@@ -352,23 +365,40 @@ impl<'m> Body<'_, 'm> {
             let name = name.or_else(|| self.names.slot(local.alloca));
             let site = self.sites.of(builder, cause, location, name);
             let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-            self.local_dies(local.alloca, old, site, place, kept);
+            self.local_dies(local.alloca, Death { old, site, place, kept });
         }
     }
 
-    /// The value of a local dies, where the builder is.
-    fn local_dies(
-        &self,
-        local: Value<'m>,
-        old: Value<'m>,
-        site: Value<'m>,
-        place: Value<'m>,
-        kept: Value<'m>,
-    ) {
+    /// The value of a local dies with it, where the builder is.
+    fn local_dies(&self, local: Value<'m>, death: Death<'m>) {
         let builder = &self.shared.builder;
+        let Death { old, site, place, kept } = death;
+        let old = self.borrows.owned(builder, local, old);
         let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
-        let now = builder.call(self.shared.dies, &[old, site, place, kept, since, now]);
+        let is_plain = kept == builder.null() && place == builder.word(0);
+        let now = if is_plain {
+            builder.call(self.shared.ends, &[old, site, since, now])
+        } else {
+            builder.call(self.shared.dies, &[old, site, place, kept, since, now])
+        };
         self.epochs.set(builder, now);
+    }
+
+    /// A local gets another value, `new`, by `store`, before which the builder
+    /// is.
+    fn replaced(&self, local: Value<'m>, old: Value<'m>, site: Value<'m>, new: Value<'m>, store: Value<'m>) {
+        let builder = &self.shared.builder;
+        let old = self.borrows.owned(builder, local, old);
+        let moment = self.epochs.moment(builder, store);
+        builder.before(store);
+        let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
+        let both = builder.call(self.shared.replaced, &[old, site, new, since, moment, now]);
+        self.epochs.set(builder, builder.extract(both, 0));
+        // A part of a local says nothing of the others.
+        if store.operand(1) == local {
+            self.epochs.assign(builder, local, builder.extract(both, 1));
+            self.borrows.assign(builder, local, store);
+        }
     }
 
     /// A pointer in memory is replaced, where the builder is.
@@ -399,10 +429,7 @@ impl<'m> Body<'_, 'm> {
             builder.null()
         };
         if is_local {
-            self.local_dies(holder, old, site, builder.word(0), new);
-            if slot == holder {
-                self.epochs.assign(builder, slot, at, old);
-            }
+            self.replaced(holder, old, site, new, at);
         } else {
             self.overwritten(old, site, new);
         }

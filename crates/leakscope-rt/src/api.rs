@@ -5,6 +5,7 @@ use core::ptr::null_mut;
 
 use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
+use crate::size_class::SMALL_MAX;
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
 use crate::{caller, fault, foreign, stamps, sys};
@@ -104,9 +105,7 @@ pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usiz
 #[inline(always)]
 fn begun(thread: &mut Thread, request: Request) -> usize {
     let start = heap::allocate(thread, request);
-    if let Some(slot) = heap::slot_at(start) {
-        stamps::begin(thread, slot);
-    }
+    stamps::begin(thread, start);
     start
 }
 
@@ -172,6 +171,9 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
         stamps::holder_freed(thread, block, size, caller);
     }
     if heap::resize(block, size, stack) {
+        if block.room > SMALL_MAX {
+            stamps::resized(address, block.room);
+        }
         return address as *mut c_void;
     }
     let start = begun(thread, Request { size, align: ALIGN, zeroed: false, stack });

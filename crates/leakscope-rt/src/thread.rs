@@ -20,10 +20,10 @@ pub struct Thread {
     pub site: usize,
     /// Of the stamps that this thread made.
     pub clock: u64,
+    /// Of `events`; 0 until they are needed. Instrumented code looks there.
+    pub tables: usize,
     /// Uses that this thread reported.
     pub uses: u32,
-    /// Of `events`; 0 until they are needed.
-    pub tables: usize,
     pub caches: [Cache; CLASSES],
     /// Where this thread's stack lies; both 0 until it is known.
     pub stack_low: usize,
@@ -52,12 +52,16 @@ global_asm!(
     ".globl leakscope_clock",
     ".type leakscope_clock,@object",
     ".size leakscope_clock,8",
+    ".globl leakscope_tables",
+    ".type leakscope_tables,@object",
+    ".size leakscope_tables,8",
     ".type leakscope_thread,@object",
     ".size leakscope_thread,{size}",
     "leakscope_thread:",
     "leakscope_context = leakscope_thread",
     "leakscope_site = leakscope_thread + 8",
     "leakscope_clock = leakscope_thread + 16",
+    "leakscope_tables = leakscope_thread + 24",
     ".zero {size}",
     ".text",
     size = const size_of::<Thread>(),
