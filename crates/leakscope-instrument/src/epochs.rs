@@ -87,27 +87,26 @@ impl<'m> Epochs<'m> {
         }
     }
 
-    /// The local gets a value by `store`: the moment that counts is before
-    /// what made the value. A value that it had before is had since then.
-    pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, store: Value<'m>, old: Value<'m>) {
-        let Some(&since) = self.since.get(&local) else { return };
-        let value = store.operand(0);
-        let origin = value.without_steps();
-        let moment = match origin.opcode() {
+    /// The moment that counts for what `store` assigns: before what made the
+    /// value.
+    pub fn moment(&self, builder: &Builder<'m>, store: Value<'m>) -> Value<'m> {
+        let origin = store.operand(0).without_steps();
+        match origin.opcode() {
             Some(Opcode::LLVMLoad | Opcode::LLVMCall | Opcode::LLVMInvoke) => {
-                builder.before(origin);
-                self.now(builder)
+                self.now(builder.before(origin))
             }
             // A parameter, a constant, the address of something.
-            None => self.now(builder.before(store)),
-            Some(Opcode::LLVMAlloca) => self.now(builder.before(store)),
+            None | Some(Opcode::LLVMAlloca) => self.now(builder.before(store)),
             // One of several, some of which may be older.
             Some(_) => builder.word(0),
-        };
-        builder.before(store);
-        let before = builder.load(builder.word_type(), since);
-        let is_same = builder.equal(builder.as_pointer(value), old);
-        builder.store(builder.select(is_same, before, moment), since);
+        }
+    }
+
+    /// The local has had its value since `moment`.
+    pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, moment: Value<'m>) {
+        if let Some(&since) = self.since.get(&local) {
+            builder.store(moment, since);
+        }
     }
 
     /// When the local got its value; the beginning of time if that is not

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 
 use leakscope_wire::Cause;
 
+use crate::borrows::Borrows;
 use crate::builder::Builder;
 use crate::epochs::Epochs;
 use crate::exits::Exits;
@@ -63,11 +64,13 @@ const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
 /// Instruments a module.
 pub fn insert(module: &Module<'_>) -> Result<(), String> {
-    module.add(guards::BEFORE_OPTIMISATION)?;
+    module.add(&guards::before_optimisation())?;
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
     let shared = Shared {
+        ends: builder.function(c"leakscope.ends"),
         dies: builder.function(c"leakscope.dies"),
+        replaced: builder.function(c"leakscope.replaced"),
         overwritten: builder.function(c"leakscope.overwritten"),
         dropped: builder.function(c"leakscope.dropped"),
         unwound: builder.function(c"leakscope.unwound"),
@@ -90,33 +93,30 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
         builder,
     };
     let (mut sites, mut objects) = (Sites::default(), Objects::default());
-    let functions: Vec<Function<'_>> =
-        module.functions().filter(|function| !function.is_declaration()).collect();
+    let functions: Vec<Function<'_>> = module.bodies().collect();
     for function in functions {
-        if !function.name().starts_with("leakscope.") {
-            let names = Names::new(module, function);
-            let exits = Exits::mark(&shared.builder, function);
-            objects::without_lines(&shared.builder, &names, function);
-            if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
-                for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
-                    objects.add(&shared.builder, &names, &exits, &file, call);
-                }
+        let names = Names::new(module, function);
+        let exits = Exits::mark(&shared.builder, function);
+        objects::without_lines(&shared.builder, &names, function);
+        if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
+            for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
+                objects.add(&shared.builder, &names, &exits, &file, call);
             }
-            let is_called_by_others = function.is_address_taken();
-            let epochs = Epochs::mark(&shared.builder, shared.clock, function);
-            let unwinding = unwinding::blocks(function);
-            let mut body = Body {
-                shared: &shared,
-                sites: &mut sites,
-                names,
-                exits,
-                epochs,
-                unwinding,
-                function,
-                is_called_by_others,
-            };
-            body.instrument();
         }
+        let is_called_by_others = function.is_address_taken();
+        let epochs = Epochs::mark(&shared.builder, shared.clock, function);
+        let mut body = Body {
+            shared: &shared,
+            sites: &mut sites,
+            names,
+            exits,
+            epochs,
+            borrows: Borrows::default(),
+            unwinding: unwinding::blocks(function),
+            function,
+            is_called_by_others,
+        };
+        body.instrument();
     }
     objects.write(module);
     Ok(())
@@ -124,7 +124,9 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
 
 /// What the functions of a module have in common.
 struct Shared<'m> {
+    ends: Callee<'m>,
     dies: Callee<'m>,
+    replaced: Callee<'m>,
     overwritten: Callee<'m>,
     dropped: Callee<'m>,
     unwound: Callee<'m>,
@@ -150,6 +152,7 @@ struct Body<'a, 'm> {
     names: Names<'m>,
     exits: Exits<'m>,
     epochs: Epochs<'m>,
+    borrows: Borrows<'m>,
     /// Blocks that only an exception enters.
     unwinding: HashSet<Block<'m>>,
     function: Function<'m>,
@@ -169,6 +172,14 @@ struct Local<'m> {
     filled_by: Option<Value<'m>>,
 }
 
+/// How the value of a local dies: where, and what takes its place.
+struct Death<'m> {
+    old: Value<'m>,
+    site: Value<'m>,
+    place: Value<'m>,
+    kept: Value<'m>,
+}
+
 impl<'m> Body<'_, 'm> {
     fn instrument(&mut self) {
         let instructions: Vec<Value<'m>> = self.function.instructions().collect();
@@ -186,6 +197,7 @@ impl<'m> Body<'_, 'm> {
         for local in &locals {
             if local.words.as_ref().is_none_or(|words| !words.is_empty()) {
                 self.epochs.follow(&self.shared.builder, self.function, local.alloca);
+                self.borrows.find(&self.shared.builder, self.function, &instructions, local.alloca);
             }
         }
         for &at in &instructions {
@@ -377,6 +389,7 @@ impl<'m> Body<'_, 'm> {
             // was not derived, and that gives what it has.
             let has_it_alone = self.is_called_by_others && holds_parameter(local.alloca);
             self.epochs.begin(builder, local.alloca, has_it_alone);
+            self.borrows.begin(builder, local.alloca);
             match &local.words {
                 Some(words) if local.bytes < BUFFER => {
                     for &word in words {
@@ -419,7 +432,7 @@ impl<'m> Body<'_, 'm> {
             let name = name.or_else(|| self.names.slot(local.alloca));
             let site = self.sites.of(builder, cause, location, name);
             let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-            self.local_dies(local.alloca, old, site, place, kept);
+            self.local_dies(local.alloca, Death { old, site, place, kept });
         }
     }
 
@@ -458,24 +471,42 @@ impl<'m> Body<'_, 'm> {
                 let site = self.sites.of(builder, Cause::Unwound, at.location(), name);
                 builder.before(at);
                 let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-                self.local_dies(local.alloca, old, site, builder.word(0), builder.null());
+                let death = Death { old, site, place: builder.word(0), kept: builder.null() };
+                self.local_dies(local.alloca, death);
             }
         }
     }
 
-    /// The value of a local dies, where the builder is.
-    fn local_dies(
-        &self,
-        local: Value<'m>,
-        old: Value<'m>,
-        site: Value<'m>,
-        place: Value<'m>,
-        kept: Value<'m>,
-    ) {
+    /// The value of a local dies with it, where the builder is.
+    fn local_dies(&self, local: Value<'m>, death: Death<'m>) {
         let builder = &self.shared.builder;
+        let Death { old, site, place, kept } = death;
+        let old = self.borrows.owned(builder, local, old);
         let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
-        let now = builder.call(self.shared.dies, &[old, site, place, kept, since, now]);
+        let is_plain = kept == builder.null() && place == builder.word(0);
+        let now = if is_plain {
+            builder.call(self.shared.ends, &[old, site, since, now])
+        } else {
+            builder.call(self.shared.dies, &[old, site, place, kept, since, now])
+        };
         self.epochs.set(builder, now);
+    }
+
+    /// A local gets another value, `new`, by `store`, before which the builder
+    /// is.
+    fn replaced(&self, local: Value<'m>, old: Value<'m>, site: Value<'m>, new: Value<'m>, store: Value<'m>) {
+        let builder = &self.shared.builder;
+        let old = self.borrows.owned(builder, local, old);
+        let moment = self.epochs.moment(builder, store);
+        builder.before(store);
+        let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
+        let both = builder.call(self.shared.replaced, &[old, site, new, since, moment, now]);
+        self.epochs.set(builder, builder.extract(both, 0));
+        // A part of a local says nothing of the others.
+        if store.operand(1) == local {
+            self.epochs.assign(builder, local, builder.extract(both, 1));
+            self.borrows.assign(builder, local, store);
+        }
     }
 
     /// A pointer in memory is replaced, where the builder is.
@@ -515,10 +546,7 @@ impl<'m> Body<'_, 'm> {
             builder.null()
         };
         if is_local {
-            self.local_dies(holder, old, site, builder.word(0), new);
-            if slot == holder {
-                self.epochs.assign(builder, slot, at, old);
-            }
+            self.replaced(holder, old, site, new, at);
         } else {
             self.overwritten(old, site, new);
         }
