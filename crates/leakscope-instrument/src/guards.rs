@@ -30,7 +30,9 @@ pub fn before_optimisation() -> String {
         ("$TICKS", followed::TICKS - 1),
     ]
     .iter()
-    .fold(BEFORE_OPTIMISATION.to_owned(), |text, (name, value)| text.replace(name, &value.cast_signed().to_string()))
+    .fold(BEFORE_OPTIMISATION.to_owned(), |text, (name, value)| {
+        text.replace(name, &value.cast_signed().to_string())
+    })
 }
 
 /// How the names of guards begin.
@@ -106,34 +108,6 @@ report:
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
   ret i64 %clock
-}
-
-; A local gets another value, `new`, which exists since `moment`. Returns the
-; clock, and since when the local has it: as before if it goes on in its block.
-define { i64, i64 } @leakscope.replaced(ptr %old, ptr %site, ptr %new, i64 %since, i64 %moment, i64 %now) alwaysinline nounwind {
-entry:
-  %value = freeze ptr %old
-  %other = icmp ne ptr %value, %new
-  %ticked = icmp ne i64 %since, %now
-  %then = select i1 %other, i64 %moment, i64 %since
-  br i1 %ticked, label %look, label %done
-look:
-  %number = ptrtoint ptr %value to i64
-  %high = lshr i64 %number, $RANGE
-  %inside = icmp eq i64 %high, $HIGH
-  br i1 %inside, label %report, label %done, !prof !0
-report:
-  %stays = call preserve_mostcc i64 @leakscope.dies.stamp(ptr %value, ptr %site, i64 0, ptr %new, i64 0, i64 %since) #0
-  %later = load volatile i64, ptr @leakscope_clock
-  %is_new = icmp eq i64 %stays, 0
-  %had = select i1 %is_new, i64 %moment, i64 %since
-  br label %done
-done:
-  %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
-  %has = phi i64 [ %then, %entry ], [ %then, %look ], [ %had, %report ]
-  %first = insertvalue { i64, i64 } poison, i64 %clock, 0
-  %both = insertvalue { i64, i64 } %first, i64 %has, 1
-  ret { i64, i64 } %both
 }
 
 ; A result is dropped that was made after `since`, unless it died later than

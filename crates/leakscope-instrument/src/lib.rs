@@ -7,7 +7,6 @@
 //! a module came from, nor how it becomes a program.
 
 mod address;
-mod borrows;
 mod builder;
 mod contexts;
 mod debug_info;
@@ -22,8 +21,10 @@ mod loops;
 mod names;
 mod objects;
 mod sample;
+mod scopes;
 mod sites;
 mod stamps;
+mod superseded;
 mod track;
 mod twins;
 mod unwinding;
@@ -68,6 +69,9 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
         Variant::Sample => {}
     }
     verify(&module, "before optimisation")?;
+    if variant == Variant::Track && level != Level::O0 {
+        track::prune(&mut module).map_err(InstrumentError::Optimise)?;
+    }
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
         Variant::Track => {

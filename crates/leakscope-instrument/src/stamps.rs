@@ -7,11 +7,10 @@
 //! registers. Slots are null before their first store, so that an old value
 //! is always one that the program stored.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use leakscope_wire::Cause;
 
-use crate::borrows::Borrows;
 use crate::builder::Builder;
 use crate::epochs::Epochs;
 use crate::exits::Exits;
@@ -20,6 +19,7 @@ use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::objects::{self, Objects};
+use crate::scopes::Life;
 use crate::sites::Sites;
 use crate::unwinding;
 use crate::writes::{self, Length};
@@ -70,7 +70,6 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
     let shared = Shared {
         ends: builder.function(c"leakscope.ends"),
         dies: builder.function(c"leakscope.dies"),
-        replaced: builder.function(c"leakscope.replaced"),
         overwritten: builder.function(c"leakscope.overwritten"),
         dropped: builder.function(c"leakscope.dropped"),
         unwound: builder.function(c"leakscope.unwound"),
@@ -104,14 +103,13 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             }
         }
         let is_called_by_others = function.is_address_taken();
-        let epochs = Epochs::mark(&shared.builder, shared.clock, function);
+        let epochs = Epochs::mark(&shared.builder, shared.clock, function, is_called_by_others);
         let mut body = Body {
             shared: &shared,
             sites: &mut sites,
             names,
             exits,
             epochs,
-            borrows: Borrows::default(),
             unwinding: unwinding::blocks(function),
             function,
             is_called_by_others,
@@ -126,7 +124,6 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
 struct Shared<'m> {
     ends: Callee<'m>,
     dies: Callee<'m>,
-    replaced: Callee<'m>,
     overwritten: Callee<'m>,
     dropped: Callee<'m>,
     unwound: Callee<'m>,
@@ -152,7 +149,6 @@ struct Body<'a, 'm> {
     names: Names<'m>,
     exits: Exits<'m>,
     epochs: Epochs<'m>,
-    borrows: Borrows<'m>,
     /// Blocks that only an exception enters.
     unwinding: HashSet<Block<'m>>,
     function: Function<'m>,
@@ -168,6 +164,8 @@ struct Local<'m> {
     /// Where its life begins and ends; without, it is the whole function.
     starts: Vec<Value<'m>>,
     ends: Vec<Value<'m>>,
+    /// Whether they are the compiler's marks.
+    is_marked: bool,
     /// The call that fills it, if it is for a result that has no name.
     filled_by: Option<Value<'m>>,
 }
@@ -193,11 +191,11 @@ impl<'m> Body<'_, 'm> {
                 self.structure_result(at);
             }
         }
-        let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at)).collect();
+        let lives = self.names.lives();
+        let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at, &lives)).collect();
         for local in &locals {
             if local.words.as_ref().is_none_or(|words| !words.is_empty()) {
                 self.epochs.follow(&self.shared.builder, self.function, local.alloca);
-                self.borrows.find(&self.shared.builder, self.function, &instructions, local.alloca);
             }
         }
         for &at in &instructions {
@@ -227,8 +225,15 @@ impl<'m> Body<'_, 'm> {
             if let Some(ty) = parameter.passed_by_value(self.function) {
                 let words = ty.words(self.shared.layout, INLINE_WORDS);
                 let bytes = ty.bytes(self.shared.layout);
-                let local =
-                    Local { alloca: parameter, words, bytes, starts: vec![], ends: vec![], filled_by: None };
+                let local = Local {
+                    alloca: parameter,
+                    words,
+                    bytes,
+                    starts: vec![],
+                    ends: vec![],
+                    is_marked: true,
+                    filled_by: None,
+                };
                 returns.iter().for_each(|&end| self.end(&local, end));
             }
         }
@@ -343,7 +348,7 @@ impl<'m> Body<'_, 'm> {
         }
     }
 
-    fn local(&self, at: Value<'m>) -> Option<Local<'m>> {
+    fn local(&self, at: Value<'m>, lives: &HashMap<Value<'m>, Life<'m>>) -> Option<Local<'m>> {
         let (ty, bytes) = at.local(self.shared.layout)?;
         let bytes = bytes.filter(|&bytes| bytes == ty.bytes(self.shared.layout))?;
         let words = ty.words(self.shared.layout, INLINE_WORDS);
@@ -360,11 +365,15 @@ impl<'m> Body<'_, 'm> {
                 .collect()
         };
         // What the compiler keeps for itself dies where it is used.
-        let starts = marks("llvm.lifetime.start");
+        let (mut starts, mut ends) = (marks("llvm.lifetime.start"), marks("llvm.lifetime.end"));
+        let life = lives.get(&at).filter(|_| starts.is_empty());
+        if let Some(Life { start, ends: unmarked }) = life {
+            (starts, ends) = (vec![*start], unmarked.clone());
+        }
         let is_own = starts.is_empty() && !self.names.is_named(at);
         let words = if is_own || self.is_callers(at) { Some(Vec::new()) } else { words };
         let filled_by = if self.names.is_named(at) { None } else { at.users().find_map(filled_by) };
-        Some(Local { filled_by, alloca: at, words, bytes, starts, ends: marks("llvm.lifetime.end") })
+        Some(Local { filled_by, alloca: at, words, bytes, starts, ends, is_marked: life.is_none() })
     }
 
     /// A parameter that is never assigned: the caller has the pointer too,
@@ -389,7 +398,6 @@ impl<'m> Body<'_, 'm> {
             // was not derived, and that gives what it has.
             let has_it_alone = self.is_called_by_others && holds_parameter(local.alloca);
             self.epochs.begin(builder, local.alloca, has_it_alone);
-            self.borrows.begin(builder, local.alloca);
             match &local.words {
                 Some(words) if local.bytes < BUFFER => {
                     for &word in words {
@@ -409,7 +417,9 @@ impl<'m> Body<'_, 'm> {
         let builder = &self.shared.builder;
         let ((location, place), cause) = match local.filled_by {
             Some(call) => ((call.location(), None), Cause::Discarded),
-            None => (self.exits.of(end), Cause::ScopeEnd),
+            None if local.is_marked => (self.exits.of(end), Cause::ScopeEnd),
+            // The last that stands in the scope.
+            None => ((end.previous().and_then(Value::location).or(end.location()), None), Cause::ScopeEnd),
         };
         // What is returned lives on.
         let kept = self.exits.returned(builder, end).unwrap_or(builder.null());
@@ -481,7 +491,6 @@ impl<'m> Body<'_, 'm> {
     fn local_dies(&self, local: Value<'m>, death: Death<'m>) {
         let builder = &self.shared.builder;
         let Death { old, site, place, kept } = death;
-        let old = self.borrows.owned(builder, local, old);
         let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
         let is_plain = kept == builder.null() && place == builder.word(0);
         let now = if is_plain {
@@ -496,16 +505,12 @@ impl<'m> Body<'_, 'm> {
     /// is.
     fn replaced(&self, local: Value<'m>, old: Value<'m>, site: Value<'m>, new: Value<'m>, store: Value<'m>) {
         let builder = &self.shared.builder;
-        let old = self.borrows.owned(builder, local, old);
         let moment = self.epochs.moment(builder, store);
         builder.before(store);
-        let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
-        let both = builder.call(self.shared.replaced, &[old, site, new, since, moment, now]);
-        self.epochs.set(builder, builder.extract(both, 0));
+        self.local_dies(local, Death { old, site, place: builder.word(0), kept: new });
         // A part of a local says nothing of the others.
         if store.operand(1) == local {
-            self.epochs.assign(builder, local, builder.extract(both, 1));
-            self.borrows.assign(builder, local, store);
+            self.epochs.assign(builder, local, moment);
         }
     }
 

@@ -12,9 +12,9 @@ use leakscope_wire::{self as wire, followed};
 use crate::arena::CHUNK;
 use crate::events::{self, What};
 use crate::heap::{self, Block};
-use crate::size_class::SMALL_MAX;
 #[cfg(feature = "executable")]
 use crate::left;
+use crate::size_class::SMALL_MAX;
 #[cfg(feature = "executable")]
 use crate::thread;
 use crate::thread::Thread;
@@ -288,9 +288,9 @@ mod entry {
     keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "push rax", "pop rax");
-    keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "push rax", "pop rax");
+    keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "push rax", "pop rax");
+    keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "push rax", "pop rax");
     keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
 
     // Keeps what only registers hold where it can be searched.
