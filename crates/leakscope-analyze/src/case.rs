@@ -112,6 +112,10 @@ impl Case {
     pub fn fact_of(&self, scope: &Scope, value: &Value) -> Fact {
         match value {
             Value::Int(number) => Fact::exactly(*number),
+            // The address of a member is not null.
+            Value::Sum(Base::Symbol(id), Offset::At(bytes)) if *bytes != 0 && scope.pointers.contains(id) => {
+                Fact::ADDRESS
+            }
             Value::Sum(Base::Symbol(id), Offset::At(bytes)) => self.fact(scope, *id).plus(*bytes),
             Value::Sum(Base::Heap(block), Offset::At(0)) if self.is_nullable(*block) => Fact::NOT_NEGATIVE,
             Value::Sum(Base::Symbol(_), Offset::Any) | Value::Top | Value::Record(_) => Fact::ANY,

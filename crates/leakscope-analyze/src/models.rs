@@ -101,6 +101,7 @@ enum Place {
     Argument(u32),
     Within(u32),
     NonNull,
+    Positive,
     Null,
     Realloc,
 }
@@ -153,7 +154,7 @@ impl Model {
         };
         let place = |key, text: &str| {
             Place::named(text)
-                .ok_or_else(|| wrong(key, "new, borrowed, argN, withinN, nonnull or null", text))
+                .ok_or_else(|| wrong(key, "new, borrowed, argN, withinN, nonnull, positive or null", text))
         };
         let returns = entry.returns.as_deref().map(|text| place("returns", text)).transpose()?;
         let mut out = Vec::new();
@@ -279,7 +280,7 @@ impl Maker<'_> {
         let (succeeds, fails) = match model.fails {
             Fails::Never => (Fact::ANY, None),
             Fails::Null => (Fact::NONZERO, Some(Fact::exactly(0))),
-            Fails::Negative => (Fact::NOT_NEGATIVE, Some(Fact::NEGATIVE)),
+            Fails::Negative => (Fact::NOT_NEGATIVE, Some(Fact::exactly(-1))),
             Fails::Nonzero => (Fact::exactly(0), Some(Fact::NONZERO)),
         };
         let mut cases = Vec::new();
@@ -318,6 +319,7 @@ impl Maker<'_> {
                 Value::one_of([Value::NULL, inside]).unwrap_or(Value::Top)
             }
             Some(Place::NonNull) => self.unknown(case, Fact::ADDRESS),
+            Some(Place::Positive) => self.unknown(case, Fact::POSITIVE),
             Some(Place::Null) => Value::NULL,
             Some(Place::Borrowed | Place::Realloc) | None => self.unknown(case, fact),
         }
@@ -333,7 +335,7 @@ impl Maker<'_> {
                 Place::Within(index) => {
                     Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any)
                 }
-                Place::Borrowed | Place::NonNull => self.unknown(case, Fact::ANY),
+                Place::Borrowed | Place::NonNull | Place::Positive => self.unknown(case, Fact::ANY),
                 Place::Realloc => continue,
             };
             case.writes.push(Write { base: Base::Symbol(parameter), offset: Offset::At(0), value, bytes: 8 });
@@ -392,6 +394,7 @@ impl Place {
             "new" => Place::New,
             "borrowed" => Place::Borrowed,
             "nonnull" => Place::NonNull,
+            "positive" => Place::Positive,
             "null" => Place::Null,
             "realloc" => Place::Realloc,
             _ => match (numbered("arg"), numbered("within")) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::Compare;
+use leakscope_ir::{Binary, Compare};
 
 use crate::case::Case;
 use crate::fact::{Fact, negated, swapped};
@@ -133,6 +133,14 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
                 if let Some(truth) = truth {
                     return assume(case, scope, value, truth);
                 }
+            }
+            // Bits that are not there together are in neither.
+            if let (SymbolKey::Binary(Binary::Or, left, right), Compare::Eq, true) =
+                (scope.symbols.key(*id).clone(), op, number == 0 && *bytes == 0)
+            {
+                return assume_compare(case, scope, op, &left, &Value::NULL)
+                    && assume_compare(case, scope, op, &right, &Value::NULL)
+                    && restrict(case, scope, *id, Fact::exactly(0));
             }
             let known = case.fact(scope, *id);
             let shifted = number.saturating_sub(*bytes);

@@ -19,8 +19,9 @@ use crate::summary::{Exit, Step, Summary};
 use crate::value::{Base, HeapId, Offset, Point, SymbolKey, Value};
 use crate::world::{World, constant};
 
-/// Cases of one block; above, the nearest are joined.
-const MAX_CASES: usize = 16;
+/// Cases of one block; above, the nearest are joined. A procedure that takes
+/// too long is tried again with fewer.
+const MAX_CASES: [usize; 3] = [16, 5, 2];
 /// Work in one procedure, for each block and at least; a run of a block costs
 /// as much as its case is large.
 const WORK_PER_BLOCK: usize = 600;
@@ -66,6 +67,24 @@ pub fn simulate<'a>(
     id: FuncId,
     options: &Options,
 ) -> Simulated<'a> {
+    let mut tries = MAX_CASES.into_iter().map(|cases| simulate_with(world, summaries, id, options, cases));
+    let mut last = tries.next().expect("at least one bound");
+    while last.is_cut {
+        match tries.next() {
+            Some(next) => last = next,
+            None => break,
+        }
+    }
+    last
+}
+
+fn simulate_with<'a>(
+    world: &'a World<'a>,
+    summaries: &dyn Summaries,
+    id: FuncId,
+    options: &Options,
+    max_cases: usize,
+) -> Simulated<'a> {
     let function = world.program.function(id);
     let body = function.body.as_ref().expect("a function with a body");
     let mut scope = Scope::new(world);
@@ -85,6 +104,7 @@ pub fn simulate<'a>(
         options,
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
+        max_cases,
         is_caught: false,
         work: 0,
         returns_at: None,
@@ -104,6 +124,7 @@ pub struct Simulation<'a, 'b> {
     pub summaries: &'b dyn Summaries,
     options: &'b Options,
     entries: Vec<Vec<Entry>>,
+    pub max_cases: usize,
     /// Blocks in their order, with the entry to run.
     queue: BTreeSet<(u32, u32, usize)>,
     /// An exception of the call at hand would be caught here, so the author
@@ -160,8 +181,9 @@ impl<'a> Simulation<'a, '_> {
         let property = self.property(block, &case);
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);
+        let max_cases = self.max_cases;
         let nearest = || {
-            (entries.len() >= MAX_CASES)
+            (entries.len() >= max_cases)
                 .then(|| (0..entries.len()).min_by_key(|&index| entries[index].property.distance(&property)))
                 .flatten()
         };

@@ -41,7 +41,7 @@ impl Simulation<'_, '_> {
                     self.merge(&mut after, outcome.case, instruction.result);
                 }
             }
-            return after.into_values().collect();
+            return self.few(after, instruction.result);
         }
         let mut after = Vec::with_capacity(cases.len());
         for mut case in cases {
@@ -53,6 +53,20 @@ impl Simulation<'_, '_> {
             }
         }
         after
+    }
+
+    /// The cases after a call, the nearest of too many joined.
+    fn few(&mut self, mut after: BTreeMap<(Property, Class), Case>, at: ValueId) -> Vec<Case> {
+        while after.len() > self.max_cases {
+            let ((property, class), case) = after.pop_last().expect("more than the bound");
+            let nearest = after
+                .iter_mut()
+                .min_by_key(|((other, other_class), _)| (*other_class != class, other.distance(&property)));
+            if let Some((_, nearest)) = nearest {
+                join(nearest, case, self.scope(), Point::Call(at), Growth::Free);
+            }
+        }
+        after.into_values().collect()
     }
 
     /// Cases after a call that agree on the property become one at once.
@@ -94,7 +108,9 @@ impl Simulation<'_, '_> {
                 self.store(case, &to, &value, shape, instruction.at);
             }
             Op::Step { base, offset, terms } => {
-                let mut address = self.operand(case, base).plus(Offset::At(*offset));
+                let base = self.operand(case, base);
+                self.scope().note_pointers(&base);
+                let mut address = base.plus(Offset::At(*offset));
                 for (index, stride) in terms {
                     address = match self.operand(case, index) {
                         Value::Int(index) => address.plus(Offset::At(index.wrapping_mul(*stride))),

@@ -80,6 +80,8 @@ pub enum Holder {
 
 /// Alternatives that a value keeps apart; more are a symbol.
 const MAX_ALTERNATIVES: usize = 8;
+/// Distances from one base that are kept apart.
+const MAX_OFFSETS: usize = 3;
 /// Dereferences in an access path: SPARROW's k.
 const MAX_DEPTH: u8 = 5;
 /// Operations in a symbol.
@@ -186,6 +188,7 @@ impl Value {
         }
         all.sort();
         all.dedup();
+        forget_offsets(&mut all);
         match all.len() {
             0 => Some(Value::Top),
             1 => all.pop(),
@@ -372,6 +375,25 @@ impl Symbols {
 
     pub fn base_mentions(&self, base: Base, other: Base) -> bool {
         base == other || matches!(base, Base::Symbol(id) if self.mentions(id, other))
+    }
+}
+
+/// Of one base with many distances, sorted, none is known.
+fn forget_offsets(parts: &mut Vec<Value>) {
+    let base = |part: &Value| match part {
+        Value::Sum(base, _) => Some(*base),
+        _ => None,
+    };
+    if parts.len() <= MAX_OFFSETS {
+        return;
+    }
+    let mut start = 0;
+    while start < parts.len() {
+        let group = parts[start..].iter().take_while(|part| base(part) == base(&parts[start])).count();
+        if let (Some(base), true) = (base(&parts[start]), group > MAX_OFFSETS) {
+            parts.splice(start..start + group, [Value::Sum(base, Offset::Any)]);
+        }
+        start += 1;
     }
 }
 
