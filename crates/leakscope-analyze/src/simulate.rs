@@ -255,6 +255,11 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
+    /// Whether an instruction to come reads a value.
+    pub fn is_used(&self, value: ValueId) -> bool {
+        self.flow.is_used[value.0 as usize]
+    }
+
     /// Values that nothing reads any more are gone, and with them the last
     /// pointers that only they were.
     fn drop_values(&mut self, case: &mut Case, block: BlockId, index: usize, at: Spot) {

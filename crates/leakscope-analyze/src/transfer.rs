@@ -9,7 +9,7 @@ use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Shape, Spot, V
 use crate::arithmetic;
 use crate::case::{Case, Feasibility};
 use crate::containers::{self, Dropped};
-use crate::instantiate::{Outcome, Site, instantiate};
+use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, compare};
 use crate::simulate::Simulation;
@@ -326,7 +326,17 @@ impl Simulation<'_, '_> {
             }
             return vec![returned(case)];
         }
-        let site = Site { result: instruction.result, caller: self.id, at: instruction.at, arguments };
+        let site = Site {
+            result: instruction.result,
+            caller: self.id,
+            at: instruction.at,
+            arguments,
+            result_kind: match function.signature.0.starts_with('p') {
+                true if self.is_used(instruction.result) => ResultKind::Pointer,
+                true => ResultKind::UnusedPointer,
+                false => ResultKind::Status,
+            },
+        };
         if let Some(summary) = world.model(callee) {
             return self.call_summary(&site, summary, case);
         }

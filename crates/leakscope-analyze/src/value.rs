@@ -346,6 +346,22 @@ impl Symbols {
         }
     }
 
+    /// An argument, or a number that is computed from arguments alone.
+    pub fn is_of_parameters(&self, id: SymbolId) -> bool {
+        let of_value = |value: &Value| match value {
+            Value::Int(_) => true,
+            Value::Sum(Base::Symbol(id), _) => self.is_of_parameters(*id),
+            _ => false,
+        };
+        match self.key(id) {
+            SymbolKey::Parameter(_) => true,
+            SymbolKey::Binary(_, left, right) | SymbolKey::Compare(_, left, right) => {
+                of_value(left) && of_value(right)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether `id` is `other` or made of it.
     pub fn mentions(&self, id: SymbolId, other: Base) -> bool {
         if self.marks[id.0 as usize] & mark(other) == 0 {

@@ -8,6 +8,7 @@ use leakscope_ir::{Body, Callee, Function, GlobalId, Op, Operand, Program, Value
 use rustc_hash::FxHashMap;
 
 use crate::containers::{self, Role};
+use crate::flow::used_values;
 use crate::models::{Model, Models};
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
@@ -186,23 +187,4 @@ fn global_of(operand: &Operand, derived: &FxHashMap<ValueId, GlobalId>) -> Optio
         Operand::Value(value) => derived.get(value).copied(),
         _ => None,
     }
-}
-
-/// Values that are used for more than to name a variable.
-fn used_values(body: &Body) -> Vec<bool> {
-    let mut used = vec![false; body.values as usize];
-    let mut note = |operand: &Operand| {
-        if let Operand::Value(value) = operand {
-            used[value.0 as usize] = true;
-        }
-    };
-    for block in &body.blocks {
-        for instruction in &block.instructions {
-            if !matches!(instruction.op, Op::Name { .. }) {
-                instruction.op.for_each_operand(&mut note);
-            }
-        }
-        block.end.operand().into_iter().for_each(&mut note);
-    }
-    used
 }
