@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leakscope_core::Cause;
+use leakscope_core::{Cause, Confidence};
 use leakscope_ir::{
     Block, BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId,
     VariableId,
@@ -28,6 +28,8 @@ const WORK_PER_BLOCK: usize = 600;
 const MIN_WORK: usize = 40_000;
 /// Joins of a case before growing values are widened.
 const JOINS: u32 = 3;
+/// Branches of a way that is easily followed.
+const SHORT: usize = 6;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
 
@@ -48,6 +50,7 @@ pub struct Simulated<'a> {
 /// Blocks of one site are lost here.
 #[derive(Clone, Debug)]
 pub struct Leak {
+    pub confidence: Confidence,
     pub at: Spot,
     pub cause: Cause,
     pub variable: Option<String>,
@@ -59,6 +62,9 @@ pub struct Leak {
 pub struct Options {
     /// Blocks that `main` still holds at its end are leaks too.
     pub at_exit: bool,
+    /// Functions of which nothing is known do not keep what they get, and
+    /// warnings count though ways were joined.
+    pub pedantic: bool,
 }
 
 pub fn simulate<'a>(
@@ -122,7 +128,7 @@ pub struct Simulation<'a, 'b> {
     pub body: &'a Body,
     flow: Flow,
     pub summaries: &'b dyn Summaries,
-    options: &'b Options,
+    pub options: &'b Options,
     entries: Vec<Vec<Entry>>,
     pub max_cases: usize,
     /// Blocks in their order, with the entry to run.
@@ -491,6 +497,17 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
+    fn confidence(&self, block: HeapId, path: &[Step]) -> Confidence {
+        let is_own = self.result.scope.sites.origins[block.site()].stack.len() <= 1;
+        if self.max_cases < MAX_CASES[0] || self.options.pedantic {
+            Confidence::Possible
+        } else if is_own && path.len() <= SHORT && !self.result.scope.is_in_loop() {
+            Confidence::Sure
+        } else {
+            Confidence::Likely
+        }
+    }
+
     fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
         let place = (at, cause, variable.clone());
         match self.result.leaks.get_mut(&block.site()) {
@@ -502,7 +519,8 @@ impl<'a> Simulation<'a, '_> {
             }
             None => {
                 let path = steps(self.id, case.path.as_ref());
-                let leak = Leak { at, cause, variable, path, others: Vec::new() };
+                let confidence = self.confidence(block, &path);
+                let leak = Leak { confidence, at, cause, variable, path, others: Vec::new() };
                 self.result.leaks.insert(block.site(), leak);
             }
         }

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::{Body, Callee, Function, GlobalId, Op, Operand, Program, ValueId};
+use leakscope_ir::{Body, Callee, FuncId, Function, GlobalId, Op, Operand, Program, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::containers::{self, Role};
 use crate::flow::used_values;
 use crate::models::{Model, Models};
+use crate::returns::returning;
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
 
@@ -20,6 +21,7 @@ pub struct World<'a> {
     models: Vec<Option<Arc<Summary>>>,
     roles: Vec<Option<Role>>,
     first: FxHashMap<(GlobalId, i64), Value>,
+    returns: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -65,13 +67,13 @@ impl<'a> World<'a> {
                 .map(move |cell| ((GlobalId(index as u32), cell.offset), constant(&cell.value)))
         });
         let roles = program.functions.iter().map(containers::role).collect();
-        World {
-            program,
-            roles,
-            first: first.collect(),
-            models: program.functions.iter().map(modelled).collect(),
-            globals,
-        }
+        let models: Vec<Option<Arc<Summary>>> = program.functions.iter().map(modelled).collect();
+        let is_noreturn = |index: usize| match &models[index] {
+            Some(model) => model.cases.is_empty(),
+            None => program.functions[index].is_noreturn,
+        };
+        let returns = returning(program, is_noreturn);
+        World { program, roles, first: first.collect(), models, globals, returns }
     }
 
     /// What is at `offset` of a global that nobody writes.
@@ -90,12 +92,17 @@ impl<'a> World<'a> {
         uses.is_loaded && !uses.is_read
     }
 
+    /// Whether calls of a function come back, other than by an exception.
+    pub fn returns(&self, function: FuncId) -> bool {
+        self.returns[function.0 as usize]
+    }
+
     /// Of a function of the C++ standard library.
-    pub fn role(&self, function: leakscope_ir::FuncId) -> Option<Role> {
+    pub fn role(&self, function: FuncId) -> Option<Role> {
         self.roles[function.0 as usize]
     }
 
-    pub fn model(&self, function: leakscope_ir::FuncId) -> Option<&Arc<Summary>> {
+    pub fn model(&self, function: FuncId) -> Option<&Arc<Summary>> {
         self.models[function.0 as usize].as_ref()
     }
 }

@@ -31,7 +31,8 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     let output = Output::open(&report_options)?;
 
     let program = read(&store, &units, &report_options)?;
-    let analysis = analyze(&program, &models, &Config { at_exit: options.at_exit });
+    let analysis =
+        analyze(&program, &models, &Config { at_exit: options.at_exit, pedantic: options.pedantic });
     if let Some(function) = &options.summary {
         return summary(&program, &analysis, function, options.format);
     }
