@@ -133,11 +133,15 @@ fn component_summaries(
             1
         }
     };
-    for _ in 0..rounds {
+    for round in 1..=rounds {
         outcomes.clear();
         for (index, &id) in component.iter().enumerate() {
             let mut done = outcome(world, id, simulate(world, &cycle, id, options), options);
-            Arc::make_mut(&mut done.summary).is_recursive = true;
+            let summary = Arc::make_mut(&mut done.summary);
+            summary.is_recursive = true;
+            if round == rounds {
+                summary.widen_guards();
+            }
             cycle.current[index] = Some(done.summary.clone());
             outcomes.push(done);
         }

@@ -34,6 +34,17 @@ pub struct Case {
     /// The jump that led into blocks which only leave.
     pub left_at: Option<Spot>,
     pub feasibility: Feasibility,
+    pub flight: Flight,
+}
+
+/// What an exception that left a call is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flight {
+    /// There is none, or cleanups let it pass.
+    #[default]
+    None,
+    /// A handler for it is looked for, where the author expects one.
+    Sought,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use leakscope_ir::{
     VariableId,
 };
 
-use crate::case::{Case, Feasibility, Mark};
+use crate::case::{Case, Feasibility, Flight, Mark};
 use crate::flow::Flow;
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, assume_compare};
@@ -73,7 +73,9 @@ pub fn simulate<'a>(
     id: FuncId,
     options: &Options,
 ) -> Simulated<'a> {
-    let mut tries = MAX_CASES.into_iter().map(|cases| simulate_with(world, summaries, id, options, cases));
+    let mut tries = MAX_CASES.into_iter().map(|max_cases| {
+        simulate_with(world, summaries, id, options, &Bounds { max_cases, ..Bounds::default() })
+    });
     let mut last = tries.next().expect("at least one bound");
     while last.is_cut {
         match tries.next() {
@@ -84,12 +86,33 @@ pub fn simulate<'a>(
     last
 }
 
+/// The same where some arguments are known functions, `depth` calls of this
+/// kind inside of another.
+pub fn simulate_with_callbacks<'a>(
+    world: &'a World<'a>,
+    summaries: &dyn Summaries,
+    id: FuncId,
+    options: &Options,
+    callbacks: &[(u32, FuncId)],
+    depth: usize,
+) -> Simulated<'a> {
+    simulate_with(world, summaries, id, options, &Bounds { max_cases: MAX_CASES[0], callbacks, depth })
+}
+
+/// How a procedure is simulated.
+#[derive(Default)]
+struct Bounds<'c> {
+    max_cases: usize,
+    callbacks: &'c [(u32, FuncId)],
+    depth: usize,
+}
+
 fn simulate_with<'a>(
     world: &'a World<'a>,
     summaries: &dyn Summaries,
     id: FuncId,
     options: &Options,
-    max_cases: usize,
+    bounds: &Bounds,
 ) -> Simulated<'a> {
     let function = world.program.function(id);
     let body = function.body.as_ref().expect("a function with a body");
@@ -99,7 +122,12 @@ fn simulate_with<'a>(
     };
     let mut first = Case::default();
     for index in 0..function.parameters {
-        first.set(ValueId(index), scope.symbols.value(SymbolKey::Parameter(index)));
+        let given = bounds.callbacks.iter().find(|(at, _)| *at == index);
+        let value = match given {
+            Some((_, function)) => Value::address(Base::Function(*function)),
+            None => scope.symbols.value(SymbolKey::Parameter(index)),
+        };
+        first.set(ValueId(index), value);
     }
     let mut simulation = Simulation {
         function,
@@ -110,7 +138,8 @@ fn simulate_with<'a>(
         options,
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
-        max_cases,
+        max_cases: bounds.max_cases,
+        depth: bounds.depth,
         is_caught: false,
         work: 0,
         returns_at: None,
@@ -131,6 +160,8 @@ pub struct Simulation<'a, 'b> {
     pub options: &'b Options,
     entries: Vec<Vec<Entry>>,
     pub max_cases: usize,
+    /// Of calls with functions as arguments, one in another.
+    pub depth: usize,
     /// Blocks in their order, with the entry to run.
     queue: BTreeSet<(u32, u32, usize)>,
     /// An exception of the call at hand would be caught here, so the author
@@ -231,10 +262,13 @@ impl<'a> Simulation<'a, '_> {
         property
     }
 
-    fn block(&mut self, id: BlockId, case: Case) {
+    fn block(&mut self, id: BlockId, mut case: Case) {
         let body = self.body;
         let block = body.block(id);
         self.result.scope.loops.clone_from(&self.flow.loops[id.0 as usize]);
+        if block.role == BlockRole::Catches {
+            case.flight = Flight::Sought;
+        }
         self.returns_at = matches!(block.end, Terminator::Return(_)).then_some(block.end_at);
         let mut cases = vec![case];
         let last = block.instructions.len().saturating_sub(1);
@@ -319,6 +353,7 @@ impl<'a> Simulation<'a, '_> {
                 let value = value.as_ref().map_or(Value::Top, |value| self.operand(&case, value));
                 self.exit(Exit::Return, case, value, block.end_at);
             }
+            Terminator::Resume if case.flight == Flight::Sought => {}
             Terminator::Resume => self.exit(Exit::Throw, case, Value::Top, block.end_at),
             Terminator::Unreachable => {}
         }

@@ -66,6 +66,21 @@ pub struct Step {
     pub is_taken: bool,
 }
 
+impl Summary {
+    /// Numbers that a recursion counts stand for all that it could count
+    /// further: of what comes in, only the sign is kept.
+    pub fn widen_guards(&mut self) {
+        for case in &mut self.cases {
+            for (id, fact) in &mut case.facts {
+                if self.symbols.is_input(*id) && fact.number().is_none() {
+                    fact.low = if fact.low > 0 { 1 } else { i64::MIN };
+                    fact.high = if fact.high < 0 { -1 } else { i64::MAX };
+                }
+            }
+        }
+    }
+}
+
 impl ExitCase {
     pub fn returning(result: Value) -> ExitCase {
         ExitCase {

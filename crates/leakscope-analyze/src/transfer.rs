@@ -7,14 +7,18 @@ use leakscope_core::Cause;
 use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Shape, Spot, ValueId};
 
 use crate::arithmetic;
-use crate::case::{Case, Feasibility};
+use crate::case::{Case, Feasibility, Flight};
 use crate::containers::{self, Dropped};
+use crate::exits::summarise;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, compare};
-use crate::simulate::Simulation;
+use crate::simulate::{Simulation, simulate_with_callbacks};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
+
+/// Functions that get functions, one in another, that are followed.
+const MAX_CALLBACKS: usize = 2;
 
 impl Simulation<'_, '_> {
     /// The cases after an instruction; those that an exception leaves go to
@@ -321,6 +325,9 @@ impl Simulation<'_, '_> {
             arguments.iter().for_each(|argument| case.escape(self.scope(), argument));
             return vec![Outcome { exit: Exit::Throw, ..returned(case) }];
         }
+        if function.name == "__cxa_begin_catch" {
+            case.flight = Flight::None;
+        }
         if let Some(role) = world.role(callee) {
             let pair = function.signature.0.starts_with('s');
             let before = case.clone();
@@ -352,11 +359,33 @@ impl Simulation<'_, '_> {
         for argument in arguments.iter().skip(function.parameters as usize) {
             case.escape(self.scope(), argument);
         }
-        match self.summaries.summary(callee).filter(|_| function.body.is_some()) {
+        let summary = match self.with_callbacks(callee, arguments) {
+            Some(summary) => Some(summary),
+            None => self.summaries.summary(callee).filter(|_| function.body.is_some()),
+        };
+        match summary {
             Some(summary) => self.call_summary(&site, &summary, case),
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
         }
+    }
+
+    /// The summary of a function that calls what it gets as an argument, with
+    /// the functions that it gets here.
+    fn with_callbacks(&self, callee: FuncId, arguments: &[Value]) -> Option<Arc<Summary>> {
+        let world = self.result.scope.world;
+        let given = |&index: &u32| match arguments.get(index as usize)? {
+            Value::Sum(Base::Function(function), _) => Some((index, *function)),
+            _ => None,
+        };
+        let callbacks: Vec<(u32, FuncId)> =
+            world.called_parameters(callee).iter().filter_map(given).collect();
+        if callbacks.is_empty() || self.depth >= MAX_CALLBACKS {
+            return None;
+        }
+        let simulated =
+            simulate_with_callbacks(world, self.summaries, callee, self.options, &callbacks, self.depth + 1);
+        (!simulated.is_cut).then(|| Arc::new(summarise(callee, simulated)))
     }
 
     fn call_summary(&mut self, site: &Site, summary: &Summary, mut case: Case) -> Vec<Outcome> {

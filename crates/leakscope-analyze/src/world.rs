@@ -22,6 +22,8 @@ pub struct World<'a> {
     roles: Vec<Option<Role>>,
     first: FxHashMap<(GlobalId, i64), Value>,
     returns: Vec<bool>,
+    /// Parameters that a function calls.
+    called: Vec<Vec<u32>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -73,7 +75,8 @@ impl<'a> World<'a> {
             None => program.functions[index].is_noreturn,
         };
         let returns = returning(program, is_noreturn);
-        World { program, roles, first: first.collect(), models, globals, returns }
+        let called = program.functions.iter().map(called_parameters).collect();
+        World { program, roles, first: first.collect(), models, globals, returns, called }
     }
 
     /// What is at `offset` of a global that nobody writes.
@@ -97,6 +100,11 @@ impl<'a> World<'a> {
         self.returns[function.0 as usize]
     }
 
+    /// Parameters that a small function calls.
+    pub fn called_parameters(&self, function: FuncId) -> &[u32] {
+        &self.called[function.0 as usize]
+    }
+
     /// Of a function of the C++ standard library.
     pub fn role(&self, function: FuncId) -> Option<Role> {
         self.roles[function.0 as usize]
@@ -112,6 +120,30 @@ impl<'a> World<'a> {
 pub fn is_library(function: &Function) -> bool {
     let name = &function.display;
     ["std::", "__gnu_cxx::"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Larger functions are not looked at again for what they are given.
+const SMALL: usize = 60;
+
+fn called_parameters(function: &Function) -> Vec<u32> {
+    let Some(body) = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL) else {
+        return Vec::new();
+    };
+    let mut called = Vec::new();
+    let mut note = |operand: &Operand| match operand {
+        Operand::Value(value) if value.0 < function.parameters => called.push(value.0),
+        _ => {}
+    };
+    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+        if let Op::Call(call) = &instruction.op {
+            if let Callee::Pointer(pointer) = &call.callee {
+                note(pointer);
+            }
+        }
+    }
+    called.sort_unstable();
+    called.dedup();
+    called
 }
 
 pub fn constant(operand: &Operand) -> Value {
