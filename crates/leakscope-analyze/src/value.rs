@@ -313,6 +313,15 @@ impl Symbols {
         match value {
             Value::Int(_) => Depth { is_input: true, ..Depth::default() },
             Value::Sum(base, _) => self.depth_of_base(*base),
+            Value::OneOf(parts) if parts.len() <= 3 && !parts.contains(&Value::Top) => {
+                let depths = parts.iter().map(|part| self.depth_of_value(part));
+                let deepest = depths.reduce(|a, b| Depth {
+                    dereferences: a.dereferences.max(b.dereferences),
+                    operations: a.operations.max(b.operations),
+                    is_input: a.is_input && b.is_input,
+                });
+                deepest.unwrap_or_default()
+            }
             _ => Depth { operations: MAX_OPERATIONS, ..Depth::default() },
         }
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::{Body, Callee, FuncId, Function, GlobalId, Op, Operand, Program, ValueId};
+use leakscope_ir::{Body, Callee, Cell, FuncId, Function, GlobalId, Op, Operand, Program, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::containers::{self, Role};
@@ -82,7 +82,9 @@ impl<'a> World<'a> {
     /// What is at `offset` of a global that nobody writes.
     pub fn initial(&self, global: GlobalId, offset: Offset) -> Option<Value> {
         let Offset::At(at) = offset else { return None };
-        if self.globals[global.0 as usize].is_written || self.program.global(global).initial.is_none() {
+        let cells = self.program.global(global).initial.as_ref()?;
+        let is_unknown = |cell: &Cell| cell.value == Operand::Unknown && cell.covers(at);
+        if self.globals[global.0 as usize].is_written || cells.last().is_some_and(is_unknown) {
             return None;
         }
         Some(self.first.get(&(global, at)).cloned().unwrap_or(Value::NULL))
@@ -135,10 +137,10 @@ fn called_parameters(function: &Function) -> Vec<u32> {
         _ => {}
     };
     for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
-        if let Op::Call(call) = &instruction.op {
-            if let Callee::Pointer(pointer) = &call.callee {
-                note(pointer);
-            }
+        if let Op::Call(call) = &instruction.op
+            && let Callee::Pointer(pointer) = &call.callee
+        {
+            note(pointer);
         }
     }
     called.sort_unstable();
