@@ -1,4 +1,5 @@
 // More shapes of released programs: what was once a false alarm there, each with a twin that leaks.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -99,4 +100,54 @@ int either_bad(int plain, int folded, char **out)
         return 0; // leak @either: table
     *out = table;
     return 1;
+}
+
+// A name is compared twice, and stays as it was.
+struct entry {
+    const char *name;
+    FILE *file;
+};
+
+int compared_good(struct entry *entry)
+{
+    char line[80];
+    FILE *file = stdin;
+    if (strcmp(entry->name, "-"))
+        file = fopen(entry->name, "r");
+    if (!file)
+        return -1;
+    fgets(line, sizeof line, file);
+    if (strcmp(entry->name, "-"))
+        fclose(file);
+    return 0;
+}
+
+int compared_bad(struct entry *entry)
+{
+    char line[80];
+    FILE *file = stdin;
+    if (strcmp(entry->name, "-"))
+        file = fopen(entry->name, "r"); // alloc @compared
+    if (!file)
+        return -1;
+    fgets(line, sizeof line, file);
+    if (strcmp(entry->name, "+"))
+        fclose(file);
+    return 0; // leak @compared: file
+}
+
+// A field of a text's first letter.
+static char *text_or_copy(const char *text)
+{
+    return text[0] == '-' ? malloc(9) : NULL; // alloc @letter
+}
+
+void letter_good(void)
+{
+    text_or_copy("+x");
+}
+
+void letter_bad(void)
+{
+    text_or_copy("-x"); // leak @letter
 }

@@ -71,6 +71,8 @@ struct Entry {
     zeroed: bool,
     #[serde(default)]
     pure: bool,
+    #[serde(default)]
+    compares: bool,
 }
 
 /// What one entry says, checked.
@@ -91,6 +93,8 @@ pub struct Model {
     noreturn_if: Vec<(u32, Fact)>,
     /// Writes nothing through its arguments.
     is_pure: bool,
+    /// The same texts give the same number.
+    compares: bool,
 }
 
 /// What a result or output argument is.
@@ -195,7 +199,8 @@ impl Model {
             fails,
             is_noreturn: entry.noreturn,
             noreturn_if,
-            is_pure: entry.pure,
+            is_pure: entry.pure || entry.compares,
+            compares: entry.compares,
         })
     }
 
@@ -216,6 +221,7 @@ impl Model {
             is_noreturn: false,
             noreturn_if: Vec::new(),
             is_pure: false,
+            compares: false,
         })
     }
 
@@ -232,7 +238,8 @@ impl Model {
         let origin = Arc::new(origin);
         let origins = std::iter::repeat_n(origin, maker.blocks).collect();
         let symbols = Arc::new(maker.symbols);
-        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, ..Summary::default() }
+        let compares = self.compares;
+        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, compares, ..Summary::default() }
     }
 }
 

@@ -392,7 +392,17 @@ impl Simulation<'_, '_> {
         if summary.writes_numbers {
             site.arguments.iter().for_each(|argument| clobber_numbers(&mut case, argument));
         }
-        instantiate(&case, self.scope(), site, summary)
+        let mut outcomes = instantiate(&case, self.scope(), site, summary);
+        if let (true, false, [left, right, ..]) =
+            (summary.compares, self.result.scope.is_in_loop(), site.arguments)
+        {
+            let key = SymbolKey::Binary(Binary::Other, left.clone(), right.clone());
+            let value = self.scope().symbols.value(key);
+            if value != Value::Top {
+                outcomes.iter_mut().for_each(|outcome| outcome.case.set(site.result, value.clone()));
+            }
+        }
+        outcomes
     }
 
     /// Code that nobody knows keeps what it is given.
