@@ -125,9 +125,10 @@ impl Report {
 
     fn arrange(&mut self) {
         self.findings.sort_by(|a, b| {
-            (a.kind, !a.via.is_empty(), std::cmp::Reverse(a.bytes), &a.id).cmp(&(
+            (a.kind, !a.via.is_empty(), a.confidence, std::cmp::Reverse(a.bytes), &a.id).cmp(&(
                 b.kind,
                 !b.via.is_empty(),
+                b.confidence,
                 std::cmp::Reverse(b.bytes),
                 &b.id,
             ))

@@ -264,6 +264,9 @@ pub struct Check {
     /// Report also what `main` still holds at its end
     #[arg(long)]
     pub at_exit: bool,
+    /// Report also what is a leak only if a function that nothing is known of keeps nothing
+    #[arg(long)]
+    pub pedantic: bool,
     /// Print what a function does to memory, instead of a report; as text, or with --format dot
     #[arg(long, value_name = "FUNCTION")]
     pub summary: Option<String>,

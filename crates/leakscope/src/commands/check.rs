@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use leakscope_analyze::{Analysis, Config, analyze, describe};
 use leakscope_capture::{Input, Link, LinkId, Store, Unit, UnitId, capture_files, program};
 use leakscope_core::{self as core, Engine, Finding, Report, Target};
-use leakscope_ir::{FuncId, Function, Module, Program};
+use leakscope_ir::{FuncId, Function, Module, Presence, Program};
 use leakscope_report::Sources;
 use rayon::prelude::*;
 
@@ -27,11 +27,12 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     let models = models()?;
     let (store, link) = target(options)?;
     let units = units(&store, &link)?;
-    let sources = Captured::of(&store, units.iter().map(|(_, unit)| unit));
+    let sources = Captured::of(&store, units.iter().map(|part| &part.unit));
     let output = Output::open(&report_options)?;
 
     let program = read(&store, &units, &report_options)?;
-    let analysis = analyze(&program, &models, &Config { at_exit: options.at_exit });
+    let analysis =
+        analyze(&program, &models, &Config { at_exit: options.at_exit, pedantic: options.pedantic });
     if let Some(function) = &options.summary {
         return summary(&program, &analysis, function, options.format);
     }
@@ -77,17 +78,24 @@ fn target(options: &Check) -> Result<(Store, LinkId)> {
     }
 }
 
+/// A captured unit of a program.
+struct Part {
+    id: UnitId,
+    unit: Unit,
+    when: Presence,
+}
+
 /// The captured units of a link and of the shared libraries that it uses, each
 /// once, in the order of the link.
-fn units(store: &Store, link: &LinkId) -> Result<Vec<(UnitId, Unit)>> {
+fn units(store: &Store, link: &LinkId) -> Result<Vec<Part>> {
     let mut seen = BTreeSet::new();
     let mut links = vec![link.clone()];
     let mut units = Vec::new();
     while let Some(id) = links.pop() {
         let link = store.link(&id)?;
-        for unit in units_of(&link) {
+        for (unit, when) in units_of(&link) {
             if seen.insert(unit.clone()) {
-                units.push((unit.clone(), store.unit(unit)?));
+                units.push(Part { id: unit.clone(), unit: store.unit(unit)?, when });
             }
         }
         for input in &link.arguments {
@@ -101,27 +109,42 @@ fn units(store: &Store, link: &LinkId) -> Result<Vec<(UnitId, Unit)>> {
     Ok(units)
 }
 
-fn units_of<'a>(link: &'a Link) -> Vec<&'a UnitId> {
-    let of_input = |input: &'a Input| match input {
-        Input::Units { units, .. } => units.iter().collect(),
-        Input::Archive { members, .. } => members.iter().flat_map(|member| &member.units).collect(),
-        _ => Vec::new(),
-    };
-    link.arguments.iter().flat_map(of_input).collect()
+/// Of a static library the linker takes what is needed, unless it is told
+/// otherwise, or code that was not captured may need more.
+fn units_of(link: &Link) -> Vec<(&UnitId, Presence)> {
+    let is_foreign = |input: &Input| matches!(input, Input::Object { .. });
+    let usual = if link.arguments.iter().any(is_foreign) { Presence::Always } else { Presence::WhereNeeded };
+    let mut of_archives = usual;
+    let mut units = Vec::new();
+    for input in &link.arguments {
+        match input {
+            Input::Flag(flag) if flag.ends_with("--no-whole-archive") => of_archives = usual,
+            Input::Flag(flag) if flag.ends_with("--whole-archive") => of_archives = Presence::Always,
+            Input::Units { units: own, .. } => {
+                units.extend(own.iter().map(|unit| (unit, Presence::Always)));
+            }
+            Input::Archive { members, .. } => {
+                let members = members.iter().flat_map(|member| &member.units);
+                units.extend(members.map(|unit| (unit, of_archives)));
+            }
+            _ => {}
+        }
+    }
+    units
 }
 
 /// The program that the units make; those that cannot be read are named.
-fn read(store: &Store, units: &[(UnitId, Unit)], options: &ReportOptions) -> Result<Program> {
-    let read_unit = |(id, unit): &(UnitId, Unit)| -> Result<Module> {
+fn read(store: &Store, units: &[Part], options: &ReportOptions) -> Result<Program> {
+    let read_unit = |Part { id, unit, .. }: &Part| -> Result<Module> {
         let path = store.bitcode(id);
         let bitcode = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         leakscope_ir::read(&bitcode).with_context(|| unit.source.display().to_string())
     };
     let modules: Vec<Result<Module>> = units.par_iter().map(read_unit).collect();
     let mut readable = Vec::new();
-    for module in modules {
+    for (module, part) in modules.into_iter().zip(units) {
         match module {
-            Ok(module) => readable.push(module),
+            Ok(module) => readable.push((module, part.when)),
             Err(error) => note(options, &format!("not checked: {error:#}")),
         }
     }
@@ -131,7 +154,7 @@ fn read(store: &Store, units: &[(UnitId, Unit)], options: &ReportOptions) -> Res
             if units.is_empty() { "the program has no captured source" } else { "no unit can be read" }
         );
     }
-    Ok(leakscope_ir::link(readable))
+    Ok(leakscope_ir::link(leakscope_ir::needed(readable)))
 }
 
 /// Whether the line of the allocation or of the leak, or the one before it,
