@@ -3,7 +3,7 @@
 //! A module comes in as unoptimised bitcode and goes out as optimised bitcode:
 //! instrumentation before optimisation, while locals are still in memory; the
 //! user's own optimisation level; instrumentation after it. What each variant
-//! does is in a module of its own (`track`, `sample`). This crate does not know where
+//! does is in a module of its own (`track`, `sample`, `symbolic`). This crate does not know where
 //! a module came from, nor how it becomes a program.
 
 mod address;
@@ -25,6 +25,7 @@ mod scopes;
 mod sites;
 mod stamps;
 mod superseded;
+mod symbolic;
 mod track;
 mod twins;
 mod unwinding;
@@ -41,6 +42,8 @@ pub enum Variant {
     Track,
     /// Heap accesses are reported in bursts.
     Sample,
+    /// What depends on the input is told as terms over it.
+    Symbolic,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -67,11 +70,16 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
     match variant {
         Variant::Track => track::before_optimisation(&module).map_err(InstrumentError::Instrument)?,
         Variant::Sample => {}
+        Variant::Symbolic => {
+            symbolic::before_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
+        }
     }
     verify(&module, "before optimisation")?;
     if variant == Variant::Track && level != Level::O0 {
         track::prune(&mut module).map_err(InstrumentError::Optimise)?;
     }
+    // Terms are not worth more: they make code large, and most of it seldom runs.
+    let level = if variant == Variant::Symbolic { Level::O1 } else { level };
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
         Variant::Track => {
@@ -79,6 +87,7 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }
         Variant::Sample => sample::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
+        Variant::Symbolic => {}
     }
     verify(&module, "after instrumentation")?;
     Ok(module.bitcode())
