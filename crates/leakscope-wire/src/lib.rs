@@ -8,6 +8,8 @@
 
 #![no_std]
 
+pub mod symbolic;
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub const MAGIC: [u8; 8] = *b"LEAKSCOP";
@@ -23,6 +25,9 @@ pub const OBJECTS: &str = ".leakscope.objects";
 
 /// Environment variables by which the target's runtime is told what to do.
 pub mod env {
+    /// File that a program derived with the `symbolic` engine tells its terms
+    /// and events in ([`crate::symbolic`]); without it, it runs plainly.
+    pub const SYMBOLIC: &str = "LEAKSCOPE_SYMBOLIC";
     /// Folder for record files; without it nothing is written.
     pub const DIR: &str = "LEAKSCOPE_DIR";
     /// Name of an abstract Unix socket for records that no file can hold.
