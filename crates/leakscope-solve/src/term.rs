@@ -9,7 +9,7 @@ pub struct Term(pub(crate) u32);
 
 /// An unknown. What it stands for is known to whoever numbered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InputId(pub u32);
+pub struct InputId(pub u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Node {

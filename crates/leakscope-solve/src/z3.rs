@@ -1,6 +1,6 @@
 //! Z3 in this process, with a stack of assertions that follows the questions.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 
 use rustc_hash::FxHashMap;
 
@@ -80,7 +80,8 @@ impl Z3 {
             match pool.node(term) {
                 Node::Const(value) => number(value, bits),
                 Node::Input(InputId(input)) => {
-                    let symbol = (library.mk_int_symbol)(context, input as c_int);
+                    let name = CString::new(format!("i{input}")).expect("no zero in a name");
+                    let symbol = (library.mk_string_symbol)(context, name.as_ptr());
                     (library.mk_const)(context, symbol, (library.mk_bv_sort)(context, bits))
                 }
                 Node::Not(a) => (library.mk_bvnot)(context, made(a)),

@@ -51,7 +51,6 @@ library! {
     get_error_code: fn(Context) -> c_int;
     get_error_msg: fn(Context, c_int) -> *const c_char;
     mk_string_symbol: fn(Context, *const c_char) -> Symbol;
-    mk_int_symbol: fn(Context, c_int) -> Symbol;
     mk_bv_sort: fn(Context, c_uint) -> Sort;
     mk_const: fn(Context, Symbol, Sort) -> Ast;
     mk_unsigned_int64: fn(Context, u64, Sort) -> Ast;

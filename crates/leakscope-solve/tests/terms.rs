@@ -62,7 +62,7 @@ fn trees() -> impl Strategy<Value = Tree> {
 fn build(pool: &mut Pool, tree: &Tree, inputs: &[u64; INPUTS]) -> (Term, u64) {
     match tree {
         Tree::Const(value) => (pool.constant(*value, 8), value & 0xff),
-        Tree::Input(index) => (pool.input(InputId(*index), 8), inputs[*index as usize] & 0xff),
+        Tree::Input(index) => (pool.input(InputId((*index).into()), 8), inputs[*index as usize] & 0xff),
         Tree::Not(a) => {
             let (a, value) = build(pool, a, inputs);
             let all = all(pool.bits(a));
@@ -122,8 +122,8 @@ fn plain(op: Binary, x: u64, y: u64, bits: u32) -> u64 {
         Binary::Add => u128::from(x) + u128::from(y),
         Binary::Sub => (u128::from(x) + (1 << 64)) - u128::from(y),
         Binary::Mul => u128::from(x) * u128::from(y),
-        Binary::UDiv => u128::from(if y == 0 { u64::MAX } else { x / y }),
-        Binary::URem => u128::from(if y == 0 { x } else { x % y }),
+        Binary::UDiv => u128::from(x.checked_div(y).unwrap_or(u64::MAX)),
+        Binary::URem => u128::from(x.checked_rem(y).unwrap_or(x)),
         Binary::SDiv if y == 0 => (if wide(x) < 0 { 1i128 } else { -1 }) as u128,
         Binary::SDiv => (wide(x) / wide(y)) as u128,
         Binary::SRem if y == 0 => x.into(),
