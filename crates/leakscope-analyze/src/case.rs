@@ -61,6 +61,7 @@ pub struct Block {
 #[derive(Debug)]
 pub struct Mark {
     pub at: Spot,
+    pub ordinal: u32,
     pub is_taken: bool,
     pub length: u32,
     pub before: Option<Arc<Mark>>,

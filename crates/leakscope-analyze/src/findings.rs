@@ -33,6 +33,7 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
         file: program.files[step.at.file.0 as usize].clone(),
         line: step.at.line,
         column: step.at.column,
+        ordinal: step.ordinal,
         taken: step.is_taken,
         function: program.function(step.function).display.clone(),
     };

@@ -137,6 +137,7 @@ impl Instance<'_> {
             let before = after.path.take();
             after.path = Some(Arc::new(Mark {
                 at: self.site.at,
+                ordinal: 0,
                 is_taken: true,
                 length: before.as_ref().map_or(0, |mark| mark.length) + self.exit.path.len() as u32,
                 before,

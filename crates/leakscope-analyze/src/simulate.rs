@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use leakscope_core::Cause;
 use leakscope_ir::{
-    BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId, VariableId,
+    Block, BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId,
+    VariableId,
 };
 
 use crate::case::{Case, Feasibility, Mark};
@@ -254,7 +255,7 @@ impl<'a> Simulation<'a, '_> {
                 for (to, truth) in [(*yes, true), (*no, false)] {
                     let mut taken = case.clone();
                     if assume(&mut taken, self.scope(), &condition, truth) {
-                        self.mark(&mut taken, block.end_at, truth);
+                        self.mark(&mut taken, block, truth != block.branch.is_negated);
                         self.go(id, to, taken);
                     }
                 }
@@ -265,14 +266,14 @@ impl<'a> Simulation<'a, '_> {
                     let mut taken = case.clone();
                     let right = Value::Int(*number);
                     if assume_compare(&mut taken, self.scope(), Compare::Eq, &value, &right) {
-                        self.mark(&mut taken, block.end_at, true);
+                        self.mark(&mut taken, block, true);
                         self.go(id, *to, taken);
                     }
                     if !assume_compare(&mut case, self.scope(), Compare::Ne, &value, &right) {
                         return;
                     }
                 }
-                self.mark(&mut case, block.end_at, false);
+                self.mark(&mut case, block, false);
                 self.go(id, *default, case);
             }
             Terminator::Anywhere(blocks) => {
@@ -290,11 +291,12 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
-    fn mark(&self, case: &mut Case, at: Spot, is_taken: bool) {
+    fn mark(&self, case: &mut Case, block: &Block, is_taken: bool) {
+        let (at, ordinal) = (block.end_at, block.branch.ordinal);
         let length = case.path.as_ref().map_or(0, |mark| mark.length) + 1;
         if length <= MAX_PATH && at.line > 0 {
             let before = case.path.take();
-            case.path = Some(Arc::new(Mark { at, is_taken, length, before, inner: None }));
+            case.path = Some(Arc::new(Mark { at, ordinal, is_taken, length, before, inner: None }));
         }
     }
 
@@ -337,7 +339,7 @@ impl<'a> Simulation<'a, '_> {
     }
 
     /// Variables of scopes that a block is outside of are gone.
-    fn end_scopes(&mut self, case: &mut Case, target: &leakscope_ir::Block, at: Spot) {
+    fn end_scopes(&mut self, case: &mut Case, target: &Block, at: Spot) {
         let Some(scope) = target.scope else { return };
         let body = self.body;
         let ends = |id: &VariableId| {
@@ -487,7 +489,7 @@ pub fn steps(function: FuncId, newest: Option<&Arc<Mark>>) -> Vec<Step> {
     while let Some(mark) = next {
         match &mark.inner {
             Some(inner) => path.extend(inner.iter().rev()),
-            None => path.push(Step { function, at: mark.at, is_taken: mark.is_taken }),
+            None => path.push(Step { function, at: mark.at, ordinal: mark.ordinal, is_taken: mark.is_taken }),
         }
         next = mark.before.as_ref();
     }

@@ -62,6 +62,7 @@ pub struct Write {
 pub struct Step {
     pub function: FuncId,
     pub at: Spot,
+    pub ordinal: u32,
     pub is_taken: bool,
 }
 

@@ -135,6 +135,12 @@ pub struct PathStep {
     pub file: String,
     pub line: u32,
     pub column: u32,
+    /// Which of the function's branches at this place, in the order of its
+    /// blocks.
+    #[serde(default)]
+    pub ordinal: u32,
+    /// Whether the source's condition held; of a `switch`, whether it went to
+    /// a `case`.
     pub taken: bool,
     pub function: String,
 }

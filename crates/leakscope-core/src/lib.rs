@@ -6,6 +6,7 @@
 //! suppressions and baselines.
 
 pub mod baseline;
+mod branch;
 mod fail_on;
 mod finding;
 mod frame;
@@ -16,6 +17,7 @@ mod stale;
 pub mod suppress;
 
 pub use baseline::{Baseline, BaselineError};
+pub use branch::taken_destination;
 pub use fail_on::{FailOn, FailOnError};
 pub use finding::{
     Candidate, Cause, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict,
