@@ -210,7 +210,12 @@ impl Input {
     /// The files alone, as the program finds them.
     pub fn write_files(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
-        for (name, content) in &self.files {
+        // A name that leads elsewhere is not the input's to write.
+        let is_below = |name: &str| {
+            let mut parts = Path::new(name).components();
+            parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        };
+        for (name, content) in self.files.iter().filter(|(name, _)| is_below(name)) {
             let path = folder.join(name);
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
             fs::write(path, content)?;
@@ -256,12 +261,6 @@ fn read_files(folder: &Path, under: &Path, files: &mut BTreeMap<String, Vec<u8>>
         }
     }
     Ok(())
-}
-
-/// Whether a name leads to somewhere below the program's folder.
-pub fn is_below(name: &str) -> bool {
-    !name.is_empty()
-        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 fn joined(texts: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {

@@ -67,11 +67,9 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
             }
         }
         match EventKind::from_u8(event.kind) {
-            Some(EventKind::Allocated) => {
-                if automaton.allocates(&calls(events, at)) {
-                    known.insert(event.value, objects.len());
-                    objects.push(Object { state: State::Created, bytes: event.term });
-                }
+            Some(EventKind::Allocated) if automaton.allocates(&calls(events, at)) => {
+                known.insert(event.value, objects.len());
+                objects.push(Object { state: State::Created, bytes: event.term });
             }
             Some(EventKind::Used) => {
                 if let Some(&object) = known.get(&event.value) {

@@ -283,12 +283,10 @@ impl<'p> Reach<'p> {
         let here = to.from(id, next);
         let out = self.exits[id.0 as usize][next.0 as usize];
         // The frame of the decision itself comes first.
-        let mut inner = id;
-        for frame in stack.by_ref() {
-            if self.functions.get(&frame) == Some(&id) {
-                break;
-            }
+        if !stack.any(|frame| self.functions.get(&frame) == Some(&id)) {
+            return here.min(UNKNOWN);
         }
+        let mut inner = id;
         let (mut best, mut out) = (here, out);
         for frame in stack {
             if out >= best {
@@ -363,7 +361,7 @@ impl Distances {
         for index in start..=count {
             // A line that began before the start is still the line.
             if on_line.is_some_and(|first| first <= index && (index == first || start == 0)) {
-                return Some(best.unwrap_or(0).min(0));
+                return Some(0);
             }
             if index < count && matches!(body.block(block).instructions[index].op, Op::Call(_)) {
                 let into = reach.callees[&(id, block, index)].iter().map(|&callee| self.entry(callee)).min();

@@ -124,10 +124,18 @@ struct Unit {
     candidates: Vec<Candidate>,
 }
 
-/// What came of a unit: each path with its answer, model and run.
+/// What came of a unit.
 struct Done {
-    answers: Vec<(Candidate, Turned, Option<Model>, Option<(Input, Result<Run, ConcolicError>)>)>,
+    answers: Vec<Answered>,
     spent: Duration,
+}
+
+struct Answered {
+    candidate: Candidate,
+    turned: Turned,
+    model: Option<Model>,
+    /// The input, if it is new, and its run.
+    run: Option<(Input, Result<Run, ConcolicError>)>,
 }
 
 /// Verdicts for all warnings, in their order.
@@ -233,7 +241,7 @@ impl<'a> Search<'a> {
         let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
-            for (candidate, turned, model, run) in done.answers {
+            for Answered { candidate, turned, model, run } in done.answers {
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
@@ -327,7 +335,7 @@ impl<'a> Search<'a> {
                 }
                 _ => None,
             };
-            answers.push((candidate.clone(), turned, model, run));
+            answers.push(Answered { candidate: candidate.clone(), turned, model, run });
         }
         Done { answers, spent: start.elapsed() }
     }

@@ -41,11 +41,14 @@ pub struct Decision {
     /// How many constraints of the path come before it.
     pub before: usize,
     /// The other ways, each with what must hold besides the path before it.
-    pub others: Vec<(Way, Term)>,
+    pub others: Vec<OtherWay>,
     pub stack: Option<StackId>,
     /// Of the path up to here.
     pub hash: u64,
 }
+
+/// A way, and what holds for it.
+pub type OtherWay = (Way, Term);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
@@ -129,12 +132,7 @@ impl Trace {
     }
 
     /// The way that was taken, what held for it, and the other ways.
-    fn decided(
-        &mut self,
-        event: &Event,
-        term: Term,
-        places: &Places,
-    ) -> Option<(Way, Term, Vec<(Way, Term)>)> {
+    fn decided(&mut self, event: &Event, term: Term, places: &Places) -> Option<(Way, Term, Vec<OtherWay>)> {
         let pool = &mut self.pool;
         let bit = |pool: &mut Pool, held: bool| if held { term } else { pool.not(term) };
         match EventKind::from_u8(event.kind)? {

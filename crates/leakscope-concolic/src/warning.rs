@@ -85,7 +85,14 @@ impl Warning {
                 _ => return None,
             };
             let Spot { file, line, column } = mark.spot.clone();
-            Some(PathStep { file, line, column: column.unwrap_or(0), taken, function: String::new() })
+            Some(PathStep {
+                file,
+                line,
+                column: column.unwrap_or(0),
+                ordinal: 0,
+                taken,
+                function: String::new(),
+            })
         };
         finding.path = marks.iter().filter_map(step).collect();
         Warning { finding, marks, notes: Vec::new() }
