@@ -41,11 +41,7 @@ fn clang() {
 
 #[test]
 fn gcc() {
-    check(
-        include_str!("data/gcc12.json"),
-        &["MA gcc.c:5, BF gcc.c:7, BF gcc.c:9, BT gcc.c:11, LK gcc.c:12"],
-        0,
-    );
+    check(include_str!("data/gcc12.json"), &["MA gcc.c:5, BF gcc.c:7, BT gcc.c:11, LK gcc.c:12"], 0);
 }
 
 #[test]

@@ -78,7 +78,8 @@ fn spot(run: &Value, location: &Value) -> Option<Spot> {
 
 /// A path from a URI: `file://` and `%20` are gone.
 fn path(uri: &str) -> String {
-    let uri = uri.strip_prefix("file://").unwrap_or(uri).as_bytes();
+    let uri =
+        ["file://", "file:"].iter().find_map(|scheme| uri.strip_prefix(scheme)).unwrap_or(uri).as_bytes();
     let mut bytes = Vec::new();
     let mut rest = uri;
     while let Some((&byte, after)) = rest.split_first() {
