@@ -127,7 +127,6 @@ impl Program {
         fs::write(&stdin, &input.stdin).map_err(cannot)?;
         let shared = folder.0.join("symbolic");
         let map = self.shared(&shared, input).map_err(cannot)?;
-        let sandbox = Sandbox::new(&[&folder.0], self.settings.time.as_secs());
 
         let mut command = Command::new(&self.executable);
         command.arg0(&self.name).args(input.args.iter().cloned().map(OsString::from_vec));
@@ -137,10 +136,8 @@ impl Program {
         }
         command.env(wire_env::SYMBOLIC, &shared).current_dir(&work);
         command.stdin(File::open(&stdin).map_err(cannot)?).stdout(Stdio::null()).stderr(Stdio::null());
-        // SAFETY: `enter` only makes system calls.
-        unsafe { command.pre_exec(move || sandbox.enter()) };
-        let child = command.spawn().map_err(|error| ConcolicError::Start(self.executable.clone(), error))?;
-        let ended = self.wait(child);
+        let ended = bounded(&mut command, &folder.0, &self.settings)
+            .map_err(|error| ConcolicError::Start(self.executable.clone(), error))?;
         Ok(Finished { map, ended, _folder: folder })
     }
 
@@ -170,35 +167,6 @@ impl Program {
         }
         Ok(map)
     }
-
-    /// Waits within the bounds; whatever the run started ends with it.
-    fn wait(&self, mut child: Child) -> Ended {
-        let deadline = Instant::now() + self.settings.time;
-        let session = child.id() as i32;
-        let exited = watched(&child, deadline, || !self.is_within(session));
-        if !exited {
-            end_session(session);
-            let _ = child.kill();
-        }
-        let status = child.wait();
-        end_session(session);
-        match status {
-            _ if !exited => Ended::OutOfTime,
-            Ok(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => Ended::Exit(code),
-                (_, Some(signal)) => Ended::Signal(signal),
-                _ => Ended::Unknown,
-            },
-            Err(_) => Ended::Unknown,
-        }
-    }
-
-    /// Whether the processes of a session keep to the bounds.
-    fn is_within(&self, session: i32) -> bool {
-        let processes = session_of(session);
-        let pages: u64 = processes.iter().map(|process| process.pages).sum();
-        processes.len() <= self.settings.processes && pages * 4096 <= self.settings.memory
-    }
 }
 
 impl Target for Program {
@@ -219,6 +187,36 @@ impl Target for Program {
             limits: view.header.limits,
         })
     }
+}
+
+/// Runs a command within bounds on time, memory and processes. It may write
+/// below `folder` only; whatever it started ends with it.
+pub fn bounded(command: &mut Command, folder: &Path, settings: &Settings) -> io::Result<Ended> {
+    let sandbox = Sandbox::new(&[folder], settings.time.as_secs());
+    // SAFETY: `enter` only makes system calls.
+    unsafe { command.pre_exec(move || sandbox.enter()) };
+    let mut child = command.spawn()?;
+    let session = child.id() as i32;
+    let exited = watched(&child, Instant::now() + settings.time, || !is_within(session, settings));
+    if !exited {
+        end_session(session);
+        let _ = child.kill();
+    }
+    let status = child.wait()?;
+    end_session(session);
+    Ok(match (status.code(), status.signal()) {
+        _ if !exited => Ended::OutOfTime,
+        (Some(code), _) => Ended::Exit(code),
+        (_, Some(signal)) => Ended::Signal(signal),
+        _ => Ended::Unknown,
+    })
+}
+
+/// Whether the processes of a session keep to the bounds.
+fn is_within(session: i32, settings: &Settings) -> bool {
+    let processes = session_of(session);
+    let pages: u64 = processes.iter().map(|process| process.pages).sum();
+    processes.len() <= settings.processes && pages * 4096 <= settings.memory
 }
 
 /// A run that is over.
