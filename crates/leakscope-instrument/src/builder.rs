@@ -161,6 +161,46 @@ impl<'m> Builder<'m> {
         Value::new(unsafe { LLVMBuildMul(self.raw, a.raw, b.raw, c"".as_ptr()) })
     }
 
+    pub fn subtract(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
+        // SAFETY: integers of one type.
+        Value::new(unsafe { LLVMBuildSub(self.raw, a.raw, b.raw, c"".as_ptr()) })
+    }
+
+    /// What is left of a word by a power of two.
+    pub fn remainder(&self, word: Value<'m>, divisor: u64) -> Value<'m> {
+        // SAFETY: two words.
+        Value::new(unsafe { LLVMBuildAnd(self.raw, word.raw, self.word(divisor - 1).raw, c"".as_ptr()) })
+    }
+
+    /// A word of an array of them.
+    pub fn element(&self, array: Value<'m>, index: Value<'m>) -> Value<'m> {
+        let mut index = index.raw;
+        // SAFETY: a pointer and a word.
+        Value::new(unsafe {
+            LLVMBuildGEP2(self.raw, self.word_type().raw, array.raw, &mut index, 1, c"".as_ptr())
+        })
+    }
+
+    /// The lower 32 bits of a word.
+    pub fn lower_half(&self, word: Value<'m>) -> Value<'m> {
+        // SAFETY: a word, and a type of this context.
+        Value::new(unsafe {
+            LLVMBuildTrunc(self.raw, word.raw, LLVMInt32TypeInContext(self.context), c"".as_ptr())
+        })
+    }
+
+    /// Zero of the type of a value.
+    pub fn zero_of(&self, value: Value<'m>) -> Value<'m> {
+        // SAFETY: the type of a live value.
+        Value::new(unsafe { LLVMConstNull(value.ty().raw) })
+    }
+
+    pub fn is_negative(&self, value: Value<'m>) -> Value<'m> {
+        let (less, zero) = (LLVMIntPredicate::LLVMIntSLT, self.zero_of(value));
+        // SAFETY: an integer and zero of its type.
+        Value::new(unsafe { LLVMBuildICmp(self.raw, less, value.raw, zero.raw, c"".as_ptr()) })
+    }
+
     /// A pointer as an integer or the other way round, or the value itself.
     pub fn as_pointer(&self, value: Value<'m>) -> Value<'m> {
         if value.ty().is_pointer() {

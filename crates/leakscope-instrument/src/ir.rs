@@ -376,6 +376,13 @@ impl<'m> Value<'m> {
             && unsafe { !LLVMGetCallSiteEnumAttribute(self.raw, 1, kind).is_null() }
     }
 
+    /// Whether an argument of a call is a copy in memory of what it points to.
+    pub fn passes_copy(self, argument: u32) -> bool {
+        let kind = crate::llvm::Kind::named("byval").number();
+        // SAFETY: asked of calls, for arguments that they have.
+        unsafe { !LLVMGetCallSiteEnumAttribute(self.raw, argument + 1, kind).is_null() }
+    }
+
     /// Takes an instruction out that has no users.
     pub fn erase(self) {
         // SAFETY: a live instruction, which nobody has a handle of any more.

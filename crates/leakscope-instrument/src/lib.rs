@@ -3,7 +3,7 @@
 //! A module comes in as unoptimised bitcode and goes out as optimised bitcode:
 //! instrumentation before optimisation, while locals are still in memory; the
 //! user's own optimisation level; instrumentation after it. What each variant
-//! does is in a module of its own (`track`, `sample`). This crate does not know where
+//! does is in a module of its own (`track`, `sample`, `symbolic`). This crate does not know where
 //! a module came from, nor how it becomes a program.
 
 mod address;
@@ -23,6 +23,7 @@ mod objects;
 mod sample;
 mod sites;
 mod stamps;
+mod symbolic;
 mod track;
 mod twins;
 mod unwinding;
@@ -39,6 +40,8 @@ pub enum Variant {
     Track,
     /// Heap accesses are reported in bursts.
     Sample,
+    /// What depends on the input is told as terms over it.
+    Symbolic,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +68,13 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
     match variant {
         Variant::Track => track::before_optimisation(&module).map_err(InstrumentError::Instrument)?,
         Variant::Sample => {}
+        Variant::Symbolic => {
+            symbolic::before_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
+        }
     }
     verify(&module, "before optimisation")?;
+    // Terms are not worth more: they make code large, and most of it seldom runs.
+    let level = if variant == Variant::Symbolic { Level::O1 } else { level };
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
         Variant::Track => {
@@ -74,6 +82,7 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }
         Variant::Sample => sample::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
+        Variant::Symbolic => {}
     }
     verify(&module, "after instrumentation")?;
     Ok(module.bitcode())

@@ -445,6 +445,45 @@ impl What {
     }
 }
 
+/// What the name of a model of a library function begins with.
+pub const MODEL_PREFIX: &str = "__leakscope_model_";
+
+/// Library functions of which the runtime has models, by their names for the
+/// linker.
+#[rustfmt::skip]
+pub const MODELS: &[&str] = &[
+    // Heap.
+    "malloc", "calloc", "aligned_alloc", "memalign", "realloc", "reallocarray", "free", "posix_memalign",
+    "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t",
+    // Memory.
+    "memcpy", "memmove", "mempcpy", "__memcpy_chk", "__memmove_chk", "__mempcpy_chk", "memset",
+    "__memset_chk", "bzero", "memcmp", "bcmp", "memchr", "rawmemchr", "memrchr",
+    // Strings.
+    "strlen", "strnlen", "strcmp", "strcoll", "strncmp", "strcasecmp", "strncasecmp", "strchr", "index",
+    "strchrnul", "strrchr", "rindex", "strstr", "strspn", "strcspn", "strpbrk", "strcpy", "__strcpy_chk",
+    "stpcpy", "__stpcpy_chk", "strcat", "__strcat_chk", "strncpy", "__strncpy_chk", "strncat", "strdup",
+    "__strdup", "strndup", "strtok", "strtok_r", "__strtok_r", "strsep",
+    // Numbers.
+    "atoi", "atol", "atoll", "strtol", "strtoll", "strtoimax", "strtoul", "strtoull", "strtoumax",
+    "isalnum", "isalpha", "isblank", "iscntrl", "isdigit", "isgraph", "islower", "isprint", "ispunct",
+    "isspace", "isupper", "isxdigit", "tolower", "toupper",
+    // Files.
+    "open", "open64", "__open_2", "openat", "openat64", "close", "dup", "dup2", "read", "__read_chk",
+    "pread", "pread64", "lseek", "lseek64", "fstat", "fstat64", "mmap", "mmap64", "getenv",
+    "secure_getenv",
+    // Streams.
+    "fgetc", "getc", "_IO_getc", "getc_unlocked", "fgetc_unlocked", "__uflow", "getchar",
+    "getchar_unlocked", "__underflow", "ungetc", "fgets", "fgets_unlocked", "__fgets_chk", "fread",
+    "fread_unlocked", "__fread_chk", "getline", "getdelim", "__getdelim", "fopen", "fopen64", "freopen",
+    "fclose", "fseek", "fseeko", "rewind", "ftell", "ftello",
+    // Options.
+    "getopt", "__posix_getopt", "getopt_long", "getopt_long_only",
+    // Scans.
+    "sscanf", "__isoc99_sscanf", "fscanf", "__isoc99_fscanf", "scanf", "__isoc99_scanf",
+];
+
 /// Section of a derived program that holds its [`Place`]s, one after another.
 pub const PLACES_SECTION: &str = "leakscope_places";
 
@@ -503,14 +542,12 @@ pub enum PlaceKind {
     /// The first instruction of a line in a block of code.
     Line = 4,
     Call = 5,
-    /// A load or store at an address that may depend on the input.
-    Access = 6,
 }
 
 impl PlaceKind {
     pub fn from_u16(value: u16) -> Option<PlaceKind> {
         use PlaceKind::*;
-        [Branch, Switch, Function, Line, Call, Access].into_iter().find(|&kind| kind as u16 == value)
+        [Branch, Switch, Function, Line, Call].into_iter().find(|&kind| kind as u16 == value)
     }
 }
 

@@ -673,6 +673,8 @@ pub enum DeriveEngine {
     Track,
     /// Stale blocks at little cost, for `leakscope watch`
     Sample,
+    /// What depends on the input, for `leakscope validate`
+    Symbolic,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -36,6 +36,9 @@ pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) 
         DeriveEngine::Sample => {
             ("sample", leakscope_instrument::Variant::Sample, vec![runtime.object, runtime.sampled])
         }
+        DeriveEngine::Symbolic => {
+            ("symbolic", leakscope_instrument::Variant::Symbolic, vec![runtime.symbolic])
+        }
     };
     let instrument = |bitcode: &[u8], unit: &Unit| {
         transform(bitcode, what, &unit.optimisation).map_err(|error| error.to_string())
@@ -68,6 +71,8 @@ fn link_flags() -> Vec<String> {
         "_Zn*",
         "_Zd*",
         "__leakscope_*",
+        "leakscope_symbolic",
+        "leakscope_pages",
         "dlclose",
         "_exit",
         "sigaction",

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
-use clap::{Parser, ValueEnum};
+use anyhow::{Context, Result};
+use clap::Parser;
 use indicatif::ProgressBar;
 use leakscope_analyze::{Config, analyze};
 use leakscope_concolic::{
@@ -130,8 +130,7 @@ fn search(
     runs: &mut u64,
 ) -> Result<Vec<Outcome>> {
     let report_options = options.report_options();
-    let engine = DeriveEngine::from_str("symbolic", true).map_err(|reason| anyhow!(reason))?;
-    let derived = variant(&analysed.store, &analysed.link, engine, options.quiet)?;
+    let derived = variant(&analysed.store, &analysed.link, DeriveEngine::Symbolic, options.quiet)?;
     for kept in &derived.kept {
         let text = format!("not instrumented: {}: {}", kept.input.display(), kept.reason);
         note(&report_options, &text);
