@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -93,10 +93,11 @@ impl Program {
             return Err(ConcolicError::Silent(self.executable.clone()));
         }
         let mut places = Places::default();
-        for module in view.modules() {
+        for (number, module) in view.modules().iter().enumerate() {
             let end = module.path.iter().position(|&byte| byte == 0).unwrap_or(module.path.len());
-            let path = Path::new(OsStr::new(std::str::from_utf8(&module.path[..end]).unwrap_or_default()));
-            let path = if end == 0 { &self.executable } else { path };
+            let library = Path::new(OsStr::from_bytes(&module.path[..end]));
+            // The executable comes first, under whatever name it was started.
+            let path = if number == 0 { &self.executable } else { library };
             places.add(module.base, places::read(path)?);
         }
         self.wanted = vec![0; places.capacity() as usize];

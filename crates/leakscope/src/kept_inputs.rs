@@ -9,7 +9,6 @@
 //! ```
 
 use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +18,7 @@ use leakscope_concolic::Input;
 use leakscope_core::Verdict;
 use serde::{Deserialize, Serialize};
 
+use crate::files::is_source;
 use crate::last_run;
 
 const SCHEMA: &str = "leakscope-validation/1";
@@ -131,11 +131,12 @@ fn quoted(bytes: &[u8]) -> String {
     format!("$'{escaped}'")
 }
 
-/// The program that a line can name.
+/// The program that a line can name: of bare source files, what they would be
+/// compiled to.
 pub fn program(targets: &[PathBuf]) -> PathBuf {
-    let first = targets.first().map_or(OsStr::new(""), |target| target.as_os_str());
-    let path = Path::new(first);
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    let first = targets.first().map_or(Path::new(""), PathBuf::as_path);
+    let path = if is_source(first) { first.with_extension("") } else { first.to_owned() };
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 #[cfg(test)]

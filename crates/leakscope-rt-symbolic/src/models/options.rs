@@ -110,10 +110,8 @@ unsafe fn is_option(text: usize) -> bool {
     unsafe {
         let (first, second) = (at(text, 0), at(text, 1));
         let is = first.value == u64::from(b'-') && second.value != 0;
-        let term = terms::and(
-            terms::equals(first.term, u64::from(b'-')),
-            terms::not(terms::equals(second.term, 0)),
-        );
+        let term =
+            terms::and(terms::equals(first.term, u64::from(b'-')), terms::not(terms::equals(second.term, 0)));
         found(if is { term } else { terms::not(term) });
         is
     }

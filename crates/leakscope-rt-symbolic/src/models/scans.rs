@@ -287,7 +287,8 @@ unsafe fn integer(scanner: &mut Scanner<'_>, directive: &Directive, base: u64, t
             return None;
         }
         if is_negative {
-            let term = if number.term == 0 { 0 } else { terms::binary(Op::Sub, 64, Known::default(), number) };
+            let term =
+                if number.term == 0 { 0 } else { terms::binary(Op::Sub, 64, Known::default(), number) };
             number = Known { value: number.value.wrapping_neg(), term };
         }
         if directive.assigns {
