@@ -19,6 +19,7 @@ mod smtlib;
 mod solver;
 mod term;
 mod z3;
+mod z3_alarm;
 mod z3_library;
 
 pub use evaluate::{Model, evaluate, holds};

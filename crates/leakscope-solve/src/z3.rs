@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::evaluate::Model;
 use crate::solver::{Answer, Limits, SolveError, Solver, WhyUnknown};
 use crate::term::{Binary, Compare, InputId, Node, Pool, Term};
+use crate::z3_alarm::Alarm;
 use crate::z3_library::{Ast, Context, Library};
 
 /// A solver for bit-vectors in a context of its own. What it answers depends
@@ -16,6 +17,7 @@ pub struct Z3 {
     context: Context,
     solver: crate::z3_library::Solver,
     one: Ast,
+    alarm: Alarm,
     /// What is asserted, one level each.
     levels: Vec<Term>,
     /// Terms of the pool that all questions are about. The context keeps them
@@ -39,15 +41,14 @@ impl Z3 {
             (library.solver_inc_ref)(context, solver);
             let params = (library.mk_params)(context);
             (library.params_inc_ref)(context, params);
-            let milliseconds = limits.time.as_millis().min(u32::MAX.into()) as u32;
-            (library.params_set_uint)(context, params, symbol(c"timeout"), milliseconds);
             if limits.work > 0 {
                 (library.params_set_uint)(context, params, symbol(c"rlimit"), limits.work);
             }
             (library.solver_set_params)(context, solver, params);
             (library.params_dec_ref)(context, params);
             let one = (library.mk_unsigned_int64)(context, 1, (library.mk_bv_sort)(context, 1));
-            Ok(Z3 { library, context, solver, one, levels: Vec::new(), made: FxHashMap::default() })
+            let alarm = Alarm::new(library, context, limits.time);
+            Ok(Z3 { library, context, solver, one, alarm, levels: Vec::new(), made: FxHashMap::default() })
         }
     }
 
@@ -183,8 +184,11 @@ impl Solver for Z3 {
         if unsafe { (self.library.get_error_code)(self.context) } != 0 {
             return Err(self.refused());
         }
-        // SAFETY: as above.
-        match unsafe { (self.library.solver_check)(self.context, self.solver) } {
+        let check = || {
+            // SAFETY: as above.
+            unsafe { (self.library.solver_check)(self.context, self.solver) }
+        };
+        match self.alarm.during(check) {
             1 => Ok(Answer::Sat(self.model(pool, constraints)?)),
             -1 => Ok(Answer::Unsat),
             _ => {
@@ -192,7 +196,7 @@ impl Solver for Z3 {
                 let reason = unsafe {
                     CStr::from_ptr((self.library.solver_get_reason_unknown)(self.context, self.solver))
                 };
-                let limits: [&[u8]; 3] = [b"timeout", b"canceled", b"resource limit"];
+                let limits: [&[u8]; 3] = [b"interrupted", b"canceled", b"resource limit"];
                 let is_limit = limits
                     .iter()
                     .any(|limit| reason.to_bytes().windows(limit.len()).any(|part| part == *limit));
@@ -204,6 +208,7 @@ impl Solver for Z3 {
 
 impl Drop for Z3 {
     fn drop(&mut self) {
+        self.alarm.end();
         // SAFETY: nothing uses them later.
         unsafe {
             (self.library.solver_dec_ref)(self.context, self.solver);

@@ -47,6 +47,7 @@ library! {
     del_config: fn(Config);
     mk_context: fn(Config) -> Context;
     del_context: fn(Context);
+    interrupt: fn(Context);
     set_error_handler: fn(Context, Option<ErrorHandler>);
     get_error_code: fn(Context) -> c_int;
     get_error_msg: fn(Context, c_int) -> *const c_char;

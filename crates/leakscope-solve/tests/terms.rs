@@ -220,6 +220,7 @@ fn a_question_that_is_too_hard_ends_at_its_limit() {
         assert_eq!(answer, Answer::Unknown(WhyUnknown::Limit));
     };
     check(Box::new(Z3::new(short).expect("Z3 is there")));
+    check(Box::new(Z3::new(Limits { work: 0, ..short }).expect("Z3 is there")));
     check(Box::new(Process::new(vec!["z3".to_owned(), "-in".to_owned()], short)));
 }
 
