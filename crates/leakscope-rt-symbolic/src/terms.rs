@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use leakscope_wire::symbolic::{EventKind, Node, Op, Why, source, truncated};
+use leakscope_wire::symbolic::{EventKind, Node, Op, Why, signed, source, truncated};
 
 use crate::shared;
 
@@ -169,9 +169,13 @@ pub fn equals(term: u32, value: u64) -> u32 {
         return 0;
     }
     let node = shared::node(term);
-    if node.op == Op::ZExt as u8 {
+    if node.op == Op::ZExt as u8 || node.op == Op::SExt as u8 {
+        // What the extension cannot give, the value never is.
         let inner = shared::node(node.a).bits;
-        return if truncated(value, inner) == value { equals(node.a, value) } else { 0 };
+        let lower = truncated(value, inner);
+        let again =
+            if node.op == Op::ZExt as u8 { lower } else { truncated(signed(lower, inner) as u64, node.bits) };
+        return if again == truncated(value, node.bits) { equals(node.a, lower) } else { 0 };
     }
     if node.bits == 1 {
         return if value & 1 == 1 { term } else { not(term) };
