@@ -18,7 +18,7 @@ static int both(int c)
 fail:
     free(second);
     if (code) {
-        code = 2;                                               // @second LK = bloat
+        puts("failed");                                         // @second LK = bloat
         goto out;                                               // @first LK = must-leak lost
     }
     free(first);

@@ -4,7 +4,7 @@
 
 static int step(int c)
 {
-    int *none = NULL;
+    volatile int *none = NULL;
     char *text = malloc(8);                                     // @crash MA
     if (!text)
         return 1;

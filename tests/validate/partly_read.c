@@ -15,7 +15,7 @@ static void add(int value)
     if (value < 100) {                                          // @read BT; @unread BF
         return;                                                 // @read LK = likely-not-leak
     }
-    value = 0;                                                  // @unread LK = bloat
+    puts("large");                                              // @unread LK = bloat
 }
 
 int main(void)

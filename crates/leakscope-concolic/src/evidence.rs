@@ -33,8 +33,10 @@ pub struct Outcome {
 pub struct Obstacles {
     /// Questions that the solver did not answer.
     pub unsolved: BTreeMap<PlaceId, u32>,
-    /// Ways that only a value taken as it was closed.
+    /// Values that were taken as they were, of which not all were tried.
     pub pinned: BTreeMap<PlaceId, u32>,
+    /// Runs that did not go the way that they were made for.
+    pub strayed: BTreeMap<PlaceId, u32>,
     /// Values that terms do not know.
     pub noted: BTreeMap<PlaceId, (What, u32)>,
     /// Ways that need a larger input.
@@ -60,6 +62,7 @@ impl Obstacles {
     pub fn is_empty(&self) -> bool {
         self.unsolved.is_empty()
             && self.pinned.is_empty()
+            && self.strayed.is_empty()
             && self.noted.is_empty()
             && self.bounded.is_empty()
             && self.limits == 0
@@ -83,6 +86,7 @@ impl Obstacles {
         texts.extend(self.solver_failed.clone());
         texts.extend(most(&self.unsolved).map(|at| format!("the constraint at {at} was not solved in time")));
         texts.extend(most(&self.pinned).map(|at| format!("an address or size was taken as it was at {at}")));
+        texts.extend(most(&self.strayed).map(|at| format!("runs did not go as solved at {at}")));
         let noted = self.noted.iter().max_by_key(|&(place, (_, count))| (*count, std::cmp::Reverse(*place)));
         texts.extend(noted.map(|(place, (what, _))| format!("{} at {}", what_text(*what), at(place))));
         texts.extend(most(&self.bounded).map(|at| format!("a larger input than allowed is needed at {at}")));

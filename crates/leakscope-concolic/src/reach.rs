@@ -40,6 +40,8 @@ pub struct Reach<'p> {
     /// Of a branch or switch: the block that it ends, and whether the code
     /// branches on the opposite of what the source says.
     blocks: FxHashMap<PlaceId, (FuncId, BlockId, bool)>,
+    /// Of a call or a line: the first instruction behind it.
+    behind: FxHashMap<PlaceId, (FuncId, BlockId, usize)>,
     functions: FxHashMap<PlaceId, FuncId>,
 }
 
@@ -64,6 +66,7 @@ impl<'p> Reach<'p> {
             returns: vec![true; count],
             exits: vec![Vec::new(); count],
             blocks: FxHashMap::default(),
+            behind: FxHashMap::default(),
             functions: FxHashMap::default(),
         };
         reach.find_calls();
@@ -217,9 +220,25 @@ impl<'p> Reach<'p> {
                         self.blocks.insert(number, (id, block, place.is_reversed));
                     }
                 }
-                _ => {}
+                PlaceKind::Call | PlaceKind::Line => {
+                    self.behind.extend(self.instruction(id, place).map(|at| (number, at)));
+                }
             }
         }
+    }
+
+    /// The instruction behind the one at a place.
+    fn instruction(&self, id: FuncId, place: &Located) -> Option<(FuncId, BlockId, usize)> {
+        let body = self.program.function(id).body.as_deref()?;
+        let wanted = |at: leakscope_ir::Spot| (at.line, at.column) == (place.line, place.column);
+        let mut found = body.blocks.iter().enumerate().flat_map(|(block, content)| {
+            let fits = |op: &Op| place.kind == PlaceKind::Line || matches!(op, Op::Call(_));
+            let instructions = content.instructions.iter().enumerate();
+            let fitting = instructions.filter(move |(_, found)| wanted(found.at) && fits(&found.op));
+            fitting.map(move |(index, _)| (id, BlockId(block as u32), index + 1))
+        });
+        let first = found.next()?;
+        Some(found.nth(usize::from(place.ordinal).wrapping_sub(1)).unwrap_or(first))
     }
 
     fn is_of(&self, id: FuncId, place: &Located) -> bool {
@@ -264,24 +283,7 @@ impl<'p> Reach<'p> {
         way: Way,
         mut stack: impl Iterator<Item = PlaceId>,
     ) -> Cost {
-        let Some(&(id, block, is_reversed)) = self.blocks.get(&place) else { return UNKNOWN };
-        let Some(body) = self.program.function(id).body.as_deref() else { return UNKNOWN };
-        let next = match (&body.block(block).end, way) {
-            (Terminator::Branch { yes, no, .. }, Way::Branch(holds)) => {
-                if holds != is_reversed {
-                    *yes
-                } else {
-                    *no
-                }
-            }
-            (Terminator::Switch { default, .. }, Way::Case(0)) => *default,
-            (Terminator::Switch { cases, default, .. }, Way::Case(number)) => {
-                cases.get(usize::from(number) - 1).map_or(*default, |&(_, to)| to)
-            }
-            _ => return UNKNOWN,
-        };
-        let here = to.from(id, next);
-        let out = self.exits[id.0 as usize][next.0 as usize];
+        let Some((id, here, out)) = self.onto(to, place, way) else { return UNKNOWN };
         // The frame of the decision itself comes first.
         if !stack.any(|frame| self.functions.get(&frame) == Some(&id)) {
             return here.min(UNKNOWN);
@@ -301,6 +303,49 @@ impl<'p> Reach<'p> {
         best
     }
 
+    /// The function of a decision that goes this way; from there to the line
+    /// without leaving the function, and to the function's end.
+    fn onto(&self, to: &Distances, place: PlaceId, way: Way) -> Option<(FuncId, Cost, Cost)> {
+        if let Some(&(id, block, index)) = self.behind.get(&place) {
+            let body = self.program.function(id).body.as_deref()?;
+            let (here, out) = self.from_within(to, id, body, block, index);
+            return Some((id, here, out));
+        }
+        let &(id, block, is_reversed) = self.blocks.get(&place)?;
+        let body = self.program.function(id).body.as_deref()?;
+        let next = match (&body.block(block).end, way) {
+            (Terminator::Branch { yes, .. }, Way::Branch(holds)) if holds != is_reversed => *yes,
+            (Terminator::Branch { no, .. }, Way::Branch(_)) => *no,
+            (Terminator::Switch { default, .. }, Way::Case(0)) => *default,
+            (Terminator::Switch { cases, default, .. }, Way::Case(number)) => {
+                cases.get(usize::from(number) - 1).map_or(*default, |&(_, to)| to)
+            }
+            _ => return None,
+        };
+        Some((id, to.from(id, next), self.exits[id.0 as usize][next.0 as usize]))
+    }
+
+    /// From an instruction of a block to the line without leaving the function,
+    /// and to the function's end.
+    fn from_within(
+        &self,
+        to: &Distances,
+        id: FuncId,
+        body: &Body,
+        block: BlockId,
+        index: usize,
+    ) -> (Cost, Cost) {
+        let own = to.in_block(self, id, body, block, index).unwrap_or(NEVER);
+        let rest = index..body.block(block).instructions.len();
+        if rest.into_iter().any(|index| self.stops(id, body, block, index)) {
+            return (own, NEVER);
+        }
+        let costs = to.down[id.0 as usize].as_deref();
+        let on = costs.map_or(NEVER, |costs| self.onward(body, block, costs));
+        let out = if is_end(body, block) { 0 } else { self.onward(body, block, &self.exits[id.0 as usize]) };
+        (own.min(on), out)
+    }
+
     /// In `outer` behind its calls of `inner`: how far to the line, and to the
     /// end of the function.
     fn behind_calls(&self, to: &Distances, outer: FuncId, inner: FuncId) -> (Cost, Cost) {
@@ -311,15 +356,8 @@ impl<'p> Reach<'p> {
                 continue;
             }
             found = true;
-            let own = to.in_block(self, outer, body, block, index + 1).unwrap_or(NEVER);
-            let rest = index + 1..body.block(block).instructions.len();
-            let passes = !rest.clone().any(|index| self.stops(outer, body, block, index));
-            let costs = to.down[outer.0 as usize].as_deref();
-            let on = costs.map_or(NEVER, |costs| self.onward(body, block, costs));
-            down = down.min(own).min(if passes { on } else { NEVER });
-            let out =
-                if is_end(body, block) { 0 } else { self.onward(body, block, &self.exits[outer.0 as usize]) };
-            exit = exit.min(if passes { out } else { NEVER });
+            let (near, out) = self.from_within(to, outer, body, block, index + 1);
+            (down, exit) = (down.min(near), exit.min(out));
         }
         if found {
             return (down, exit);

@@ -59,6 +59,8 @@ impl Sandbox {
             libc::setsid();
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            // Two runs on one input are to have the same addresses.
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
         }
         limit(libc::RLIMIT_CORE, 0);
         limit(libc::RLIMIT_FSIZE, FILE_BYTES);

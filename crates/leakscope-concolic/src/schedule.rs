@@ -22,6 +22,8 @@ pub struct Candidate {
     pub edge: Edge,
     /// Of the path with the decision turned.
     pub path: u64,
+    /// Of a path that a run for it must follow.
+    pub expected: u64,
     /// Marks that are still to be passed behind it.
     pub missing: usize,
     /// To the next of them.

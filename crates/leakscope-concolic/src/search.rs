@@ -26,7 +26,7 @@ use crate::reach::{Distances, NEVER, Reach};
 use crate::schedule::{Candidate, Edge, Rank, Schedule};
 use crate::solve::{Run, SolverChoice, Turned};
 use crate::target::Target;
-use crate::trace::{Trace, Way, mixed};
+use crate::trace::{Decision, Taken, Trace, Way, mixed};
 use crate::verdict::{Coverage, End, Fate, LeakWay, Tally};
 use crate::warning::{Spot, Warning};
 
@@ -171,6 +171,8 @@ struct Search<'a> {
     /// Inputs by number of their run.
     runs: Vec<Input>,
     known: FxHashSet<Edge>,
+    /// Hashes of all paths that runs followed.
+    paths: FxHashSet<u64>,
     recent: Vec<Model>,
 }
 
@@ -205,6 +207,7 @@ impl<'a> Search<'a> {
             inputs: FxHashSet::default(),
             runs: Vec::new(),
             known: FxHashSet::default(),
+            paths: FxHashSet::from_iter([0]),
             recent: Vec::new(),
         }
     }
@@ -216,16 +219,17 @@ impl<'a> Search<'a> {
         // The seed of the search decides which comes first.
         let count = new.len().max(1);
         new.rotate_left(self.options.seed as usize % count);
-        let runs: Vec<Result<Run, ConcolicError>> = new.par_iter().map(|input| self.run(input)).collect();
+        let runs: Vec<Result<Run, ConcolicError>> =
+            new.par_iter().map(|input| self.run(input, &Taken::new())).collect();
         for run in runs {
             self.take_in(run?, None, news);
         }
         Ok(())
     }
 
-    fn run(&self, input: &Input) -> Result<Run, ConcolicError> {
+    fn run(&self, input: &Input, taken: &Taken) -> Result<Run, ConcolicError> {
         let record = self.subject.target.run(input)?;
-        let trace = Trace::new(record, self.subject.places);
+        let trace = Trace::new(record, self.subject.places, taken);
         Ok(Run::new(input.clone(), trace, &self.options.bounds))
     }
 
@@ -246,11 +250,15 @@ impl<'a> Search<'a> {
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
                 self.recent.extend(model);
+                let is_open = matches!(self.asked[&candidate.path], Turned::To(_));
                 if let Some((input, run)) = run
                     && self.inputs.insert(input)
                 {
                     self.pursuits[unit.pursuit].runs += 1;
                     self.take_in(run?, Some(unit.pursuit), news);
+                }
+                if is_open && !self.paths.contains(&candidate.expected) {
+                    *self.pursuits[unit.pursuit].obstacles.strayed.entry(candidate.edge.0).or_default() += 1;
                 }
             }
         }
@@ -331,7 +339,7 @@ impl<'a> Search<'a> {
             }
             let run = match &turned {
                 Turned::To(input) | Turned::Pinned(_, input) if !self.inputs.contains(input) => {
-                    Some((input.clone(), self.run(input)))
+                    Some((input.clone(), self.run(input, &candidate.taken())))
                 }
                 _ => None,
             };
@@ -344,6 +352,7 @@ impl<'a> Search<'a> {
     fn take_in(&mut self, run: Run, by: Option<usize>, news: Teller<'_>) {
         let number = self.runs.len();
         self.runs.push(run.input.clone());
+        self.paths.extend(&run.trace.paths);
         for decision in &run.trace.decisions {
             self.known.insert((decision.place, decision.way));
         }
@@ -457,12 +466,17 @@ impl Pursuit {
                 else {
                     continue;
                 };
+                let path = mixed(decision.hash, decision.place, way);
+                // What a library function finds instead is not known.
+                let expected =
+                    if matches!(way, Way::Found(_) | Way::Value(_)) { decision.hash } else { path };
                 self.schedule.push(Candidate {
                     run: run.clone(),
                     decision: index,
                     other,
                     edge: (decision.place, way),
-                    path: mixed(decision.hash, decision.place, way),
+                    path,
+                    expected,
                     missing,
                     distance,
                 });
@@ -558,17 +572,20 @@ impl Pursuit {
 
     fn freed_text(&self, verdict: Verdict) -> String {
         let Tally { suite, freed_used, freed_unused, freed_before, .. } = &self.tally;
-        let all = freed_used + freed_unused;
+        let all = freed_used + freed_unused + freed_before;
         let runs = if *suite == 1 { "1 run".to_owned() } else { format!("{suite} runs") };
         match verdict {
-            Verdict::Bloat if freed_before == freed_unused => {
-                format!(
-                    "{freed_unused} of {all} objects were freed before the leak point, all were freed ({runs})"
-                )
+            Verdict::Bloat if *freed_unused == 0 => {
+                format!("all {all} objects were freed before the leak point ({runs})")
             }
             Verdict::Bloat => {
                 format!(
                     "all were freed, but {freed_unused} of {all} objects not used after the leak point ({runs})"
+                )
+            }
+            _ if *freed_before > 0 => {
+                format!(
+                    "{freed_used} objects were used after the leak point, {freed_before} freed before; all were freed ({runs})"
                 )
             }
             _ => format!("all {all} objects were used after the leak point and freed ({runs})"),
@@ -589,12 +606,25 @@ impl Pursuit {
     }
 }
 
+impl Candidate {
+    /// The values that a run for this candidate must not take again.
+    fn taken(&self) -> Taken {
+        let decisions = &self.run.trace.decisions[..=self.decision];
+        let pinned = |decision: &Decision| Some((decision.hash, decision.place, decision.pinned.clone()?));
+        decisions
+            .iter()
+            .filter_map(pinned)
+            .filter(|(path, ..)| *path == decisions[self.decision].hash)
+            .collect()
+    }
+}
+
 impl Obstacles {
     fn note(&mut self, candidate: &Candidate, turned: &Turned) {
         let (place, _) = candidate.edge;
         match turned {
-            Turned::To(_) | Turned::Closed => {}
-            Turned::Pinned(pinned, _) => *self.pinned.entry(*pinned).or_default() += 1,
+            // Other values than the one in the way are tried by themselves.
+            Turned::To(_) | Turned::Closed | Turned::Pinned(..) => {}
             Turned::Bounded => *self.bounded.entry(place).or_default() += 1,
             Turned::Unsolved => *self.unsolved.entry(place).or_default() += 1,
             Turned::Failed(reason) => self.solver_failed = Some(reason.clone()),
@@ -604,6 +634,11 @@ impl Obstacles {
     fn note_run(&mut self, trace: &Trace, end: End) {
         for &(place, what) in &trace.notes {
             self.noted.entry(place).or_insert((what, 0)).1 += 1;
+        }
+        if trace.is_cut_short {
+            for &(_, place) in &trace.pinned {
+                *self.pinned.entry(place).or_default() += 1;
+            }
         }
         self.limits |= trace.limits;
         self.cut += u32::from(end == End::Cut);

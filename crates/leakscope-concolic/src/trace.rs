@@ -1,7 +1,7 @@
 //! A run as the search reads it: the decisions that depended on the input,
 //! with what must hold to decide otherwise, and all else in order.
 
-use leakscope_solve::{Binary, Compare, Pool, Slices, Term};
+use leakscope_solve::{Binary, Compare, Node as TermNode, Pool, Slices, Term};
 use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why};
 use rustc_hash::FxHashSet;
 
@@ -15,8 +15,8 @@ pub struct Trace {
     /// What held on this path, in order.
     pub path: Slices,
     pub decisions: Vec<Decision>,
-    /// Constraints of the path that say only what the run did, not what the
-    /// program asked: by their position in `path`, with where that was.
+    /// Values that were taken as they were: the positions of their constraints
+    /// in `path`, with where that was.
     pub pinned: Vec<(usize, PlaceId)>,
     pub events: Vec<Event>,
     /// Frames around a decision, from the inside out by `parent`.
@@ -29,9 +29,14 @@ pub struct Trace {
     /// Whether `main` had returned when the program ended by itself.
     pub has_returned: bool,
     pub limits: u32,
+    /// Hashes of the path behind each decision.
+    pub paths: Vec<u64>,
+    /// A value was taken as it was, and too many others could be.
+    pub is_cut_short: bool,
 }
 
-/// A branch, switch or call that can fail, where the input decided.
+/// A branch, switch, call that can fail or library function, where the input
+/// decided; or a value that was taken as it was.
 #[derive(Clone, Debug)]
 pub struct Decision {
     pub place: PlaceId,
@@ -45,6 +50,9 @@ pub struct Decision {
     pub stack: Option<StackId>,
     /// Of the path up to here.
     pub hash: u64,
+    /// Of a value that was taken as it was: which one, and those that runs
+    /// before this one took here.
+    pub pinned: Option<Vec<u64>>,
 }
 
 /// A way, and what holds for it.
@@ -57,7 +65,18 @@ pub enum Way {
     /// From 1 on; 0 is the default.
     Case(u16),
     Fails(bool),
+    /// Whether a library function went on as it did in this run.
+    Found(bool),
+    /// A value that was taken as it was, after so many others.
+    Value(u16),
 }
+
+/// Values that runs have taken at one place of a path, by the hash of the path
+/// before it.
+pub type Taken = Vec<(u64, PlaceId, Vec<u64>)>;
+
+/// So many values of one address or size are tried.
+const MOST_VALUES: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackId(pub u32);
@@ -69,7 +88,8 @@ pub struct Frame {
 }
 
 impl Trace {
-    pub fn new(record: Record, places: &Places) -> Trace {
+    /// `taken` are values that runs before this one took on the same path.
+    pub fn new(record: Record, places: &Places, taken: &Taken) -> Trace {
         let mut trace =
             Trace { names: record.names, ended: record.ended, limits: record.limits, ..Trace::default() };
         let terms = terms(&mut trace.pool, &record.nodes, &record.events);
@@ -77,45 +97,76 @@ impl Trace {
         let mut known = FxHashSet::default();
         let (mut stack, mut hash) = (None, 0);
         for (at, event) in record.events.iter().enumerate() {
-            match EventKind::from_u8(event.kind) {
+            let decided = match EventKind::from_u8(event.kind) {
                 Some(EventKind::Call) => {
                     trace.stacks.push(Frame { function: event.place, parent: stack });
                     stack = Some(StackId(trace.stacks.len() as u32 - 1));
+                    None
                 }
-                Some(EventKind::Return) => stack = trace.left(stack, event.place),
-                Some(EventKind::Exit) => trace.has_returned = stack.is_none(),
+                Some(EventKind::Return) => {
+                    stack = trace.left(stack, event.place);
+                    None
+                }
+                Some(EventKind::Exit) => {
+                    trace.has_returned = stack.is_none();
+                    None
+                }
                 Some(EventKind::Note) => {
                     trace.notes.extend(What::from_u16(event.detail).map(|what| (event.place, what)));
+                    None
                 }
-                Some(EventKind::Constraint) => {
-                    if let Some(held) = term(event.term).filter(|&held| trace.says(held, &mut known)) {
-                        if Why::from_u16(event.detail) != Some(Why::Model) {
-                            trace.pinned.push((trace.path.len(), event.place));
-                        }
-                        trace.path.push(&trace.pool, held);
-                    }
+                Some(EventKind::Constraint) if Why::from_u16(event.detail) != Some(Why::Model) => {
+                    term(event.term).map(|held| trace.pinned(event, held, hash, taken))
                 }
-                Some(EventKind::Branch | EventKind::Switch | EventKind::Failable) => {
-                    let Some(term) = term(event.term) else { continue };
-                    let Some((way, held, others)) = trace.decided(event, term, places) else { continue };
-                    if trace.says(held, &mut known) {
-                        let before = trace.path.len();
-                        let place = event.place;
-                        trace.decisions.push(Decision { place, way, at, before, others, stack, hash });
-                        trace.path.push(&trace.pool, held);
-                    }
-                    hash = mixed(hash, event.place, way);
+                _ => term(event.term).and_then(|term| trace.decided(event, term, places)),
+            };
+            let Some(Decided { way, held, others, pinned }) = decided else { continue };
+            if trace.pool.value(held).is_none() && known.insert(held) {
+                let before = trace.path.len();
+                let place = event.place;
+                if pinned.is_some() {
+                    trace.pinned.push((before, place));
                 }
-                _ => {}
+                trace.decisions.push(Decision { place, way, at, before, others, stack, hash, pinned });
+                trace.path.push(&trace.pool, held);
             }
+            hash = mixed(hash, event.place, way);
+            if matches!(way, Way::Found(_) | Way::Value(_)) {
+                // What was found is the term, not the way.
+                hash = mixed(hash ^ trace.pool.digest(held), event.place, way);
+            }
+            trace.paths.push(hash);
         }
         trace.events = record.events;
         trace
     }
 
-    /// Whether a constraint says something that the path before it did not.
-    fn says(&self, held: Term, known: &mut FxHashSet<Term>) -> bool {
-        self.pool.value(held).is_none() && known.insert(held)
+    /// A value that was taken as it was. The other way is another value than
+    /// any before; where too many were tried there is none.
+    fn pinned(&mut self, event: &Event, held: Term, hash: u64, taken: &Taken) -> Decided {
+        let here = |(path, place, _): &&(u64, PlaceId, Vec<u64>)| (*path, *place) == (hash, event.place);
+        let mut values = taken.iter().find(here).map(|(.., values)| values.clone()).unwrap_or_default();
+        let way = Way::Value(values.len() as u16);
+        let mut other = self.pool.not(held);
+        let TermNode::Compare(Compare::Eq, value, constant) = self.pool.node(held) else {
+            let others = vec![(Way::Value(1), other)];
+            return Decided { way, held, others, pinned: Some(Vec::new()) };
+        };
+        for &before in &values {
+            let constant = self.pool.constant(before, self.pool.bits(value));
+            let equal = self.pool.eq(value, constant);
+            let unequal = self.pool.not(equal);
+            other = self.pool.and(other, unequal);
+        }
+        let others = match values.len() {
+            ..MOST_VALUES => vec![(Way::Value(values.len() as u16 + 1), other)],
+            _ => {
+                self.is_cut_short = true;
+                Vec::new()
+            }
+        };
+        values.extend(self.pool.value(constant));
+        Decided { way, held, others, pinned: Some(values) }
     }
 
     /// Out of a function: what a jump left behind is left too.
@@ -132,31 +183,26 @@ impl Trace {
     }
 
     /// The way that was taken, what held for it, and the other ways.
-    fn decided(&mut self, event: &Event, term: Term, places: &Places) -> Option<(Way, Term, Vec<OtherWay>)> {
+    fn decided(&mut self, event: &Event, term: Term, places: &Places) -> Option<Decided> {
         let pool = &mut self.pool;
-        let bit = |pool: &mut Pool, held: bool| if held { term } else { pool.not(term) };
+        let mut either = |is_true: bool, way: fn(bool) -> Way, taken: bool| {
+            let negated = pool.not(term);
+            let (held, other) = if is_true { (term, negated) } else { (negated, term) };
+            Some(Decided { way: way(taken), held, others: vec![(way(!taken), other)], pinned: None })
+        };
+        let taken = event.taken == 1;
         match EventKind::from_u8(event.kind)? {
-            EventKind::Branch => {
-                let (held, other) = (bit(pool, event.value & 1 == 1), bit(pool, event.value & 1 == 0));
-                let taken = event.taken == 1;
-                Some((Way::Branch(taken), held, vec![(Way::Branch(!taken), other)]))
-            }
-            EventKind::Failable => {
-                let failed = event.taken == 1;
-                let (held, other) = (bit(pool, failed), bit(pool, !failed));
-                Some((Way::Fails(failed), held, vec![(Way::Fails(!failed), other)]))
-            }
+            EventKind::Branch => either(event.value & 1 == 1, Way::Branch, taken),
+            EventKind::Failable => either(taken, Way::Fails, taken),
+            EventKind::Constraint => either(true, Way::Found, true),
             EventKind::Switch => {
                 let cases = &places.get(event.place)?.cases;
                 let bits = pool.bits(term);
-                let is = |pool: &mut Pool, value: u64| {
-                    let constant = pool.constant(value, bits);
-                    pool.eq(term, constant)
-                };
                 let mut ways = Vec::new();
                 let mut none = pool.bit(true);
                 for (index, &value) in cases.iter().enumerate() {
-                    let equal = is(pool, value);
+                    let constant = pool.constant(value, bits);
+                    let equal = pool.eq(term, constant);
                     ways.push((Way::Case(index as u16 + 1), equal));
                     let unequal = pool.not(equal);
                     none = pool.and(none, unequal);
@@ -164,7 +210,7 @@ impl Trace {
                 ways.push((Way::Case(0), none));
                 let chosen = ways.iter().position(|&(way, _)| way == Way::Case(event.detail))?;
                 let (way, held) = ways.remove(chosen);
-                Some((way, held, ways))
+                Some(Decided { way, held, others: ways, pinned: None })
             }
             _ => None,
         }
@@ -175,6 +221,14 @@ impl Trace {
         let frame = |id: Option<StackId>| id.map(|StackId(id)| self.stacks[id as usize]);
         std::iter::successors(frame(stack), move |at| frame(at.parent)).map(|frame| frame.function)
     }
+}
+
+/// What an event says of the input.
+struct Decided {
+    way: Way,
+    held: Term,
+    others: Vec<OtherWay>,
+    pinned: Option<Vec<u64>>,
 }
 
 /// The hash of a path that goes on this way.

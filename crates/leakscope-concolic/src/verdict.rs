@@ -76,9 +76,10 @@ pub struct Tally {
     pub suite: u32,
     /// Runs of S_w that were cut off.
     pub cut: u32,
+    /// Objects that were used after the leak point, that were not, and that
+    /// were freed before it.
     pub freed_used: u64,
     pub freed_unused: u64,
-    /// Of these, freed before the leak point.
     pub freed_before: u64,
     /// The run that shows best whether the object is freed: unused before
     /// used.
@@ -120,23 +121,28 @@ impl Tally {
             return;
         }
         self.suite += 1;
-        let unused = coverage.objects.iter().filter(|object| !object.state.is_used()).count() as u64;
+        let count = |state| coverage.objects.iter().filter(|object| object.state == state).count() as u64;
+        let unused = count(State::Freed2);
         if self.shown.is_none() || unused > 0 && self.freed_unused == 0 {
             self.shown = Some(run);
         }
         self.freed_unused += unused;
-        self.freed_used += coverage.objects.len() as u64 - unused;
-        self.freed_before +=
-            coverage.objects.iter().filter(|object| object.state == State::Freed1).count() as u64;
+        self.freed_used += count(State::Freed3);
+        self.freed_before += count(State::Freed1);
     }
 
     /// The verdict that the runs alone give; `None` if none followed the path.
+    ///
+    /// By the letter of C_s and C_b, an object that was freed before the leak
+    /// point is one that was not used after it. So it is where there are no
+    /// others; beside objects that passed the leak point it says nothing of
+    /// them: they came another way.
     pub fn verdict(&self) -> Option<Verdict> {
         if self.leak().is_some() {
             Some(Verdict::MustLeak)
         } else if self.suite == 0 {
             None
-        } else if self.freed_unused > 0 {
+        } else if self.freed_unused > 0 || self.freed_used == 0 {
             Some(Verdict::Bloat)
         } else {
             Some(Verdict::LikelyNotLeak)
@@ -181,6 +187,8 @@ mod tests {
         check(&[(ALL, &[Freed3, Freed2], Regular)], Some(Bloat));
         check(&[(ALL, &[Freed2], Regular), (ALL, &[Freed3], Regular)], Some(Bloat));
         check(&[(ALL, &[Freed1], Regular)], Some(Bloat));
+        check(&[(ALL, &[Freed1, Freed3], Regular)], Some(LikelyNotLeak));
+        check(&[(ALL, &[Freed1, Freed2], Regular)], Some(Bloat));
         check(&[(SOME, &[Lp], Regular)], Some(MustLeak));
         check(&[(SOME, &[Created], Regular)], None);
     }

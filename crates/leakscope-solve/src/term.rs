@@ -1,7 +1,9 @@
 //! Terms: each exists once in its pool, arguments before the terms that use
 //! them.
 
-use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 /// A term of one [`Pool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +62,8 @@ pub enum Compare {
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     nodes: Vec<(Node, u8)>,
+    /// The same for equal terms of all pools.
+    digests: Vec<u64>,
     terms: FxHashMap<(Node, u8), Term>,
 }
 
@@ -91,10 +95,35 @@ impl Pool {
     pub(crate) fn intern(&mut self, node: Node, bits: u32) -> Term {
         debug_assert!((1..=64).contains(&bits), "a term of {bits} bits");
         let key = (node, bits as u8);
-        *self.terms.entry(key).or_insert_with(|| {
-            self.nodes.push(key);
-            Term((self.nodes.len() - 1) as u32)
-        })
+        if let Some(&term) = self.terms.get(&key) {
+            return term;
+        }
+        let term = Term(self.nodes.len() as u32);
+        self.digests.push(self.digest_of(node, key.1));
+        self.nodes.push(key);
+        self.terms.insert(key, term);
+        term
+    }
+
+    fn digest_of(&self, node: Node, bits: u8) -> u64 {
+        let mut hasher = FxHasher::default();
+        bits.hash(&mut hasher);
+        std::mem::discriminant(&node).hash(&mut hasher);
+        match node {
+            Node::Const(value) => value.hash(&mut hasher),
+            Node::Input(input) => input.hash(&mut hasher),
+            Node::Binary(op, ..) => op.hash(&mut hasher),
+            Node::Compare(op, ..) => op.hash(&mut hasher),
+            Node::Extract(_, low) => low.hash(&mut hasher),
+            _ => {}
+        }
+        node.for_each_argument(|argument| self.digest(argument).hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// A number that equal terms of any pool share, and others hardly.
+    pub fn digest(&self, term: Term) -> u64 {
+        self.digests[term.0 as usize]
     }
 
     /// All terms that these are made of, arguments first.
