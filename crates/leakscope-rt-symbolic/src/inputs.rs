@@ -29,11 +29,9 @@ static ARGUMENTS: [AtomicUsize; MOST_ARGUMENTS + 1] = [const { AtomicUsize::new(
 static ARGUMENT_COUNT: AtomicI32 = AtomicI32::new(0);
 
 pub fn start() {
-    if shared::wants(wants::STDIN) {
-        if let Some(size) = regular_size(0) {
-            SIZES[0].store(size, Ordering::Relaxed);
-            DESCRIPTORS[0].store(source::STDIN, Ordering::Relaxed);
-        }
+    if let Some(size) = regular_size(0).filter(|_| shared::wants(wants::STDIN)) {
+        SIZES[0].store(size, Ordering::Relaxed);
+        DESCRIPTORS[0].store(source::STDIN, Ordering::Relaxed);
     }
 }
 
@@ -172,7 +170,7 @@ impl Stream {
     /// How many bytes there are, of 64 bits.
     pub fn size(self) -> Known {
         let from = if self.source == source::STDIN { source::STDIN_SIZE } else { self.source + 0x1000 };
-        Known { value: size_of_source(from), term: terms::input(from, 0, 64) }
+        Known { value: size_of_source(from).unwrap_or(0), term: terms::input(from, 0, 64) }
     }
 
     /// Gives memory that was read from here its terms.
@@ -185,10 +183,14 @@ impl Stream {
     }
 }
 
-/// The size that an input for a size has.
-pub fn size_of_source(size: u16) -> u64 {
-    let index = if size == source::STDIN_SIZE { 0 } else { usize::from(size & 0xfff) + 1 };
-    SIZES.get(index).map_or(0, |size| size.load(Ordering::Relaxed))
+/// The size that an input for a size has; none for other inputs.
+pub fn size_of_source(size: u16) -> Option<u64> {
+    let index = match size & 0xf000 {
+        source::FILE_SIZE => usize::from(size & 0xfff) + 1,
+        _ if size == source::STDIN_SIZE => 0,
+        _ => return None,
+    };
+    Some(SIZES.get(index)?.load(Ordering::Relaxed))
 }
 
 /// An environment variable that the program asked for: its bytes become

@@ -10,6 +10,7 @@ mod heap;
 mod memory;
 mod numbers;
 mod options;
+mod others;
 mod scans;
 mod streams;
 mod strings;
@@ -18,6 +19,7 @@ use core::ffi::c_int;
 
 use leakscope_wire::symbolic::{self as wire, Event, EventKind, Why, source, wants};
 
+use crate::shared::Counted;
 use crate::terms::{self, Known};
 use crate::{objects, places, shadow, shared, thread};
 
@@ -52,7 +54,7 @@ fn fails() -> bool {
     if !shared::wants(wants::FAILURES) {
         return false;
     }
-    let number = shared::count(|header| unsafe { &raw mut (*header).failable });
+    let number = shared::count(Counted::Failable);
     // SAFETY: so many numbers are there, written before the program began.
     let listed = unsafe {
         let count = ((*header).fails as usize).min(wire::MAX_FAILS);
@@ -73,11 +75,9 @@ fn set_errno(error: c_int) {
     unsafe { *libc::__errno_location() = error };
 }
 
-/// Says what a model found, once on a path.
+/// Says what a model found.
 fn found(term: u32) {
-    use core::sync::atomic::{AtomicU32, Ordering};
-    static TOLD: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
-    if term != 0 && TOLD[term as usize % TOLD.len()].swap(term, Ordering::Relaxed) != term {
+    if term != 0 {
         terms::hold(term, Why::Model, places::here());
     }
 }

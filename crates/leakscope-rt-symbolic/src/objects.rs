@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use leakscope_wire::symbolic::{Event, EventKind, wants};
 
+use crate::shared::Counted;
 use crate::thread::{self, CALLS};
 use crate::{places, shadow, shared};
 
@@ -53,7 +54,7 @@ pub fn allocated(address: usize, bytes: usize) {
     if !is_wanted {
         return;
     }
-    let number = shared::count(|header| unsafe { &raw mut (*header).objects }) + 1;
+    let number = shared::count(Counted::Object) + 1;
     if number >= MOST || OBJECTS.load(Ordering::Relaxed).is_null() {
         return;
     }

@@ -46,15 +46,11 @@ pub unsafe extern "C" fn __leakscope_sym_register(first: *mut Place, end: *mut P
         known.base.store(base, Ordering::Relaxed);
         known.start.store(first as usize, Ordering::Relaxed);
         let mut module = Module { base, count, path: [0; 248] };
-        let mut info: libc::Dl_info = libc::Dl_info {
-            dli_fname: core::ptr::null(),
-            dli_fbase: core::ptr::null_mut(),
-            dli_sname: core::ptr::null(),
-            dli_saddr: core::ptr::null_mut(),
-        };
-        // SAFETY: an address in a loaded module; the name lives as long as it.
+        // SAFETY: addresses in loaded modules; names live as long as they do.
         unsafe {
-            if libc::dladdr(first.cast(), &mut info) != 0 && !info.dli_fname.is_null() {
+            let info = module_of(first.cast());
+            let is_executable = info.dli_fbase == module_of(number as *const _).dli_fbase;
+            if !is_executable && !info.dli_fname.is_null() {
                 let name = core::ffi::CStr::from_ptr(info.dli_fname).to_bytes();
                 let length = name.len().min(module.path.len() - 1);
                 module.path[..length].copy_from_slice(&name[..length]);
@@ -69,6 +65,17 @@ pub unsafe extern "C" fn __leakscope_sym_register(first: *mut Place, end: *mut P
         return;
     }
     shared::limit(limits::MODULES);
+}
+
+/// # Safety
+/// An address in a loaded module.
+unsafe fn module_of(address: *const core::ffi::c_void) -> libc::Dl_info {
+    // SAFETY: numbers and pointers, which may be zero; filled if it is known.
+    unsafe {
+        let mut info = core::mem::zeroed();
+        libc::dladdr(address, &mut info);
+        info
+    }
 }
 
 fn flags(place: &Place, number: u32, capacity: u32) -> u32 {

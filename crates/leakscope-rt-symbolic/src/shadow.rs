@@ -175,35 +175,25 @@ pub fn set(address: usize, byte: Known) {
 
 /// What is there has no terms any more.
 pub fn clear(address: usize, bytes: usize) {
-    let end = address.saturating_add(bytes);
-    let mut at = address;
-    while at < end {
-        let next = end.min((at / PAGE + 1) * PAGE);
-        if filter(at / PAGE).load(Ordering::Relaxed) & TERMS != 0 {
-            if let Some(page) = page(at / PAGE) {
-                page.terms[at % PAGE..at % PAGE + (next - at)].fill(0);
-            }
-        }
-        at = next;
-    }
+    parts(address, bytes).for_each(|terms| terms.fill(0));
 }
 
 /// Whether any of these bytes may have a term.
 pub fn any(address: usize, bytes: usize) -> bool {
+    parts(address, bytes).any(|terms| terms.iter().any(|&term| term != 0))
+}
+
+/// The terms of a range, page by page, where there are some.
+fn parts(address: usize, bytes: usize) -> impl Iterator<Item = &'static mut [u32]> {
     let end = address.saturating_add(bytes);
-    let mut at = address;
-    while at < end {
-        let next = end.min((at / PAGE + 1) * PAGE);
-        if filter(at / PAGE).load(Ordering::Relaxed) & TERMS != 0 {
-            if let Some(page) = page(at / PAGE) {
-                if page.terms[at % PAGE..at % PAGE + (next - at)].iter().any(|&term| term != 0) {
-                    return true;
-                }
-            }
+    (address / PAGE..end.div_ceil(PAGE)).filter_map(move |number| {
+        if filter(number).load(Ordering::Relaxed) & TERMS == 0 {
+            return None;
         }
-        at = next;
-    }
-    false
+        let start = number * PAGE;
+        let (first, last) = (address.max(start) - start, end.min(start + PAGE) - start);
+        Some(&mut page(number)?.terms[first..last])
+    })
 }
 
 /// The program is about to copy memory, which may overlap.

@@ -124,10 +124,24 @@ pub fn limit(what: u32) {
     }
 }
 
-/// Counts one more of something in the header: how many there were before.
-pub fn count(field: impl Fn(*mut Header) -> *mut u32) -> u32 {
-    // SAFETY: a word of the header, which is mapped.
-    header().map_or(0, |header| unsafe { AtomicU32::from_ptr(field(header)) }.fetch_add(1, Ordering::Relaxed))
+/// What the header counts.
+#[derive(Clone, Copy)]
+pub enum Counted {
+    Failable,
+    Object,
+}
+
+/// Counts one more: how many there were before.
+pub fn count(what: Counted) -> u32 {
+    let Some(header) = header() else { return 0 };
+    // SAFETY: words of the header, which is mapped.
+    let counter = unsafe {
+        AtomicU32::from_ptr(match what {
+            Counted::Failable => &raw mut (*header).failable,
+            Counted::Object => &raw mut (*header).objects,
+        })
+    };
+    counter.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Keeps a name for the driver: where it is.

@@ -239,7 +239,8 @@ pub fn cast(op: Op, bits: u8, term: u32) -> u32 {
     if op == Op::Trunc {
         return extract(term, 0, bits);
     }
-    if op == Op::SExt && node.op == Op::ZExt as u8 || op == Op::ZExt && node.op == Op::ZExt as u8 {
+    // What was extended by zeros has no sign.
+    if node.op == Op::ZExt as u8 {
         return cast(Op::ZExt, bits, node.a);
     }
     make(Node { op: op as u8, bits, imm: 0, a: term, b: 0, c: 0 })
@@ -294,10 +295,9 @@ pub fn concat(high: u32, low: u32) -> u32 {
     let bits = above.bits + below.bits;
     let is_extract = |node: &Node| node.op == Op::Extract as u8;
     // Bits of one term that meet again.
-    if is_extract(&above) && is_extract(&below) && above.a == below.a {
-        if above.imm == below.imm + u16::from(below.bits) {
-            return extract(above.a, below.imm, bits);
-        }
+    let meets = above.a == below.a && above.imm == below.imm + u16::from(below.bits);
+    if is_extract(&above) && is_extract(&below) && meets {
+        return extract(above.a, below.imm, bits);
     }
     // The lowest bits of a term are it itself, where it has no more.
     if is_constant(high) == Some(0) {
@@ -328,9 +328,10 @@ pub fn choose(condition: u32, bits: u8, then: Known, otherwise: Known) -> u32 {
     make(Node { op: Op::Ite as u8, bits, imm: 0, a: condition, b, c })
 }
 
-/// Says that a term of one bit is true on this path.
+/// Says that a term of one bit is true on this path, mostly once.
 pub fn hold(term: u32, why: Why, place: u32) {
-    if term != 0 {
+    static TOLD: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
+    if term != 0 && TOLD[term as usize % TOLD.len()].swap(term, Ordering::Relaxed) != term {
         let event = shared::event(EventKind::Constraint, place);
         shared::tell(leakscope_wire::symbolic::Event {
             taken: 1,

@@ -27,7 +27,6 @@ pub const CALLS: usize = 256;
 
 const BYTES: usize = size_of::<Thread>();
 
-#[cfg(not(test))]
 core::arch::global_asm!(
     ".section .tbss.leakscope_symbolic,\"awT\",@nobits",
     ".balign 8",
@@ -40,7 +39,6 @@ core::arch::global_asm!(
 );
 
 /// The thread's own.
-#[cfg(not(test))]
 pub fn current() -> &'static mut Thread {
     let thread: *mut Thread;
     // SAFETY: reads the address of a variable of the thread, which no other
@@ -54,14 +52,6 @@ pub fn current() -> &'static mut Thread {
         );
         &mut *thread
     }
-}
-
-#[cfg(test)]
-pub fn current() -> &'static mut Thread {
-    static mut THREAD: Thread =
-        Thread { callee: 0, arguments: [0; ARGUMENTS], results: [0; RESULTS], depth: 0, calls: [0; CALLS] };
-    // SAFETY: tests of this crate do not pass terms.
-    unsafe { &mut *(&raw mut THREAD) }
 }
 
 /// Terms of the arguments that a function of ours was called with.

@@ -468,7 +468,9 @@ pub const MODELS: &[&str] = &[
     // Numbers.
     "atoi", "atol", "atoll", "strtol", "strtoll", "strtoimax", "strtoul", "strtoull", "strtoumax",
     "isalnum", "isalpha", "isblank", "iscntrl", "isdigit", "isgraph", "islower", "isprint", "ispunct",
-    "isspace", "isupper", "isxdigit", "tolower", "toupper",
+    "isspace", "isupper", "isxdigit", "tolower", "toupper", "iswalnum", "iswalpha", "iswblank",
+    "iswcntrl", "iswdigit", "iswgraph", "iswlower", "iswprint", "iswpunct", "iswspace", "iswupper",
+    "iswxdigit", "towlower", "towupper", "wcwidth", "btowc",
     // Files.
     "open", "open64", "__open_2", "openat", "openat64", "close", "dup", "dup2", "read", "__read_chk",
     "pread", "pread64", "lseek", "lseek64", "fstat", "fstat64", "mmap", "mmap64", "getenv",
@@ -482,6 +484,8 @@ pub const MODELS: &[&str] = &[
     "getopt", "__posix_getopt", "getopt_long", "getopt_long_only",
     // Scans.
     "sscanf", "__isoc99_sscanf", "fscanf", "__isoc99_fscanf", "scanf", "__isoc99_scanf",
+    // Others.
+    "qsort", "mbrtowc",
 ];
 
 /// Section of a derived program that holds its [`Place`]s, one after another.

@@ -7,6 +7,52 @@ use super::values::leaves;
 use super::weave::Weaver;
 use crate::ir::Value;
 
+/// Intrinsics that compute nothing from the program's values.
+const SILENT: [&str; 9] = [
+    "llvm.dbg.",
+    "llvm.lifetime.",
+    "llvm.assume",
+    "llvm.is.constant",
+    "llvm.objectsize",
+    "llvm.va_",
+    "llvm.stack",
+    "llvm.prefetch",
+    "llvm.threadlocal",
+];
+
+/// Functions that only put out what they get.
+const OUTPUT: [&str; 29] = [
+    "printf",
+    "fprintf",
+    "vprintf",
+    "vfprintf",
+    "__printf_chk",
+    "__fprintf_chk",
+    "__vfprintf_chk",
+    "puts",
+    "fputs",
+    "fputs_unlocked",
+    "putchar",
+    "putchar_unlocked",
+    "putc",
+    "putc_unlocked",
+    "fputc",
+    "fputc_unlocked",
+    "__overflow",
+    "fwrite",
+    "fwrite_unlocked",
+    "write",
+    "perror",
+    "error",
+    "exit",
+    "_exit",
+    "fflush",
+    "fflush_unlocked",
+    "syslog",
+    "warn",
+    "warnx",
+];
+
 impl<'m> Weaver<'_, '_, 'm> {
     /// Takes the terms of the arguments.
     pub fn enter(&mut self) {
@@ -84,6 +130,9 @@ impl<'m> Weaver<'_, '_, 'm> {
         let deeper = self.builder.add(self.depth, self.builder.word(1));
         self.builder.store(deeper, self.word_at(thread::DEPTH));
 
+        if self.is_open(called) {
+            self.access(called, place);
+        }
         let arguments: Vec<Value<'m>> = at.arguments().take(thread::MOST_ARGUMENTS).collect();
         let called_word = self.builder.as_word(called);
         let by_value: Vec<bool> = (0..arguments.len()).map(|index| at.passes_copy(index as u32)).collect();
@@ -111,7 +160,7 @@ impl<'m> Weaver<'_, '_, 'm> {
         }
         self.builder.after(at);
         let word = self.builder.word_type();
-        if passes {
+        if passes && !at.called_name().is_some_and(|name| OUTPUT.contains(&name)) {
             let callee = self.builder.load(word, self.word_at(thread::CALLEE));
             let count = self.builder.word(arguments.len() as u64);
             self.call(self.helpers.foreign, &[callee, called_word, place, count]);
@@ -165,7 +214,7 @@ impl<'m> Weaver<'_, '_, 'm> {
             self.extreme(at, op, turned);
         } else if is("llvm.abs.") {
             self.absolute(at);
-        } else if !is("llvm.dbg.") && !is("llvm.lifetime.") && !is("llvm.assume") {
+        } else if !SILENT.iter().any(|start| is(start)) {
             for argument in arguments {
                 self.note(at, argument, What::Operation);
             }

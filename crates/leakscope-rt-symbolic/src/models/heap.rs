@@ -11,19 +11,23 @@ const NONE: *mut c_void = core::ptr::null_mut();
 models! {
     fn [malloc](bytes: usize) -> *mut c_void = |[term]| {
         size(bytes, term);
+        // SAFETY: no more than a size is needed.
         (new(bytes, || unsafe { libc::malloc(bytes) }), 0)
     };
     fn [calloc](count: usize, each: usize) -> *mut c_void = |[count_term, each_term]| {
         size(count, count_term);
         size(each, each_term);
+        // SAFETY: no more than sizes are needed.
         (new(count.saturating_mul(each), || unsafe { libc::calloc(count, each) }), 0)
     };
     fn [aligned_alloc](align: usize, bytes: usize) -> *mut c_void = |[_, term]| {
         size(bytes, term);
+        // SAFETY: the caller's arguments.
         (new(bytes, || unsafe { libc::aligned_alloc(align, bytes) }), 0)
     };
     fn [memalign](align: usize, bytes: usize) -> *mut c_void = |[_, term]| {
         size(bytes, term);
+        // SAFETY: the caller's arguments.
         (new(bytes, || unsafe { libc::memalign(align, bytes) }), 0)
     };
     fn [realloc](block: *mut c_void, bytes: usize) -> *mut c_void = |[_, term]| {

@@ -13,10 +13,18 @@ macro_rules! classes {
         models! {
             $(fn [$name](character: c_int) -> c_int = |[term]| {
                 // SAFETY: libc's function takes any character.
-                let of = |value: u64| Some(unsafe { libc::$name(value as u32 as c_int) } as u32 as u64);
+                let of = |value: u64| Some(unsafe { real::$name(value as u32 as c_int) } as u32 as u64);
                 let value = of(character as u32 as u64).unwrap_or_default() as c_int;
                 (value, enumerate::function(term, 32, of))
             };)*
+        }
+
+        mod real {
+            use core::ffi::c_int;
+
+            unsafe extern "C" {
+                $(pub fn $name(character: c_int) -> c_int;)*
+            }
         }
     };
 }
@@ -24,6 +32,8 @@ macro_rules! classes {
 classes! {
     isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit
     tolower toupper
+    iswalnum iswalpha iswblank iswcntrl iswdigit iswgraph iswlower iswprint iswpunct iswspace iswupper
+    iswxdigit towlower towupper wcwidth btowc
 }
 
 models! {
@@ -32,42 +42,17 @@ models! {
         let (number, _) = unsafe { parse(text, 10, [term, 0], Sign::Signed) };
         (number.value as c_int, terms::cast(Op::Trunc, 32, number.term))
     };
-    fn [atol](text: usize) -> c_long = |[term]| {
+    fn [atol atoll](text: usize) -> c_long = |[term]| {
         // SAFETY: the caller's argument.
         let (number, _) = unsafe { parse(text, 10, [term, 0], Sign::Signed) };
         (number.value as c_long, number.term)
     };
-    fn [atoll](text: usize) -> c_long = |[term]| {
-        // SAFETY: the caller's argument.
-        let (number, _) = unsafe { parse(text, 10, [term, 0], Sign::Signed) };
-        (number.value as c_long, number.term)
-    };
-    fn [strtol](text: usize, end: *mut usize, base: c_int) -> c_long = |terms| {
+    fn [strtol strtoll strtoimax](text: usize, end: *mut usize, base: c_int) -> c_long = |terms| {
         // SAFETY: the caller's arguments.
         let number = unsafe { convert(text, end, base, terms, Sign::Signed) };
         (number.value as c_long, number.term)
     };
-    fn [strtoll](text: usize, end: *mut usize, base: c_int) -> c_long = |terms| {
-        // SAFETY: the caller's arguments.
-        let number = unsafe { convert(text, end, base, terms, Sign::Signed) };
-        (number.value as c_long, number.term)
-    };
-    fn [strtoimax](text: usize, end: *mut usize, base: c_int) -> c_long = |terms| {
-        // SAFETY: the caller's arguments.
-        let number = unsafe { convert(text, end, base, terms, Sign::Signed) };
-        (number.value as c_long, number.term)
-    };
-    fn [strtoul](text: usize, end: *mut usize, base: c_int) -> c_ulong = |terms| {
-        // SAFETY: the caller's arguments.
-        let number = unsafe { convert(text, end, base, terms, Sign::Unsigned) };
-        (number.value as c_ulong, number.term)
-    };
-    fn [strtoull](text: usize, end: *mut usize, base: c_int) -> c_ulong = |terms| {
-        // SAFETY: the caller's arguments.
-        let number = unsafe { convert(text, end, base, terms, Sign::Unsigned) };
-        (number.value as c_ulong, number.term)
-    };
-    fn [strtoumax](text: usize, end: *mut usize, base: c_int) -> c_ulong = |terms| {
+    fn [strtoul strtoull strtoumax](text: usize, end: *mut usize, base: c_int) -> c_ulong = |terms| {
         // SAFETY: the caller's arguments.
         let number = unsafe { convert(text, end, base, terms, Sign::Unsigned) };
         (number.value as c_ulong, number.term)

@@ -178,10 +178,9 @@ unsafe fn next(call: &Call) -> (c_int, u32) {
                     return long(call, text + 2, c"--").unwrap_or((QUESTION, 0));
                 }
                 let is_more = *((text + 2) as *const u8) != 0 || !is_letter(call, text + 1);
-                if call.only == Only::Long && is_more {
-                    if let Some(result) = long(call, text + 1, c"-") {
-                        return result;
-                    }
+                let is_long = call.only == Only::Long && is_more;
+                if let Some(result) = is_long.then(|| long(call, text + 1, c"-")).flatten() {
+                    return result;
                 }
             }
             text += 1;

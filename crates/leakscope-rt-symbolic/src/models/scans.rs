@@ -99,11 +99,10 @@ impl Scanner<'_> {
 
     /// Gives a byte back that was only looked at.
     unsafe fn finish(&mut self) {
-        if let (Source::Stream(file), Some(seen)) = (&mut *self.source, self.seen.take()) {
-            if !seen.is_end {
-                // SAFETY: the stream's last byte.
-                unsafe { super::streams::give_back(*file, seen.byte) };
-            }
+        let seen = self.seen.take().filter(|seen| !seen.is_end);
+        if let (Source::Stream(file), Some(seen)) = (&mut *self.source, seen) {
+            // SAFETY: the stream's last byte.
+            unsafe { super::streams::give_back(*file, seen.byte) };
         }
     }
 
@@ -435,7 +434,7 @@ unsafe fn float(scanner: &mut Scanner<'_>, directive: &Directive, target: usize)
         }
         let mut end = core::ptr::null_mut();
         let value = libc::strtod(copy.as_ptr().cast(), &mut end);
-        if end as usize == copy.as_ptr() as usize {
+        if core::ptr::eq(end.cast(), copy.as_ptr()) {
             return None;
         }
         if directive.assigns {
