@@ -33,7 +33,8 @@ pub struct Outcome {
 pub struct Obstacles {
     /// Questions that the solver did not answer.
     pub unsolved: BTreeMap<PlaceId, u32>,
-    /// Values that were taken as they were, of which not all were tried.
+    /// Values that were taken as they were, and things that library functions
+    /// can find, of which not all were tried.
     pub pinned: BTreeMap<PlaceId, u32>,
     /// Runs that did not go the way that they were made for.
     pub strayed: BTreeMap<PlaceId, u32>,
@@ -85,7 +86,7 @@ impl Obstacles {
         let mut texts = Vec::new();
         texts.extend(self.solver_failed.clone());
         texts.extend(most(&self.unsolved).map(|at| format!("the constraint at {at} was not solved in time")));
-        texts.extend(most(&self.pinned).map(|at| format!("an address or size was taken as it was at {at}")));
+        texts.extend(most(&self.pinned).map(|at| format!("too many values to try them all at {at}")));
         texts.extend(most(&self.strayed).map(|at| format!("runs did not go as solved at {at}")));
         let noted = self.noted.iter().max_by_key(|&(place, (_, count))| (*count, std::cmp::Reverse(*place)));
         texts.extend(noted.map(|(place, (what, _))| format!("{} at {}", what_text(*what), at(place))));

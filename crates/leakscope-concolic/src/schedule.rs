@@ -53,6 +53,9 @@ const MARK: u64 = 64;
 const KNOWN: u64 = 6;
 const AGAIN: u64 = 8;
 
+/// A call that is made to fail, for each that fails already.
+const FAILS: u64 = 16;
+
 impl Schedule {
     pub fn push(&mut self, candidate: Candidate) {
         self.candidates.push(candidate);
@@ -110,7 +113,11 @@ impl Schedule {
             Rank::Nearest => {
                 let missing = MARK * candidate.missing as u64;
                 let known = if is_known { KNOWN } else { 0 };
-                missing + u64::from(candidate.distance) + known + again + depth / 2
+                let fails = match candidate.edge.1 {
+                    Way::Fails(_) => FAILS * (1 + candidate.run.input.fails.len() as u64),
+                    _ => 0,
+                };
+                missing + u64::from(candidate.distance) + known + again + fails + depth / 2
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * again + depth,
         }

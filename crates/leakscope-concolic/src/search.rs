@@ -26,7 +26,7 @@ use crate::reach::{Distances, NEVER, Reach};
 use crate::schedule::{Candidate, Edge, Rank, Schedule};
 use crate::solve::{Run, SolverChoice, Turned};
 use crate::target::Target;
-use crate::trace::{Decision, Taken, Trace, Way, mixed};
+use crate::trace::{Seen, Taken, Trace, Way, mixed};
 use crate::verdict::{Coverage, End, Fate, LeakWay, Tally};
 use crate::warning::{Spot, Warning};
 
@@ -220,14 +220,14 @@ impl<'a> Search<'a> {
         let count = new.len().max(1);
         new.rotate_left(self.options.seed as usize % count);
         let runs: Vec<Result<Run, ConcolicError>> =
-            new.par_iter().map(|input| self.run(input, &Taken::new())).collect();
+            new.par_iter().map(|input| self.run(input, None)).collect();
         for run in runs {
             self.take_in(run?, None, news);
         }
         Ok(())
     }
 
-    fn run(&self, input: &Input, taken: &Taken) -> Result<Run, ConcolicError> {
+    fn run(&self, input: &Input, taken: Option<&Taken>) -> Result<Run, ConcolicError> {
         let record = self.subject.target.run(input)?;
         let trace = Trace::new(record, self.subject.places, taken);
         Ok(Run::new(input.clone(), trace, &self.options.bounds))
@@ -246,6 +246,14 @@ impl<'a> Search<'a> {
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
             for Answered { candidate, turned, model, run } in done.answers {
+                if std::env::var_os("DBG").is_some() {
+                    let at =
+                        self.subject.places.get(candidate.edge.0).map(|p| format!("{}:{}", p.line, p.column));
+                    eprintln!(
+                        "DBG {at:?} {:?} missing {} dist {} from {:?} -> {turned:?}",
+                        candidate.edge.1, candidate.missing, candidate.distance, candidate.run.input
+                    );
+                }
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
@@ -339,7 +347,7 @@ impl<'a> Search<'a> {
             }
             let run = match &turned {
                 Turned::To(input) | Turned::Pinned(_, input) if !self.inputs.contains(input) => {
-                    Some((input.clone(), self.run(input, &candidate.taken())))
+                    Some((input.clone(), self.run(input, candidate.taken().as_ref())))
                 }
                 _ => None,
             };
@@ -461,15 +469,22 @@ impl Pursuit {
                 count = automaton.next(count, event);
             }
             at = decision.at;
-            for (other, &(way, _)) in decision.others.iter().enumerate() {
+            for (other, &(way, term)) in decision.others.iter().enumerate() {
                 let Some((missing, distance)) = self.promise(count, automaton, reach, trace, index, way)
                 else {
                     continue;
                 };
-                let path = mixed(decision.hash, decision.place, way);
-                // What a library function finds instead is not known.
-                let expected =
-                    if matches!(way, Way::Found(_) | Way::Value(_)) { decision.hash } else { path };
+                let (path, expected) = match way {
+                    // What a library function finds instead is not known.
+                    Way::Other(_) => {
+                        let question = trace.pool.digest(term);
+                        (mixed(decision.hash ^ question, decision.place, way), decision.hash)
+                    }
+                    _ => {
+                        let path = mixed(decision.hash, decision.place, way);
+                        (path, path)
+                    }
+                };
                 self.schedule.push(Candidate {
                     run: run.clone(),
                     decision: index,
@@ -607,15 +622,14 @@ impl Pursuit {
 }
 
 impl Candidate {
-    /// The values that a run for this candidate must not take again.
-    fn taken(&self) -> Taken {
-        let decisions = &self.run.trace.decisions[..=self.decision];
-        let pinned = |decision: &Decision| Some((decision.hash, decision.place, decision.pinned.clone()?));
-        decisions
-            .iter()
-            .filter_map(pinned)
-            .filter(|(path, ..)| *path == decisions[self.decision].hash)
-            .collect()
+    /// The ways that a run for this candidate is not to take again.
+    fn taken(&self) -> Option<Taken> {
+        let trace = &self.run.trace;
+        let decision = &trace.decisions[self.decision];
+        let own = Seen { run: self.run.clone(), held: trace.path.constraint(decision.before) };
+        let ways = decision.before_it.iter().cloned().chain([own]).collect();
+        let is_one_of_many = matches!(decision.way, Way::Other(_));
+        is_one_of_many.then_some(Taken { path: decision.hash, place: decision.place, ways })
     }
 }
 
@@ -635,10 +649,8 @@ impl Obstacles {
         for &(place, what) in &trace.notes {
             self.noted.entry(place).or_insert((what, 0)).1 += 1;
         }
-        if trace.is_cut_short {
-            for &(_, place) in &trace.pinned {
-                *self.pinned.entry(place).or_default() += 1;
-            }
+        for &place in &trace.cut_short {
+            *self.pinned.entry(place).or_default() += 1;
         }
         self.limits |= trace.limits;
         self.cut += u32::from(end == End::Cut);

@@ -1,12 +1,15 @@
 //! A run as the search reads it: the decisions that depended on the input,
 //! with what must hold to decide otherwise, and all else in order.
 
-use leakscope_solve::{Binary, Compare, Node as TermNode, Pool, Slices, Term};
+use std::sync::Arc;
+
+use leakscope_solve::{Binary, Compare, Pool, Slices, Term};
 use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why};
 use rustc_hash::FxHashSet;
 
 use crate::input::{self, Names};
 use crate::places::{PlaceId, Places};
+use crate::solve::Run;
 use crate::target::{Ended, Record};
 
 #[derive(Debug, Default)]
@@ -31,8 +34,8 @@ pub struct Trace {
     pub limits: u32,
     /// Hashes of the path behind each decision.
     pub paths: Vec<u64>,
-    /// A value was taken as it was, and too many others could be.
-    pub is_cut_short: bool,
+    /// Places with more ways than are tried.
+    pub cut_short: Vec<PlaceId>,
 }
 
 /// A branch, switch, call that can fail or library function, where the input
@@ -50,9 +53,16 @@ pub struct Decision {
     pub stack: Option<StackId>,
     /// Of the path up to here.
     pub hash: u64,
-    /// Of a value that was taken as it was: which one, and those that runs
-    /// before this one took here.
-    pub pinned: Option<Vec<u64>>,
+    /// Where there are many ways ([`Way::Other`]): those of runs before this
+    /// one, by what held for them.
+    pub before_it: Vec<Seen>,
+}
+
+/// What held in a run at a place with many ways.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub run: Arc<Run>,
+    pub held: Term,
 }
 
 /// A way, and what holds for it.
@@ -65,17 +75,22 @@ pub enum Way {
     /// From 1 on; 0 is the default.
     Case(u16),
     Fails(bool),
-    /// Whether a library function went on as it did in this run.
-    Found(bool),
-    /// A value that was taken as it was, after so many others.
-    Value(u16),
+    /// Something that a library function found, or a value that was taken as
+    /// it was, after so many others.
+    Other(u16),
 }
 
-/// Values that runs have taken at one place of a path, by the hash of the path
-/// before it.
-pub type Taken = Vec<(u64, PlaceId, Vec<u64>)>;
+/// Ways that runs have taken where there are many, on a path with this hash.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    pub path: u64,
+    pub place: PlaceId,
+    pub ways: Vec<Seen>,
+}
 
-/// So many values of one address or size are tried.
+/// So many things that one library call can find are tried, and so many values
+/// of one address or size.
+const MOST_FOUND: usize = 64;
 const MOST_VALUES: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,8 +103,9 @@ pub struct Frame {
 }
 
 impl Trace {
-    /// `taken` are values that runs before this one took on the same path.
-    pub fn new(record: Record, places: &Places, taken: &Taken) -> Trace {
+    /// `taken` are the ways of runs before this one, at the place that it is
+    /// to differ in.
+    pub fn new(record: Record, places: &Places, taken: Option<&Taken>) -> Trace {
         let mut trace =
             Trace { names: record.names, ended: record.ended, limits: record.limits, ..Trace::default() };
         let terms = terms(&mut trace.pool, &record.nodes, &record.events);
@@ -115,25 +131,27 @@ impl Trace {
                     trace.notes.extend(What::from_u16(event.detail).map(|what| (event.place, what)));
                     None
                 }
-                Some(EventKind::Constraint) if Why::from_u16(event.detail) != Some(Why::Model) => {
-                    term(event.term).map(|held| trace.pinned(event, held, hash, taken))
+                Some(EventKind::Constraint) => {
+                    let taken = taken.filter(|taken| (taken.path, taken.place) == (hash, event.place));
+                    term(event.term).map(|held| trace.one_of_many(event, held, taken))
                 }
                 _ => term(event.term).and_then(|term| trace.decided(event, term, places)),
             };
-            let Some(Decided { way, held, others, pinned }) = decided else { continue };
+            let Some(Decided { way, held, others, before_it, is_pinned }) = decided else { continue };
             if trace.pool.value(held).is_none() && known.insert(held) {
                 let before = trace.path.len();
                 let place = event.place;
-                if pinned.is_some() {
+                if is_pinned {
                     trace.pinned.push((before, place));
                 }
-                trace.decisions.push(Decision { place, way, at, before, others, stack, hash, pinned });
+                trace.decisions.push(Decision { place, way, at, before, others, stack, hash, before_it });
                 trace.path.push(&trace.pool, held);
             }
-            hash = mixed(hash, event.place, way);
-            if matches!(way, Way::Found(_) | Way::Value(_)) {
-                // What was found is the term, not the way.
-                hash = mixed(hash ^ trace.pool.digest(held), event.place, way);
+            if let Way::Other(_) = way {
+                // What held tells ways apart, not their number.
+                hash = mixed(hash ^ trace.pool.digest(held), event.place, Way::Other(0));
+            } else {
+                hash = mixed(hash, event.place, way);
             }
             trace.paths.push(hash);
         }
@@ -141,32 +159,24 @@ impl Trace {
         trace
     }
 
-    /// A value that was taken as it was. The other way is another value than
-    /// any before; where too many were tried there is none.
-    fn pinned(&mut self, event: &Event, held: Term, hash: u64, taken: &Taken) -> Decided {
-        let here = |(path, place, _): &&(u64, PlaceId, Vec<u64>)| (*path, *place) == (hash, event.place);
-        let mut values = taken.iter().find(here).map(|(.., values)| values.clone()).unwrap_or_default();
-        let way = Way::Value(values.len() as u16);
+    /// One of many ways. The other way is none of those that were seen; where
+    /// too many were tried there is none.
+    fn one_of_many(&mut self, event: &Event, held: Term, taken: Option<&Taken>) -> Decided {
+        let is_pinned = Why::from_u16(event.detail) != Some(Why::Model);
+        let before_it = taken.map(|taken| taken.ways.clone()).unwrap_or_default();
         let mut other = self.pool.not(held);
-        let TermNode::Compare(Compare::Eq, value, constant) = self.pool.node(held) else {
-            let others = vec![(Way::Value(1), other)];
-            return Decided { way, held, others, pinned: Some(Vec::new()) };
-        };
-        for &before in &values {
-            let constant = self.pool.constant(before, self.pool.bits(value));
-            let equal = self.pool.eq(value, constant);
-            let unequal = self.pool.not(equal);
-            other = self.pool.and(other, unequal);
+        for seen in &before_it {
+            let before = self.pool.import(&seen.run.trace.pool, seen.held);
+            let not_before = self.pool.not(before);
+            other = self.pool.and(other, not_before);
         }
-        let others = match values.len() {
-            ..MOST_VALUES => vec![(Way::Value(values.len() as u16 + 1), other)],
-            _ => {
-                self.is_cut_short = true;
-                Vec::new()
-            }
-        };
-        values.extend(self.pool.value(constant));
-        Decided { way, held, others, pinned: Some(values) }
+        let number = before_it.len();
+        let mut others = vec![(Way::Other(number as u16 + 1), other)];
+        if number >= if is_pinned { MOST_VALUES } else { MOST_FOUND } {
+            self.cut_short.push(event.place);
+            others.clear();
+        }
+        Decided { way: Way::Other(number as u16), held, others, before_it, is_pinned }
     }
 
     /// Out of a function: what a jump left behind is left too.
@@ -188,13 +198,25 @@ impl Trace {
         let mut either = |is_true: bool, way: fn(bool) -> Way, taken: bool| {
             let negated = pool.not(term);
             let (held, other) = if is_true { (term, negated) } else { (negated, term) };
-            Some(Decided { way: way(taken), held, others: vec![(way(!taken), other)], pinned: None })
+            Some(Decided {
+                way: way(taken),
+                held,
+                others: vec![(way(!taken), other)],
+                before_it: Vec::new(),
+                is_pinned: false,
+            })
         };
         let taken = event.taken == 1;
         match EventKind::from_u8(event.kind)? {
             EventKind::Branch => either(event.value & 1 == 1, Way::Branch, taken),
-            EventKind::Failable => either(taken, Way::Fails, taken),
-            EventKind::Constraint => either(true, Way::Found, true),
+            EventKind::Failable => {
+                let mut decided = either(taken, Way::Fails, taken);
+                if let Some(decided) = decided.as_mut().filter(|_| taken) {
+                    // The run that it was made from did not fail here.
+                    decided.others.clear();
+                }
+                decided
+            }
             EventKind::Switch => {
                 let cases = &places.get(event.place)?.cases;
                 let bits = pool.bits(term);
@@ -210,7 +232,7 @@ impl Trace {
                 ways.push((Way::Case(0), none));
                 let chosen = ways.iter().position(|&(way, _)| way == Way::Case(event.detail))?;
                 let (way, held) = ways.remove(chosen);
-                Some(Decided { way, held, others: ways, pinned: None })
+                Some(Decided { way, held, others: ways, before_it: Vec::new(), is_pinned: false })
             }
             _ => None,
         }
@@ -228,7 +250,8 @@ struct Decided {
     way: Way,
     held: Term,
     others: Vec<OtherWay>,
-    pinned: Option<Vec<u64>>,
+    before_it: Vec<Seen>,
+    is_pinned: bool,
 }
 
 /// The hash of a path that goes on this way.

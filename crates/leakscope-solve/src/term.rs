@@ -126,6 +126,27 @@ impl Pool {
         self.digests[term.0 as usize]
     }
 
+    /// The same term as one of another pool.
+    pub fn import(&mut self, from: &Pool, term: Term) -> Term {
+        let mut known: FxHashMap<Term, Term> = FxHashMap::default();
+        for part in from.cone(&[term]) {
+            let of = |argument: Term| known[&argument];
+            let node = match from.node(part) {
+                node @ (Node::Const(_) | Node::Input(_)) => node,
+                Node::Not(a) => Node::Not(of(a)),
+                Node::Binary(op, a, b) => Node::Binary(op, of(a), of(b)),
+                Node::Compare(op, a, b) => Node::Compare(op, of(a), of(b)),
+                Node::ZeroExtend(a) => Node::ZeroExtend(of(a)),
+                Node::SignExtend(a) => Node::SignExtend(of(a)),
+                Node::Extract(a, low) => Node::Extract(of(a), low),
+                Node::Concat(a, b) => Node::Concat(of(a), of(b)),
+                Node::Ite(a, b, c) => Node::Ite(of(a), of(b), of(c)),
+            };
+            known.insert(part, self.intern(node, from.bits(part)));
+        }
+        known[&term]
+    }
+
     /// All terms that these are made of, arguments first.
     pub fn cone(&self, roots: &[Term]) -> Vec<Term> {
         let mut seen = rustc_hash::FxHashSet::default();
