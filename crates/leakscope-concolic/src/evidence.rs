@@ -36,8 +36,8 @@ pub struct Obstacles {
     /// Values that were taken as they were, and things that library functions
     /// can find, of which not all were tried.
     pub pinned: BTreeMap<PlaceId, u32>,
-    /// Runs that did not go the way that they were made for.
-    pub strayed: BTreeMap<PlaceId, u32>,
+    /// Paths that a run was made for and that none followed, by their hashes.
+    pub promised: Vec<(PlaceId, u64)>,
     /// Values that terms do not know.
     pub noted: BTreeMap<PlaceId, (What, u32)>,
     /// Ways that need a larger input.
@@ -63,7 +63,7 @@ impl Obstacles {
     pub fn is_empty(&self) -> bool {
         self.unsolved.is_empty()
             && self.pinned.is_empty()
-            && self.strayed.is_empty()
+            && self.promised.is_empty()
             && self.noted.is_empty()
             && self.bounded.is_empty()
             && self.limits == 0
@@ -87,7 +87,9 @@ impl Obstacles {
         texts.extend(self.solver_failed.clone());
         texts.extend(most(&self.unsolved).map(|at| format!("the constraint at {at} was not solved in time")));
         texts.extend(most(&self.pinned).map(|at| format!("too many values to try them all at {at}")));
-        texts.extend(most(&self.strayed).map(|at| format!("runs did not go as solved at {at}")));
+        texts.extend(
+            self.promised.first().map(|(place, _)| format!("runs did not go as solved at {}", at(place))),
+        );
         let noted = self.noted.iter().max_by_key(|&(place, (_, count))| (*count, std::cmp::Reverse(*place)));
         texts.extend(noted.map(|(place, (what, _))| format!("{} at {}", what_text(*what), at(place))));
         texts.extend(most(&self.bounded).map(|at| format!("a larger input than allowed is needed at {at}")));

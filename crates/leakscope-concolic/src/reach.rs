@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use leakscope_ir::{BlockId, Body, Call, Callee, FuncId, Op, Operand, Program, Terminator};
+use leakscope_ir::{Block, BlockId, Body, Call, Callee, FuncId, Op, Operand, Program, Terminator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::places::{Located, PlaceId, Places};
@@ -255,8 +255,10 @@ impl<'p> Reach<'p> {
             is_reachable: false,
         };
         let holds = |(id, body): (FuncId, &'p Body)| {
-            let has = |index| distances.first(body, BlockId(index as u32)).is_some();
-            (0..body.blocks.len()).any(has).then_some(id)
+            let has = |block: &Block| {
+                (0..=block.instructions.len()).any(|index| distances.is_on_line(block, index))
+            };
+            body.blocks.iter().any(has).then_some(id)
         };
         let mut open: VecDeque<FuncId> = self.bodies().filter_map(holds).collect();
         while let Some(id) = open.pop_front() {
@@ -379,26 +381,20 @@ impl Distances {
         costs.and_then(|costs| costs.get(block.0 as usize)).copied().unwrap_or(NEVER)
     }
 
-    /// The first instruction of a block on the line; one behind the last is
-    /// the block's end.
-    fn first(&self, body: &Body, block: BlockId) -> Option<usize> {
-        let block = body.block(block);
-        let spots = block.instructions.iter().map(|instruction| instruction.at).chain([block.end_at]);
-        let on_line = |at: leakscope_ir::Spot| {
-            at.line == self.line && self.file.get(at.file.0 as usize).copied().unwrap_or(false)
-        };
-        spots.into_iter().position(on_line)
+    /// Whether an instruction is on the line; the one behind the last is the
+    /// block's end.
+    fn is_on_line(&self, block: &Block, index: usize) -> bool {
+        let at = block.instructions.get(index).map_or(block.end_at, |instruction| instruction.at);
+        at.line == self.line && self.file.get(at.file.0 as usize).copied().unwrap_or(false)
     }
 
     /// From instruction `start` of a block to the line without leaving the
     /// block, or into one of its calls.
     fn in_block(&self, reach: &Reach, id: FuncId, body: &Body, block: BlockId, start: usize) -> Option<Cost> {
         let count = body.block(block).instructions.len();
-        let on_line = self.first(body, block);
         let mut best = None::<Cost>;
         for index in start..=count {
-            // A line that began before the start is still the line.
-            if on_line.is_some_and(|first| first <= index && (index == first || start == 0)) {
+            if self.is_on_line(body.block(block), index) {
                 return Some(0);
             }
             if index < count && matches!(body.block(block).instructions[index].op, Op::Call(_)) {

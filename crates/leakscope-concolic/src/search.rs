@@ -21,12 +21,12 @@ use crate::evidence::{Obstacles, Outcome, Stop};
 use crate::input::{Bounds, Input};
 use crate::journal::Journal;
 use crate::objects::objects;
-use crate::places::Places;
+use crate::places::{PlaceId, Places};
 use crate::reach::{Distances, NEVER, Reach};
 use crate::schedule::{Candidate, Edge, Rank, Schedule};
-use crate::solve::{Run, SolverChoice, Turned};
+use crate::solve::{Run, Seen, SolverChoice, Turned};
 use crate::target::Target;
-use crate::trace::{Seen, Taken, Trace, Way, mixed};
+use crate::trace::{Trace, Way, mixed};
 use crate::verdict::{Coverage, End, Fate, LeakWay, Tally};
 use crate::warning::{Spot, Warning};
 
@@ -118,6 +118,9 @@ struct Pursuit {
     outcome: Option<Outcome>,
 }
 
+/// By the hash of the path before a place, and the place.
+type Ways = FxHashMap<(u64, PlaceId), Vec<Seen>>;
+
 /// A task of a round.
 struct Unit {
     pursuit: usize,
@@ -171,8 +174,10 @@ struct Search<'a> {
     /// Inputs by number of their run.
     runs: Vec<Input>,
     known: FxHashSet<Edge>,
-    /// Hashes of all paths that runs followed.
+    /// Hashes of all paths that runs followed, or that are closed.
     paths: FxHashSet<u64>,
+    /// The ways that runs took where there are many.
+    ways: Ways,
     recent: Vec<Model>,
 }
 
@@ -208,6 +213,7 @@ impl<'a> Search<'a> {
             runs: Vec::new(),
             known: FxHashSet::default(),
             paths: FxHashSet::from_iter([0]),
+            ways: Ways::default(),
             recent: Vec::new(),
         }
     }
@@ -219,17 +225,16 @@ impl<'a> Search<'a> {
         // The seed of the search decides which comes first.
         let count = new.len().max(1);
         new.rotate_left(self.options.seed as usize % count);
-        let runs: Vec<Result<Run, ConcolicError>> =
-            new.par_iter().map(|input| self.run(input, None)).collect();
+        let runs: Vec<Result<Run, ConcolicError>> = new.par_iter().map(|input| self.run(input)).collect();
         for run in runs {
             self.take_in(run?, None, news);
         }
         Ok(())
     }
 
-    fn run(&self, input: &Input, taken: Option<&Taken>) -> Result<Run, ConcolicError> {
+    fn run(&self, input: &Input) -> Result<Run, ConcolicError> {
         let record = self.subject.target.run(input)?;
-        let trace = Trace::new(record, self.subject.places, taken);
+        let trace = Trace::new(record, self.subject.places);
         Ok(Run::new(input.clone(), trace, &self.options.bounds))
     }
 
@@ -246,27 +251,23 @@ impl<'a> Search<'a> {
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
             for Answered { candidate, turned, model, run } in done.answers {
-                if std::env::var_os("DBG").is_some() {
-                    let at =
-                        self.subject.places.get(candidate.edge.0).map(|p| format!("{}:{}", p.line, p.column));
-                    eprintln!(
-                        "DBG {at:?} {:?} missing {} dist {} from {:?} -> {turned:?}",
-                        candidate.edge.1, candidate.missing, candidate.distance, candidate.run.input
-                    );
-                }
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
                 self.recent.extend(model);
-                let is_open = matches!(self.asked[&candidate.path], Turned::To(_));
+                match &self.asked[&candidate.path] {
+                    Turned::To(_) => {
+                        let place = candidate.edge.0;
+                        self.pursuits[unit.pursuit].obstacles.promised.push((place, candidate.expected));
+                    }
+                    Turned::Closed => drop(self.paths.insert(candidate.expected)),
+                    _ => {}
+                }
                 if let Some((input, run)) = run
                     && self.inputs.insert(input)
                 {
                     self.pursuits[unit.pursuit].runs += 1;
                     self.take_in(run?, Some(unit.pursuit), news);
-                }
-                if is_open && !self.paths.contains(&candidate.expected) {
-                    *self.pursuits[unit.pursuit].obstacles.strayed.entry(candidate.edge.0).or_default() += 1;
                 }
             }
         }
@@ -322,6 +323,7 @@ impl<'a> Search<'a> {
     fn work(&self, unit: &Unit) -> Done {
         let start = Instant::now();
         let mut solver = None;
+        let mut pool = unit.candidates[0].run.trace.pool.clone();
         let mut answers = Vec::new();
         for candidate in &unit.candidates {
             let (turned, model) = match self.journal.get(candidate.path) {
@@ -333,12 +335,16 @@ impl<'a> Search<'a> {
                     };
                     match started {
                         Err(error) => (Turned::Failed(error.to_string()), None),
-                        Ok(solver) => candidate.run.turn(
-                            candidate.decision,
-                            candidate.other,
-                            solver.as_mut(),
-                            &self.recent,
-                        ),
+                        Ok(solver) => {
+                            let turned = (candidate.decision, candidate.other);
+                            candidate.run.turn(
+                                &mut pool,
+                                turned,
+                                self.seen(candidate),
+                                solver.as_mut(),
+                                &self.recent,
+                            )
+                        }
                     }
                 }
             };
@@ -347,13 +353,21 @@ impl<'a> Search<'a> {
             }
             let run = match &turned {
                 Turned::To(input) | Turned::Pinned(_, input) if !self.inputs.contains(input) => {
-                    Some((input.clone(), self.run(input, candidate.taken().as_ref())))
+                    Some((input.clone(), self.run(input)))
                 }
                 _ => None,
             };
             answers.push(Answered { candidate: candidate.clone(), turned, model, run });
         }
         Done { answers, spent: start.elapsed() }
+    }
+
+    /// The ways that a candidate is not to take again.
+    fn seen(&self, candidate: &Candidate) -> &[Seen] {
+        let decision = &candidate.run.trace.decisions[candidate.decision];
+        let is_one_of_many = matches!(decision.way, Way::Other(_));
+        let seen = self.ways.get(&(decision.hash, decision.place)).filter(|_| is_one_of_many);
+        seen.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Reads a run for every warning that is still open.
@@ -365,10 +379,11 @@ impl<'a> Search<'a> {
             self.known.insert((decision.place, decision.way));
         }
         let run = Arc::new(run);
-        let (subject, reach) = (self.subject, self.reach);
+        self.note_ways(&run);
+        let (subject, reach, ways) = (self.subject, self.reach, &self.ways);
         self.pursuits.par_iter_mut().filter(|pursuit| pursuit.outcome.is_none()).for_each(|pursuit| {
             let automaton = &subject.automata[pursuit.number];
-            pursuit.read(number, &run, automaton, reach);
+            pursuit.read(number, &run, automaton, reach, ways);
         });
         if let Some(pursuit) = by.map(|by| &mut self.pursuits[by])
             && pursuit.tally.other_way.is_some()
@@ -376,6 +391,21 @@ impl<'a> Search<'a> {
             pursuit.runs_after_other_way += 1;
         }
         news(News::Runs(self.runs.len() as u32));
+    }
+
+    fn note_ways(&mut self, run: &Arc<Run>) {
+        let trace = &run.trace;
+        for decision in trace.decisions.iter().filter(|decision| matches!(decision.way, Way::Other(_))) {
+            let held = trace.path.constraint(decision.before);
+            let known = self.ways.entry((decision.hash, decision.place)).or_default();
+            let digest = |seen: &Seen| seen.run.trace.pool.digest(seen.held);
+            if !known.iter().any(|seen| digest(seen) == trace.pool.digest(held)) {
+                // The way after the last known one was asked for, and is here.
+                let way = Way::Other(known.len() as u16);
+                self.paths.insert(mixed(decision.hash, decision.place, way));
+                known.push(Seen { run: run.clone(), held });
+            }
+        }
     }
 
     /// Gives verdicts where they are due.
@@ -421,6 +451,7 @@ impl<'a> Search<'a> {
 
     fn settle(&mut self, index: usize, stop: Stop, news: Teller<'_>) {
         let pursuit = &mut self.pursuits[index];
+        pursuit.obstacles.promised.retain(|(_, path)| !self.paths.contains(path));
         let automaton = &self.subject.automata[pursuit.number];
         let outcome = pursuit.judged(automaton, stop, self.subject.places, &self.runs);
         news(News::Verdict(pursuit.number, &outcome));
@@ -460,7 +491,7 @@ impl Pursuit {
 
     /// What a run says about the warning, and where it could have gone
     /// otherwise: algorithm 1.
-    fn read(&mut self, number: usize, run: &Arc<Run>, automaton: &Automaton, reach: &Reach<'_>) {
+    fn read(&mut self, number: usize, run: &Arc<Run>, automaton: &Automaton, reach: &Reach<'_>, ways: &Ways) {
         let trace = &run.trace;
         let all = automaton.marks.len();
         let (mut count, mut at) = (0, 0);
@@ -474,22 +505,26 @@ impl Pursuit {
                 else {
                     continue;
                 };
-                let (path, expected) = match way {
-                    // What a library function finds instead is not known.
+                let (way, question) = match way {
                     Way::Other(_) => {
-                        let question = trace.pool.digest(term);
-                        (mixed(decision.hash ^ question, decision.place, way), decision.hash)
+                        let seen = ways.get(&(decision.hash, decision.place)).map_or(0, Vec::len) as u16;
+                        if seen >= decision.most {
+                            *self.obstacles.pinned.entry(decision.place).or_default() += 1;
+                            continue;
+                        }
+                        (Way::Other(seen), 0)
                     }
-                    _ => {
-                        let path = mixed(decision.hash, decision.place, way);
-                        (path, path)
-                    }
+                    // Runs of one path may know different things of the input.
+                    way => (way, trace.pool.digest(term)),
                 };
+                let expected = mixed(decision.hash, decision.place, way);
+                let path = mixed(expected ^ question, decision.place, way);
+                let edge = (decision.place, if let Way::Other(_) = way { Way::Other(0) } else { way });
                 self.schedule.push(Candidate {
                     run: run.clone(),
                     decision: index,
                     other,
-                    edge: (decision.place, way),
+                    edge,
                     path,
                     expected,
                     missing,
@@ -621,18 +656,6 @@ impl Pursuit {
     }
 }
 
-impl Candidate {
-    /// The ways that a run for this candidate is not to take again.
-    fn taken(&self) -> Option<Taken> {
-        let trace = &self.run.trace;
-        let decision = &trace.decisions[self.decision];
-        let own = Seen { run: self.run.clone(), held: trace.path.constraint(decision.before) };
-        let ways = decision.before_it.iter().cloned().chain([own]).collect();
-        let is_one_of_many = matches!(decision.way, Way::Other(_));
-        is_one_of_many.then_some(Taken { path: decision.hash, place: decision.place, ways })
-    }
-}
-
 impl Obstacles {
     fn note(&mut self, candidate: &Candidate, turned: &Turned) {
         let (place, _) = candidate.edge;
@@ -648,9 +671,6 @@ impl Obstacles {
     fn note_run(&mut self, trace: &Trace, end: End) {
         for &(place, what) in &trace.notes {
             self.noted.entry(place).or_insert((what, 0)).1 += 1;
-        }
-        for &place in &trace.cut_short {
-            *self.pinned.entry(place).or_default() += 1;
         }
         self.limits |= trace.limits;
         self.cut += u32::from(end == End::Cut);

@@ -1,5 +1,7 @@
 //! From a decision of a run to an input for which it goes another way.
 
+use std::sync::Arc;
+
 use leakscope_solve::{Answer, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3, holds};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +35,13 @@ pub struct Run {
     pub sizes: Sizes,
 }
 
+/// What held in a run at a place with many ways.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub run: Arc<Run>,
+    pub held: Term,
+}
+
 /// What may be said of counts and sizes, as terms of the run's pool.
 #[derive(Debug, Default)]
 pub struct Sizes {
@@ -56,39 +65,67 @@ pub enum Turned {
     Failed(String),
 }
 
+/// Stands where any byte does.
+const PLAIN: u8 = b'a';
+
+/// So many bytes of a model are looked at.
+const MOST_PLAIN: usize = 128;
+
+fn is_byte(id: InputId) -> bool {
+    matches!(part(id), Some(Part::Stdin(_) | Part::Argument(..) | Part::File(..) | Part::Variable(..)))
+}
+
+/// How long environment variables may get.
+const VARIABLE_BYTES: usize = 32;
+
 impl Run {
     pub fn new(input: Input, mut trace: Trace, bounds: &Bounds) -> Run {
         let sizes = Sizes::new(&mut trace, &input, bounds);
         Run { input, trace, sizes }
     }
 
-    /// An input for which decision `number` goes its `other`-th other way.
+    /// An input for which decision `number` goes its `other`-th other way, and
+    /// none of those in `seen`. `pool` is the run's, or one that began as it;
     /// `recent` are models of other questions, which are tried first.
     pub fn turn(
         &self,
-        number: usize,
-        other: usize,
+        pool: &mut Pool,
+        (number, other): (usize, usize),
+        seen: &[Seen],
         solver: &mut dyn Solver,
         recent: &[Model],
     ) -> (Turned, Option<Model>) {
         let trace = &self.trace;
         let decision = &trace.decisions[number];
-        let question = decision.others[other].1;
-        if trace.pool.value(question) == Some(0) {
+        let mut question = decision.others[other].1;
+        for seen in seen {
+            let held = pool.import(&seen.run.trace.pool, seen.held);
+            let not_held = pool.not(held);
+            question = pool.and(question, not_held);
+        }
+        if pool.value(question) == Some(0) {
             return (Turned::Closed, None);
         }
-        let slice = trace.path.of(&trace.pool, decision.before, question);
-        match self.solve(&slice, solver, recent) {
-            Ok(Answer::Sat(model)) => (Turned::To(self.input.with(&model, &trace.names)), Some(model)),
-            Ok(Answer::Unsat) => (self.why_closed(&slice, solver), None),
+        let slice = trace.path.of(pool, decision.before, question);
+        match self.solve(pool, &slice, solver, recent) {
+            Ok(Answer::Sat(model)) => {
+                let model = self.plainer(pool, &slice, model);
+                (Turned::To(self.input.with(&model, &trace.names)), Some(model))
+            }
+            Ok(Answer::Unsat) => (self.why_closed(pool, &slice, solver), None),
             Ok(Answer::Unknown(_)) => (Turned::Unsolved, None),
             Err(error) => (Turned::Failed(error.to_string()), None),
         }
     }
 
     /// Within the bounds, and as small as a few questions find.
-    fn solve(&self, slice: &[Term], solver: &mut dyn Solver, recent: &[Model]) -> Result<Answer, SolveError> {
-        let pool = &self.trace.pool;
+    fn solve(
+        &self,
+        pool: &Pool,
+        slice: &[Term],
+        solver: &mut dyn Solver,
+        recent: &[Model],
+    ) -> Result<Answer, SolveError> {
         let bounded = self.sizes.with(pool, slice, 0);
         for model in recent.iter().rev() {
             let value = |input| match model.get(&input) {
@@ -113,10 +150,38 @@ impl Run {
         Ok(answer)
     }
 
+    /// The model with as many bytes as they were, or plain letters, as the
+    /// constraints allow: solvers like zeros, and zeros end strings.
+    fn plainer(&self, pool: &Pool, slice: &[Term], mut model: Model) -> Model {
+        let bytes: Vec<InputId> = model.keys().copied().filter(|&id| is_byte(id)).collect();
+        for id in bytes.into_iter().take(MOST_PLAIN) {
+            let found = model[&id];
+            let before = self.input.value(id, &self.trace.names);
+            for plain in [before, PLAIN.into()] {
+                // A zero is as good as no byte only where there is none now.
+                let ends = plain == 0
+                    && found != 0
+                    && !matches!(part(id), Some(Part::Argument(..) | Part::Variable(..)));
+                if plain == found || ends {
+                    break;
+                }
+                model.insert(id, plain);
+                let value = |input| match model.get(&input) {
+                    Some(&value) => value,
+                    None => self.input.value(input, &self.trace.names),
+                };
+                if holds(pool, slice, value) {
+                    break;
+                }
+                model.insert(id, found);
+            }
+        }
+        model
+    }
+
     /// Whether a closed way is closed by the program, or only by our bounds or
     /// by what the run took as it was.
-    fn why_closed(&self, slice: &[Term], solver: &mut dyn Solver) -> Turned {
-        let pool = &self.trace.pool;
+    fn why_closed(&self, pool: &Pool, slice: &[Term], solver: &mut dyn Solver) -> Turned {
         let is_sat = |solver: &mut dyn Solver, terms: &[Term]| match solver.check(pool, terms) {
             Ok(Answer::Sat(model)) => Some(model),
             _ => None,
@@ -162,7 +227,8 @@ impl Sizes {
                 Some(Part::ArgumentCount) => bounds.args + 1,
                 Some(Part::StdinSize) => bounds.stdin_bytes,
                 Some(Part::FileSize(_)) => bounds.file_bytes,
-                Some(Part::Argument(_, at) | Part::Variable(_, at)) if at >= bounds.arg_bytes as usize => 0,
+                Some(Part::Argument(_, at)) if at >= bounds.arg_bytes as usize => 0,
+                Some(Part::Variable(_, at)) if at >= VARIABLE_BYTES => 0,
                 _ => continue,
             }
             .into();

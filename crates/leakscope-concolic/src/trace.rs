@@ -1,15 +1,12 @@
 //! A run as the search reads it: the decisions that depended on the input,
 //! with what must hold to decide otherwise, and all else in order.
 
-use std::sync::Arc;
-
 use leakscope_solve::{Binary, Compare, Pool, Slices, Term};
 use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why};
 use rustc_hash::FxHashSet;
 
 use crate::input::{self, Names};
 use crate::places::{PlaceId, Places};
-use crate::solve::Run;
 use crate::target::{Ended, Record};
 
 #[derive(Debug, Default)]
@@ -34,8 +31,6 @@ pub struct Trace {
     pub limits: u32,
     /// Hashes of the path behind each decision.
     pub paths: Vec<u64>,
-    /// Places with more ways than are tried.
-    pub cut_short: Vec<PlaceId>,
 }
 
 /// A branch, switch, call that can fail or library function, where the input
@@ -53,16 +48,8 @@ pub struct Decision {
     pub stack: Option<StackId>,
     /// Of the path up to here.
     pub hash: u64,
-    /// Where there are many ways ([`Way::Other`]): those of runs before this
-    /// one, by what held for them.
-    pub before_it: Vec<Seen>,
-}
-
-/// What held in a run at a place with many ways.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    pub run: Arc<Run>,
-    pub held: Term,
+    /// How many ways are tried where there are many.
+    pub most: u16,
 }
 
 /// A way, and what holds for it.
@@ -75,23 +62,15 @@ pub enum Way {
     /// From 1 on; 0 is the default.
     Case(u16),
     Fails(bool),
-    /// Something that a library function found, or a value that was taken as
-    /// it was, after so many others.
+    /// One of many, after so many others: something that a library function
+    /// found, or a value that was taken as it was.
     Other(u16),
-}
-
-/// Ways that runs have taken where there are many, on a path with this hash.
-#[derive(Clone, Debug)]
-pub struct Taken {
-    pub path: u64,
-    pub place: PlaceId,
-    pub ways: Vec<Seen>,
 }
 
 /// So many things that one library call can find are tried, and so many values
 /// of one address or size.
-const MOST_FOUND: usize = 64;
-const MOST_VALUES: usize = 24;
+const MOST_FOUND: u16 = 64;
+const MOST_VALUES: u16 = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackId(pub u32);
@@ -103,9 +82,7 @@ pub struct Frame {
 }
 
 impl Trace {
-    /// `taken` are the ways of runs before this one, at the place that it is
-    /// to differ in.
-    pub fn new(record: Record, places: &Places, taken: Option<&Taken>) -> Trace {
+    pub fn new(record: Record, places: &Places) -> Trace {
         let mut trace =
             Trace { names: record.names, ended: record.ended, limits: record.limits, ..Trace::default() };
         let terms = terms(&mut trace.pool, &record.nodes, &record.events);
@@ -131,20 +108,17 @@ impl Trace {
                     trace.notes.extend(What::from_u16(event.detail).map(|what| (event.place, what)));
                     None
                 }
-                Some(EventKind::Constraint) => {
-                    let taken = taken.filter(|taken| (taken.path, taken.place) == (hash, event.place));
-                    term(event.term).map(|held| trace.one_of_many(event, held, taken))
-                }
+                Some(EventKind::Constraint) => term(event.term).map(|held| trace.one_of_many(event, held)),
                 _ => term(event.term).and_then(|term| trace.decided(event, term, places)),
             };
-            let Some(Decided { way, held, others, before_it, is_pinned }) = decided else { continue };
+            let Some(Decided { way, held, others, most }) = decided else { continue };
             if trace.pool.value(held).is_none() && known.insert(held) {
                 let before = trace.path.len();
                 let place = event.place;
-                if is_pinned {
+                if most == MOST_VALUES {
                     trace.pinned.push((before, place));
                 }
-                trace.decisions.push(Decision { place, way, at, before, others, stack, hash, before_it });
+                trace.decisions.push(Decision { place, way, at, before, others, stack, hash, most });
                 trace.path.push(&trace.pool, held);
             }
             if let Way::Other(_) = way {
@@ -159,24 +133,11 @@ impl Trace {
         trace
     }
 
-    /// One of many ways. The other way is none of those that were seen; where
-    /// too many were tried there is none.
-    fn one_of_many(&mut self, event: &Event, held: Term, taken: Option<&Taken>) -> Decided {
-        let is_pinned = Why::from_u16(event.detail) != Some(Why::Model);
-        let before_it = taken.map(|taken| taken.ways.clone()).unwrap_or_default();
-        let mut other = self.pool.not(held);
-        for seen in &before_it {
-            let before = self.pool.import(&seen.run.trace.pool, seen.held);
-            let not_before = self.pool.not(before);
-            other = self.pool.and(other, not_before);
-        }
-        let number = before_it.len();
-        let mut others = vec![(Way::Other(number as u16 + 1), other)];
-        if number >= if is_pinned { MOST_VALUES } else { MOST_FOUND } {
-            self.cut_short.push(event.place);
-            others.clear();
-        }
-        Decided { way: Way::Other(number as u16), held, others, before_it, is_pinned }
+    /// One of many ways: which others there are, only the runs can show.
+    fn one_of_many(&mut self, event: &Event, held: Term) -> Decided {
+        let most = if Why::from_u16(event.detail) == Some(Why::Model) { MOST_FOUND } else { MOST_VALUES };
+        let other = self.pool.not(held);
+        Decided { way: Way::Other(0), held, others: vec![(Way::Other(1), other)], most }
     }
 
     /// Out of a function: what a jump left behind is left too.
@@ -198,13 +159,7 @@ impl Trace {
         let mut either = |is_true: bool, way: fn(bool) -> Way, taken: bool| {
             let negated = pool.not(term);
             let (held, other) = if is_true { (term, negated) } else { (negated, term) };
-            Some(Decided {
-                way: way(taken),
-                held,
-                others: vec![(way(!taken), other)],
-                before_it: Vec::new(),
-                is_pinned: false,
-            })
+            Some(Decided { way: way(taken), held, others: vec![(way(!taken), other)], most: 1 })
         };
         let taken = event.taken == 1;
         match EventKind::from_u8(event.kind)? {
@@ -232,7 +187,7 @@ impl Trace {
                 ways.push((Way::Case(0), none));
                 let chosen = ways.iter().position(|&(way, _)| way == Way::Case(event.detail))?;
                 let (way, held) = ways.remove(chosen);
-                Some(Decided { way, held, others: ways, before_it: Vec::new(), is_pinned: false })
+                Some(Decided { way, held, others: ways, most: 1 })
             }
             _ => None,
         }
@@ -250,8 +205,7 @@ struct Decided {
     way: Way,
     held: Term,
     others: Vec<OtherWay>,
-    before_it: Vec<Seen>,
-    is_pinned: bool,
+    most: u16,
 }
 
 /// The hash of a path that goes on this way.
