@@ -101,6 +101,28 @@ pub fn opened(file: c_int, path: &CStr) {
     descriptor.store(source::FILE + index as u16, Ordering::Relaxed);
 }
 
+/// A descriptor that a library opened by itself: what it is, the kernel says.
+pub fn discovered(file: c_int) {
+    let is_known = DESCRIPTORS.get(file as usize).is_none_or(|known| known.load(Ordering::Relaxed) != 0);
+    if is_known || !shared::wants(wants::FILES) {
+        return;
+    }
+    let (mut link, mut path, mut folder) = ([0u8; 32], [0u8; 4096], [0u8; 4096]);
+    // SAFETY: rooms of the sizes given; each text is ended.
+    unsafe {
+        libc::snprintf(link.as_mut_ptr().cast(), link.len(), c"/proc/self/fd/%d".as_ptr(), file);
+        let length = libc::readlink(link.as_ptr().cast(), path.as_mut_ptr().cast(), path.len() - 1);
+        if length <= 0 || libc::getcwd(folder.as_mut_ptr().cast(), folder.len()).is_null() {
+            return;
+        }
+        // As the program would name it in its own folder.
+        let own = CStr::from_ptr(folder.as_ptr().cast()).to_bytes();
+        let inside = path.starts_with(own) && path[own.len()] == b'/';
+        let start = if inside { own.len() + 1 } else { 0 };
+        opened(file, CStr::from_ptr(path[start..].as_ptr().cast()));
+    }
+}
+
 fn is_wanted(path: &CStr) -> bool {
     let Some(header) = shared::header() else { return false };
     // SAFETY: so many bytes are there, written before the program began.

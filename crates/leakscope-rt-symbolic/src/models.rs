@@ -5,12 +5,17 @@
 //! driver may turn like a branch; what it computes becomes a term. Names are
 //! in `leakscope_wire::symbolic::MODELS`.
 
+mod around;
+mod cxx_strings;
 mod files;
 mod heap;
+mod istreams;
 mod memory;
 mod numbers;
+mod operators;
 mod options;
 mod others;
+mod prints;
 mod scans;
 mod streams;
 mod strings;

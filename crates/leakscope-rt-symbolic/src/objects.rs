@@ -17,7 +17,7 @@ struct Object {
 }
 
 static OBJECTS: AtomicPtr<Object> = AtomicPtr::new(core::ptr::null_mut());
-const MOST: u32 = 1 << 24;
+const MOST: u32 = 1 << 22;
 
 /// Begins anew whenever a place is passed that the driver wants.
 static EPOCH: AtomicU32 = AtomicU32::new(1);

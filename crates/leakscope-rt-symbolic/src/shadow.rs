@@ -39,7 +39,7 @@ pub static leakscope_pages: [AtomicU8; 1 << 20] = [const { AtomicU8::new(0) }; 1
 /// The longest access that looks at one page only.
 const REACH: usize = 64;
 
-const ENTRIES: usize = 1 << 16;
+const ENTRIES: usize = 1 << 15;
 static TABLE: AtomicPtr<AtomicPtr<Page>> = AtomicPtr::new(core::ptr::null_mut());
 static POOL: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
 static USED: AtomicUsize = AtomicUsize::new(0);

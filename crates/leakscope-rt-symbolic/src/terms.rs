@@ -4,7 +4,7 @@
 //! Equal nodes are mostly made once: a table remembers the latest of each
 //! hash. A few rules keep terms small where programs store and load bytes.
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use leakscope_wire::symbolic::{EventKind, Node, Op, Why, signed, source, truncated};
 
@@ -28,13 +28,18 @@ const KNOWN_ENTRIES: usize = 1 << 18;
 /// none.
 static SUPPORT: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 
+/// For each node whether it was said to be true.
+static TOLD: AtomicPtr<AtomicBool> = AtomicPtr::new(core::ptr::null_mut());
+
 /// Makes the tables; false if there is no memory for them.
 pub fn start() -> bool {
     let known = shared::memory(KNOWN_ENTRIES * 4);
     let support = shared::memory(shared::node_capacity() as usize * 4);
+    let told = shared::memory(shared::node_capacity() as usize);
     KNOWN.store(known.cast(), Ordering::Relaxed);
     SUPPORT.store(support.cast(), Ordering::Relaxed);
-    !known.is_null() && !support.is_null()
+    TOLD.store(told.cast(), Ordering::Relaxed);
+    !known.is_null() && !support.is_null() && !told.is_null()
 }
 
 /// The node's number, new or known; 0 if there is no room.
@@ -65,6 +70,11 @@ pub fn make(node: Node) -> u32 {
 fn support_entry(number: u32) -> &'static AtomicU32 {
     // SAFETY: as many entries as there can be nodes.
     unsafe { &*SUPPORT.load(Ordering::Relaxed).add(number as usize) }
+}
+
+fn told_entry(number: u32) -> &'static AtomicBool {
+    // SAFETY: as many entries as there can be nodes.
+    unsafe { &*TOLD.load(Ordering::Relaxed).add(number as usize) }
 }
 
 fn support_of(number: u32, node: &Node) -> u32 {
@@ -154,6 +164,11 @@ pub fn binary(op: Op, bits: u8, a: Known, b: Known) -> u32 {
         return 0;
     }
     make(Node { op: op as u8, bits: if compares { 1 } else { bits }, imm: 0, a, b, c: 0 })
+}
+
+/// The same on values that may both have no term.
+pub fn any_binary(op: Op, bits: u8, a: Known, b: Known) -> u32 {
+    if a.term == 0 && b.term == 0 { 0 } else { binary(op, bits, a, b) }
 }
 
 /// Whether a mask leaves a term as it is.
@@ -328,10 +343,9 @@ pub fn choose(condition: u32, bits: u8, then: Known, otherwise: Known) -> u32 {
     make(Node { op: Op::Ite as u8, bits, imm: 0, a: condition, b, c })
 }
 
-/// Says that a term of one bit is true on this path, mostly once.
+/// Says that a term of one bit is true on this path, once.
 pub fn hold(term: u32, why: Why, place: u32) {
-    static TOLD: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
-    if term != 0 && TOLD[term as usize % TOLD.len()].swap(term, Ordering::Relaxed) != term {
+    if term != 0 && !told_entry(term).swap(true, Ordering::Relaxed) {
         let event = shared::event(EventKind::Constraint, place);
         shared::tell(leakscope_wire::symbolic::Event {
             taken: 1,

@@ -13,7 +13,7 @@ use run::{Program, Run};
 type Input = (&'static [&'static str], &'static str);
 
 /// What each program under `symbolic/programs` is run with.
-const PROGRAMS: [(&str, &[Input]); 9] = [
+const PROGRAMS: [(&str, &[Input]); 12] = [
     (
         "bytes.c",
         &[
@@ -55,8 +55,17 @@ const PROGRAMS: [(&str, &[Input]); 9] = [
     ),
     ("numbers.c", &[(&["17", "0x1F", "z"], "10 20 30\n"), (&["-3", "077", "99999999999"], "7 8\n")]),
     ("tables.c", &[(&["ab"], "hello\tbig world\nfoo"), (&["zz"], "all of it")]),
+    ("prints.c", &[(&["abc", "42"], ""), (&["qq", "-17"], "")]),
     ("files.c", &[(&["input.txt"], "abcdef\nghi\n"), (&["missing.txt"], "q\n")]),
     ("classes.cc", &[(&["qwabc", "sd"], "x\n"), (&["cba"], ""), (&["zzz", "nx"], "line\n")]),
+    (
+        "streams.cc",
+        &[
+            (&["input.txt", "7 11"], "magix\nword 42 60 40\nxyabq;k;z"),
+            (&["input.txt", "x"], "magic\n  w -3 4294967295\n"),
+        ],
+    ),
+    ("texts.cc", &[(&["magic"], ""), (&["42"], ""), (&["a gi/;"], "")]),
     ("objects.c", &[(&[], "# no\nxyz\nabc\n"), (&[], "abc")]),
 ];
 

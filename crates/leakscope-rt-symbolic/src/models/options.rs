@@ -26,6 +26,8 @@ pub struct LongOption {
 /// What all of them are given.
 struct Call {
     count: c_int,
+    /// Of the count.
+    term: u32,
     arguments: *mut usize,
     letters: usize,
     options: *const LongOption,
@@ -41,9 +43,9 @@ enum Only {
 }
 
 models! {
-    fn [getopt __posix_getopt](count: c_int, arguments: *mut usize, letters: usize) -> c_int = |[_]| {
+    fn [getopt __posix_getopt](count: c_int, arguments: *mut usize, letters: usize) -> c_int = |[term]| {
         let call = Call {
-            count, arguments, letters,
+            count, term, arguments, letters,
             options: core::ptr::null(), index: core::ptr::null_mut(), only: Only::Short,
         };
         // SAFETY: the caller's arguments.
@@ -51,15 +53,15 @@ models! {
     };
     fn [getopt_long](
         count: c_int, arguments: *mut usize, letters: usize, options: *const LongOption, index: *mut c_int
-    ) -> c_int = |[_]| {
+    ) -> c_int = |[term]| {
         // SAFETY: the caller's arguments.
-        unsafe { next(&Call { count, arguments, letters, options, index, only: Only::Short }) }
+        unsafe { next(&Call { count, term, arguments, letters, options, index, only: Only::Short }) }
     };
     fn [getopt_long_only](
         count: c_int, arguments: *mut usize, letters: usize, options: *const LongOption, index: *mut c_int
-    ) -> c_int = |[_]| {
+    ) -> c_int = |[term]| {
         // SAFETY: the caller's arguments.
-        unsafe { next(&Call { count, arguments, letters, options, index, only: Only::Long }) }
+        unsafe { next(&Call { count, term, arguments, letters, options, index, only: Only::Long }) }
     };
 }
 
@@ -95,6 +97,20 @@ unsafe fn at(text: usize, index: usize) -> Known {
             return shadow::byte(text + index);
         }
         inputs::imagined(text, text + length, index - length).unwrap_or_default()
+    }
+}
+
+/// Whether there is an argument of that number.
+fn is_there(call: &Call, index: c_int) -> bool {
+    let more = terms::any_binary(Op::Slt, 32, Known { value: index as u64, term: 0 }, call.count());
+    let is = index < call.count;
+    found(if is { more } else { terms::not(more) });
+    is
+}
+
+impl Call {
+    fn count(&self) -> Known {
+        Known { value: self.count as u64, term: self.term }
     }
 }
 
@@ -205,12 +221,12 @@ unsafe fn advance(call: &Call) -> Option<(c_int, u32)> {
             } else if end != optind as usize {
                 set_skipped(optind as usize, end);
             }
-            while optind < call.count && !is_option(argument(call, optind)) {
+            while is_there(call, optind) && !is_option(argument(call, optind)) {
                 optind += 1;
             }
             set_skipped(skipped()[0], optind as usize);
         }
-        if optind < call.count && is_end_of_options(argument(call, optind)) {
+        if is_there(call, optind) && is_end_of_options(argument(call, optind)) {
             optind += 1;
             let [first, end] = skipped();
             if first != end && end != optind as usize {
@@ -326,7 +342,7 @@ unsafe fn long(call: &Call, name: usize, dashes: &CStr) -> Option<(c_int, u32)> 
             }
             optarg = name + length + 1;
         } else if option.takes == 1 {
-            if optind >= call.count {
+            if !is_there(call, optind) {
                 if complains(call) {
                     say(call, c"%s: option '%s%s' requires an argument\n", dashes, option.name);
                 }
@@ -429,7 +445,7 @@ unsafe fn short(call: &Call, text: usize) -> (c_int, u32) {
         if is_attached {
             optarg = text + 1;
         } else if takes == Takes::Argument {
-            if optind >= call.count {
+            if !is_there(call, optind) {
                 if complains(call) {
                     let format = c"%s: option requires an argument -- '%c'\n";
                     libc::fprintf(stderr, format.as_ptr(), argument(call, 0), letter.value as c_int);

@@ -199,6 +199,15 @@ pub unsafe fn give_back(file: *mut File, byte: Known) {
     }
 }
 
+/// Bytes that a stream has read and the program has not.
+///
+/// # Safety
+/// `file` is a stream.
+pub unsafe fn ahead(file: *mut File) -> usize {
+    // SAFETY: as the caller says.
+    unsafe { (*file).read_end.saturating_sub((*file).read_next) }
+}
+
 pub fn standard_input() -> *mut File {
     // SAFETY: libc's stream.
     unsafe { stdin }

@@ -233,7 +233,7 @@ pub unsafe fn length(text: usize) -> usize {
     unsafe { limited_length(text, usize::MAX) }
 }
 
-unsafe fn limited_length(text: usize, most: usize) -> usize {
+pub unsafe fn limited_length(text: usize, most: usize) -> usize {
     // SAFETY: as the caller says.
     unsafe {
         let length = libc::strnlen(text as *const _, most);
