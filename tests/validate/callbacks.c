@@ -15,7 +15,7 @@ static int leaky(int c)
     if (!text)
         return -1;
     if (c == '!')                                               // @handler BT
-        return 1;                                               // @handler LK = must-leak lost
+        return 1;                                               // @handler LK = must-leak lost gap
     free(text);
     return 0;
 }
