@@ -64,13 +64,14 @@ pub enum Confidence {
     Possible,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What validation says of a warning, in the order in which to fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     MustLeak,
-    LikelyNotLeak,
-    Bloat,
     MayLeak,
+    Bloat,
+    LikelyNotLeak,
 }
 
 /// How the last pointer went.

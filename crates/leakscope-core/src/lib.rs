@@ -26,6 +26,6 @@ pub use finding::{
 pub use frame::Module;
 pub use live::{Amount, Live};
 pub use path::tidy;
-pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
+pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals, Validation};
 pub use stale::{StaleOrder, StaleOrderError};
 pub use suppress::{SuppressError, SuppressionUse, Suppressions};
