@@ -1,12 +1,14 @@
 //! The `leakscope` command: options, progress, and the glue between the
 //! crates that do the work.
 
+mod analysed;
 mod cli;
 mod commands;
 mod execution;
 mod files;
 mod inbox;
 mod input;
+mod kept_inputs;
 mod last_run;
 mod metrics;
 mod models;
@@ -19,6 +21,7 @@ mod second_pass;
 mod sources;
 mod start;
 mod terminal;
+mod tracked;
 mod valgrind;
 
 use std::env;
