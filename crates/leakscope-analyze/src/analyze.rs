@@ -10,10 +10,11 @@ use rustc_hash::FxHashSet;
 
 use crate::exits::summarise;
 use crate::findings;
+use crate::leaks::Leak;
 use crate::models::Models;
 use crate::relevance::is_relevant;
 use crate::scope::Origin;
-use crate::simulate::{self, Leak, Simulated, Summaries, simulate};
+use crate::simulate::{self, Simulated, Summaries, simulate};
 use crate::summary::{ExitCase, Summary};
 use crate::value::{SymbolKey, Symbols};
 use crate::world::World;
