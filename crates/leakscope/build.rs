@@ -53,6 +53,17 @@ fn main() {
         hasher.update(&fs::read(path).expect("the workspace is whole"));
     }
     println!("cargo::rustc-env=RUNTIME_KEY={}", &hasher.finalize().to_hex()[..16]);
+
+    let mut hasher = blake3::Hasher::new();
+    for folder in
+        ["crates/leakscope-analyze/src", "crates/leakscope-ir/src", "crates/leakscope-core/src", "models"]
+    {
+        println!("cargo::rerun-if-changed={}", workspace.join(folder).display());
+        for path in files_in(&workspace.join(folder)) {
+            hasher.update(&fs::read(path).expect("the workspace is whole"));
+        }
+    }
+    println!("cargo::rustc-env=ANALYSIS_KEY={}", &hasher.finalize().to_hex()[..16]);
 }
 
 /// An object that only defines a symbol, by which the runtime knows something

@@ -10,10 +10,11 @@ use rustc_hash::FxHashSet;
 
 use crate::exits::summarise;
 use crate::findings;
+use crate::leaks::Leak;
 use crate::models::Models;
 use crate::relevance::is_relevant;
 use crate::scope::Origin;
-use crate::simulate::{self, Leak, Simulated, Summaries, simulate};
+use crate::simulate::{self, Simulated, Summaries, simulate};
 use crate::summary::{ExitCase, Summary};
 use crate::value::{SymbolKey, Symbols};
 use crate::world::World;
@@ -42,13 +43,20 @@ const ROUNDS: usize = 3;
 /// Larger cycles get one round.
 const FEW: usize = 30;
 
-pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis {
+/// `progress` hears how many functions are done, and of how many.
+pub fn analyze(
+    program: &Program,
+    models: &Models,
+    config: &Config,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Analysis {
     let world = World::new(program, models);
     let options = simulate::Options { at_exit: config.at_exit, pedantic: config.pedantic };
     let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
     let mut relevant = vec![false; program.functions.len()];
     let (mut leaks, mut cut) = (Vec::new(), Vec::new());
     // Cycles of one level do not need each other.
+    let (mut done_functions, all) = (0, program.functions.iter().filter(|f| f.body.is_some()).count());
     for level in levels(program) {
         for component in &level {
             let is_cycle = component.len() > 1;
@@ -74,6 +82,8 @@ pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis 
                 cut.push(program.function(*id).display.clone());
             }
         }
+        done_functions += level.iter().map(Vec::len).sum::<usize>();
+        progress(done_functions, all);
     }
     let findings = findings::findings(program, leaks);
     let summaries = ready.0.into_iter().map(OnceLock::into_inner).collect();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use leakscope_core::{Candidate, Finding, Frame, Kind, Module, PathStep, Place};
 use leakscope_ir::{FuncId, Program, Spot};
 
+use crate::leaks::Leak;
 use crate::scope::Origin;
-use crate::simulate::Leak;
 
 pub fn findings(program: &Program, leaks: Vec<(FuncId, Leak, Arc<Origin>)>) -> Vec<Finding> {
     leaks.into_iter().map(|(id, leak, origin)| finding(program, id, leak, &origin)).collect()

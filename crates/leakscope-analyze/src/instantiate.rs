@@ -12,7 +12,7 @@ use crate::case::{Case, Feasibility, Mark};
 use crate::fact::Fact;
 use crate::refine::{assume_in, compare};
 use crate::scope::{Origin, Scope};
-use crate::summary::{Exit, ExitCase, Summary};
+use crate::summary::{Exit, ExitCase, Summary, Write};
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
 
 /// A call, with its arguments in the case at hand.
@@ -104,7 +104,10 @@ impl Instance<'_> {
             self.allocate(scope, &mut after, block);
         }
         // Everything is looked up in the state before the call.
-        let result = self.value(scope, &mut after, &self.exit.result);
+        let mut result = self.value(scope, &mut after, &self.exit.result);
+        if let (Value::Top, Value::Sum(Base::Symbol(id), Offset::At(0))) = (&result, &self.exit.result) {
+            result = self.unnamed_result(scope, &mut after, *id);
+        }
         let mut writes = Vec::new();
         for write in &self.exit.writes {
             let base = self.base(scope, write.base).plus(write.offset);
@@ -134,11 +137,13 @@ impl Instance<'_> {
             }
         }
         let mut overwrote = false;
-        for (to, value, bytes) in &writes {
+        for ((to, value, bytes), write) in writes.iter().zip(&exit.writes) {
             match after.store(scope, to, value, *bytes) {
                 // Too deep to be told from what is stored, or in memory of
                 // others, whose state between calls is theirs to know.
-                Some(before) if self.summary.is_recursive || is_of_others(scope, to) => {
+                Some(before)
+                    if self.summary.is_recursive || is_of_others(scope, to) || self.may_stay(write) =>
+                {
                     after.escape(scope, &before);
                 }
                 before => overwrote |= before.is_some(),
@@ -169,6 +174,31 @@ impl Instance<'_> {
             freed_holders,
             overwrote,
         })
+    }
+
+    /// Whether what a cell held stays there in another case that the caller
+    /// cannot tell from this one.
+    fn may_stay(&self, write: &Write) -> bool {
+        let (summary, exit) = (self.summary, self.exit);
+        let old = summary.symbols.find(&SymbolKey::Content(write.base, write.offset));
+        let is_old = |(base, _): (Base, Offset)| old.is_some_and(|old| base == Base::Symbol(old));
+        let stays = |case: &ExitCase| {
+            let same =
+                case.writes.iter().find(|other| (other.base, other.offset) == (write.base, write.offset));
+            same.is_none_or(|other| other.value.bases().any(is_old))
+        };
+        let siblings = summary.cases.iter().filter(|case| case.exit == exit.exit);
+        siblings.into_iter().any(|case| stays(case) && !is_told_apart(summary, case, exit, self.site))
+    }
+
+    /// What is returned has no name here, but the callee may know something
+    /// of it.
+    fn unnamed_result(&self, scope: &mut Scope, after: &mut Case, id: SymbolId) -> Value {
+        let known = self.exit.facts.iter().find(|(known, _)| *known == id);
+        let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
+        let (Some((_, fact)), Some(own)) = (known, scope.symbols.get(key)) else { return Value::Top };
+        Arc::make_mut(&mut after.facts).insert(own, *fact);
+        Value::symbol(own)
     }
 
     fn values(&mut self, scope: &mut Scope, ids: &[SymbolId]) -> Vec<Value> {

@@ -17,6 +17,7 @@ mod findings;
 mod flow;
 mod instantiate;
 mod join;
+mod leaks;
 mod memory;
 mod models;
 mod names;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leakscope_core::{Cause, Confidence};
+use leakscope_core::Cause;
 use leakscope_ir::{
     Block, BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId,
     VariableId,
@@ -13,23 +13,22 @@ use leakscope_ir::{
 use crate::case::{Case, Feasibility, Flight, Mark};
 use crate::flow::Flow;
 use crate::join::{Growth, Property, join};
+use crate::leaks::Leak;
 use crate::refine::{assume, assume_compare};
 use crate::scope::Scope;
 use crate::summary::{Exit, Step, Summary};
-use crate::value::{Base, HeapId, Offset, Point, SymbolKey, Value};
+use crate::value::{Base, Offset, Point, SymbolKey, Value};
 use crate::world::{World, constant};
 
 /// Cases of one block; above, the nearest are joined. A procedure that takes
 /// too long is tried again with fewer.
-const MAX_CASES: [usize; 3] = [16, 5, 2];
+pub const MAX_CASES: [usize; 3] = [16, 5, 2];
 /// Work in one procedure, for each block and at least; a run of a block costs
 /// as much as its case is large.
 const WORK_PER_BLOCK: usize = 600;
 const MIN_WORK: usize = 40_000;
 /// Joins of a case before growing values are widened.
 const JOINS: u32 = 3;
-/// Branches of a way that is easily followed.
-const SHORT: usize = 6;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
 
@@ -45,18 +44,6 @@ pub struct Simulated<'a> {
     pub leaks: BTreeMap<usize, Leak>,
     /// It was given up, for it took too long.
     pub is_cut: bool,
-}
-
-/// Blocks of one site are lost here.
-#[derive(Clone, Debug)]
-pub struct Leak {
-    pub confidence: Confidence,
-    pub at: Spot,
-    pub cause: Cause,
-    pub variable: Option<String>,
-    pub path: Vec<Step>,
-    /// Further places where they are lost.
-    pub others: Vec<(Spot, Cause, Option<String>)>,
 }
 
 pub struct Options {
@@ -479,86 +466,6 @@ impl<'a> Simulation<'a, '_> {
             }
         }
         Some(outcomes)
-    }
-
-    /// Of lost blocks, those that no other one leads to.
-    fn roots(&self, case: &Case, lost: &[HeapId]) -> Vec<HeapId> {
-        let symbols = &self.result.scope.symbols;
-        let mut inner = BTreeSet::new();
-        for ((base, _), cell) in case.memory.iter() {
-            if let Base::Heap(holder) = symbols.owner(*base)
-                && lost.contains(&holder)
-            {
-                inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
-            }
-        }
-        let roots: Vec<HeapId> = lost.iter().copied().filter(|block| !inner.contains(block)).collect();
-        if roots.is_empty() { lost.to_vec() } else { roots }
-    }
-
-    fn unreachable(&self, case: &Case, value: &Value) -> Vec<HeapId> {
-        if case.blocks.is_empty() {
-            return Vec::new();
-        }
-        let reachable = case.reachable(&self.result.scope, Some(value));
-        case.blocks.keys().copied().filter(|block| !reachable.contains(block)).collect()
-    }
-
-    /// Blocks that no pointer leads to any more are leaks from here on.
-    pub fn look_for_leaks(&mut self, case: &mut Case, at: Spot, cause: Cause, variable: Option<String>) {
-        if case.feasibility == Feasibility::Dead {
-            return;
-        }
-        let lost = self.unreachable(case, &Value::Top);
-        let roots = self.roots(case, &lost);
-        for block in lost {
-            case.blocks.remove(&block);
-            if roots.contains(&block) {
-                self.leak(block, at, cause, variable.clone(), case);
-            }
-        }
-    }
-
-    /// The same after a call, with the names that places had before it.
-    pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
-        let lost = self.unreachable(case, &Value::Top);
-        let roots = self.roots(case, &lost);
-        for block in lost {
-            case.blocks.remove(&block);
-            if roots.contains(&block) {
-                let holder = self.holder(before, block);
-                self.leak(block, at, cause, holder, case);
-            }
-        }
-    }
-
-    fn confidence(&self, block: HeapId, path: &[Step]) -> Confidence {
-        let is_own = self.result.scope.sites.origins[block.site()].stack.len() <= 1;
-        if self.max_cases < MAX_CASES[0] || self.options.pedantic {
-            Confidence::Possible
-        } else if is_own && path.len() <= SHORT && !self.result.scope.is_in_loop() {
-            Confidence::Sure
-        } else {
-            Confidence::Likely
-        }
-    }
-
-    fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
-        let place = (at, cause, variable.clone());
-        match self.result.leaks.get_mut(&block.site()) {
-            Some(known) => {
-                let is_known = known.at == at || known.others.iter().any(|(other, ..)| *other == at);
-                if !is_known {
-                    known.others.push(place);
-                }
-            }
-            None => {
-                let path = steps(self.id, case.path.as_ref());
-                let confidence = self.confidence(block, &path);
-                let leak = Leak { confidence, at, cause, variable, path, others: Vec::new() };
-                self.result.leaks.insert(block.site(), leak);
-            }
-        }
     }
 }
 

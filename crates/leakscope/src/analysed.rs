@@ -22,14 +22,38 @@ pub struct Analysed {
     pub sources: Captured,
 }
 
+/// What a program is made of, not read yet.
+pub struct Parts {
+    pub store: Store,
+    pub sources: Captured,
+    link: LinkId,
+    units: Vec<Part>,
+}
+
 impl Analysed {
     /// `flags` are for compiling bare source files.
     pub fn read(targets: &[PathBuf], flags: &[String], options: &ReportOptions) -> Result<Analysed> {
+        let parts = Parts::of(targets, flags)?;
+        let program = parts.program(options)?;
+        let Parts { store, link, sources, .. } = parts;
+        Ok(Analysed { store, link, program, sources })
+    }
+}
+
+impl Parts {
+    pub fn of(targets: &[PathBuf], flags: &[String]) -> Result<Parts> {
         let (store, link) = target(targets, flags)?;
         let units = units(&store, &link)?;
         let sources = Captured::of(&store, units.iter().map(|part| &part.unit));
-        let program = read_units(&store, &units, options)?;
-        Ok(Analysed { store, link, program, sources })
+        Ok(Parts { store, sources, link, units })
+    }
+
+    pub fn program(&self, options: &ReportOptions) -> Result<Program> {
+        read_units(&self.store, &self.units, options)
+    }
+
+    pub fn units(&self) -> impl Iterator<Item = &UnitId> {
+        self.units.iter().map(|part| &part.id)
     }
 }
 

@@ -271,6 +271,9 @@ pub struct Check {
     /// Report also what `main` still holds at its end
     #[arg(long)]
     pub at_exit: bool,
+    /// Only about functions that changed since a revision of git, and their callers
+    #[arg(long, value_name = "REV")]
+    pub diff: Option<String>,
     /// Report also what is a leak only if a function that nothing is known of keeps nothing
     #[arg(long)]
     pub pedantic: bool,

@@ -2,12 +2,14 @@
 //! crates that do the work.
 
 mod analysed;
+mod changed;
 mod cli;
 mod commands;
 mod execution;
 mod files;
 mod inbox;
 mod input;
+mod kept_check;
 mod kept_inputs;
 mod last_run;
 mod metrics;

@@ -28,11 +28,16 @@ pub fn models() -> Result<Models> {
     for (name, text) in FILES {
         models.add(name, text)?;
     }
-    if Path::new(OWN).exists() {
-        let text = fs::read_to_string(OWN).with_context(|| format!("cannot read {OWN}"))?;
-        models.add(OWN, &text)?;
-    }
+    models.add(OWN, &own_text()?)?;
     Ok(models)
+}
+
+/// The user's own models as they are written; empty where there are none.
+pub fn own_text() -> Result<String> {
+    if !Path::new(OWN).exists() {
+        return Ok(String::new());
+    }
+    fs::read_to_string(OWN).with_context(|| format!("cannot read {OWN}"))
 }
 
 #[cfg(test)]

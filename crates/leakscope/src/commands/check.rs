@@ -1,6 +1,8 @@
 //! `leakscope check`: what the source can leak, without running it.
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use leakscope_analyze::{Analysis, Config, analyze, describe};
@@ -8,10 +10,13 @@ use leakscope_core::{self as core, Engine, Finding, Report, Target};
 use leakscope_ir::{FuncId, Function, Program};
 use leakscope_report::Sources;
 
-use crate::analysed::Analysed;
+use super::derive::progress_bar;
+use crate::analysed::Parts;
+use crate::changed::keep_changed;
 use crate::cli::{Check, CheckFormat, ReportOptions};
 use crate::commands::validate;
-use crate::models::models;
+use crate::kept_check::{self, Kept};
+use crate::models::{models, own_text};
 use crate::output::{Filters, Output, note};
 use crate::sources::Captured;
 
@@ -26,19 +31,32 @@ pub fn run(options: &Check) -> Result<ExitCode> {
         return validate::run(&validate::of_check(options)?);
     }
     let output = Output::open(&report_options)?;
-    let Analysed { program, sources, .. } =
-        Analysed::read(&options.targets, &options.cflag, &report_options)?;
-    let analysis =
-        analyze(&program, &models, &Config { at_exit: options.at_exit, pedantic: options.pedantic });
-    if let Some(function) = &options.summary {
-        return summary(&program, &analysis, function, options.format);
-    }
+    let parts = Parts::of(&options.targets, &options.cflag)?;
+    let config = Config { at_exit: options.at_exit, pedantic: options.pedantic };
+    let place = kept_check::place(&parts.store, parts.units(), &own_text()?, &format!("{config:?}"));
+    let kept = kept_check::load(&place).filter(|_| options.summary.is_none() && options.diff.is_none());
+    let kept = match kept {
+        Some(kept) => kept,
+        None => {
+            let program = parts.program(&report_options)?;
+            let analysis = analyze(&program, &models, &config, &progress(options.quiet));
+            if let Some(function) = &options.summary {
+                return summary(&program, &analysis, function, options.format);
+            }
+            let mut kept = Kept { findings: analysis.findings, cut: analysis.cut };
+            parts.store.write(&place, &serde_json::to_vec(&kept)?)?;
+            if let Some(revision) = &options.diff {
+                keep_changed(&program, revision, &mut kept.findings)?;
+            }
+            kept
+        }
+    };
     let target = Target { program: options.targets[0].display().to_string(), args: Vec::new(), exit: None };
-    note_cut(&analysis, &report_options);
-    let mut report = Report::new(core::Command::Check, Engine::Static, target, analysis.findings);
+    note_cut(&kept.cut, &report_options);
+    let mut report = Report::new(core::Command::Check, Engine::Static, target, kept.findings);
     filters.apply(&mut report);
-    report.retain(|finding| !is_ignored(finding, &sources));
-    output.write(&report, &sources, &report_options)?;
+    report.retain(|finding| !is_ignored(finding, &parts.sources));
+    output.write(&report, &parts.sources, &report_options)?;
     Ok(ExitCode::from(u8::from(report_options.fail_on.fails(&report))))
 }
 
@@ -77,13 +95,25 @@ pub fn is_ignored(finding: &Finding, sources: &Captured) -> bool {
     })
 }
 
-pub fn note_cut(analysis: &Analysis, options: &ReportOptions) {
-    if !analysis.cut.is_empty() {
-        let text = format!(
-            "{} functions took too long and were passed over: {}",
-            analysis.cut.len(),
-            analysis.cut.join(", ")
-        );
+/// Shows how far the analysis is, once it takes longer than a second.
+pub fn progress(quiet: bool) -> impl Fn(usize, usize) + Sync {
+    let start = Instant::now();
+    let bar = OnceLock::new();
+    move |done, all| {
+        if start.elapsed() > Duration::from_secs(1) {
+            let bar = bar.get_or_init(|| progress_bar("checking", quiet));
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+            if done == all {
+                bar.finish_and_clear();
+            }
+        }
+    }
+}
+
+pub fn note_cut(cut: &[String], options: &ReportOptions) {
+    if !cut.is_empty() {
+        let text = format!("{} functions took too long and were passed over: {}", cut.len(), cut.join(", "));
         note(options, &text);
     }
 }

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::analysed::Analysed;
 use crate::cli::{Check, Cli, Command, DeriveEngine, Validate};
-use crate::commands::check::{is_ignored, note_cut};
+use crate::commands::check::{is_ignored, note_cut, progress};
 use crate::commands::derive::{progress_bar, variant};
 use crate::kept_inputs::{self, Kept};
 use crate::models::models;
@@ -97,8 +97,8 @@ fn warned(options: &Validate, analysed: &Analysed, filters: &Filters) -> Result<
         }
         None => {
             let analysis =
-                analyze(&analysed.program, &models()?, &Config { at_exit: false, pedantic: false });
-            note_cut(&analysis, &report_options);
+                analyze(&analysed.program, &models()?, &Config::default(), &progress(report_options.quiet));
+            note_cut(&analysis.cut, &report_options);
             analysis.findings.into_iter().map(Warning::of_finding).collect()
         }
     };

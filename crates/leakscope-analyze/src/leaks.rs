@@ -1,0 +1,108 @@
+//! Blocks that no pointer leads to any more, while a procedure is simulated.
+
+use std::collections::BTreeSet;
+
+use leakscope_core::{Cause, Confidence};
+use leakscope_ir::Spot;
+
+use crate::case::{Case, Feasibility};
+use crate::simulate::{MAX_CASES, Simulation, steps};
+use crate::summary::Step;
+use crate::value::{Base, HeapId, Value};
+
+/// Branches of a way that is easily followed.
+const SHORT: usize = 6;
+
+/// Blocks of one site are lost here.
+#[derive(Clone, Debug)]
+pub struct Leak {
+    pub confidence: Confidence,
+    pub at: Spot,
+    pub cause: Cause,
+    pub variable: Option<String>,
+    pub path: Vec<Step>,
+    /// Further places where they are lost.
+    pub others: Vec<(Spot, Cause, Option<String>)>,
+}
+
+impl Simulation<'_, '_> {
+    /// Of lost blocks, those that no other one leads to.
+    pub fn roots(&self, case: &Case, lost: &[HeapId]) -> Vec<HeapId> {
+        let symbols = &self.result.scope.symbols;
+        let mut inner = BTreeSet::new();
+        for ((base, _), cell) in case.memory.iter() {
+            if let Base::Heap(holder) = symbols.owner(*base)
+                && lost.contains(&holder)
+            {
+                inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
+            }
+        }
+        let roots: Vec<HeapId> = lost.iter().copied().filter(|block| !inner.contains(block)).collect();
+        if roots.is_empty() { lost.to_vec() } else { roots }
+    }
+
+    pub fn unreachable(&self, case: &Case, value: &Value) -> Vec<HeapId> {
+        if case.blocks.is_empty() {
+            return Vec::new();
+        }
+        let reachable = case.reachable(&self.result.scope, Some(value));
+        case.blocks.keys().copied().filter(|block| !reachable.contains(block)).collect()
+    }
+
+    /// Blocks that no pointer leads to any more are leaks from here on.
+    pub fn look_for_leaks(&mut self, case: &mut Case, at: Spot, cause: Cause, variable: Option<String>) {
+        if case.feasibility == Feasibility::Dead {
+            return;
+        }
+        let lost = self.unreachable(case, &Value::Top);
+        let roots = self.roots(case, &lost);
+        for block in lost {
+            case.blocks.remove(&block);
+            if roots.contains(&block) {
+                self.leak(block, at, cause, variable.clone(), case);
+            }
+        }
+    }
+
+    /// The same after a call, with the names that places had before it.
+    pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
+        let lost = self.unreachable(case, &Value::Top);
+        let roots = self.roots(case, &lost);
+        for block in lost {
+            case.blocks.remove(&block);
+            if roots.contains(&block) {
+                let holder = self.holder(before, block);
+                self.leak(block, at, cause, holder, case);
+            }
+        }
+    }
+
+    fn confidence(&self, block: HeapId, path: &[Step]) -> Confidence {
+        let is_own = self.result.scope.sites.origins[block.site()].stack.len() <= 1;
+        if self.max_cases < MAX_CASES[0] || self.options.pedantic {
+            Confidence::Possible
+        } else if is_own && path.len() <= SHORT && !self.result.scope.is_in_loop() {
+            Confidence::Sure
+        } else {
+            Confidence::Likely
+        }
+    }
+
+    pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
+        let place = (at, cause, variable.clone());
+        match self.result.leaks.get_mut(&block.site()) {
+            Some(known) => {
+                let is_known = known.at == at || known.others.iter().any(|(other, ..)| *other == at);
+                if !is_known {
+                    known.others.push(place);
+                }
+            }
+            None => {
+                let path = steps(self.id, case.path.as_ref());
+                let confidence = self.confidence(block, &path);
+                let leak = Leak { confidence, at, cause, variable, path, others: Vec::new() };
+                self.result.leaks.insert(block.site(), leak);
+            }
+        }
+    }
+}
