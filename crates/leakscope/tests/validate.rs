@@ -109,7 +109,8 @@ impl Program {
         let finding = finding.unwrap_or_else(|| panic!("{name} has no finding"));
         let verdict = finding["verdict"].as_str().unwrap_or_default();
         let fate = finding["evidence"]["leak"]["fate"].as_str();
-        let is_so = verdict == warning.verdict && warning.fate.as_deref().is_none_or(|wanted| Some(wanted) == fate);
+        let is_so =
+            verdict == warning.verdict && warning.fate.as_deref().is_none_or(|wanted| Some(wanted) == fate);
         let told = format!(
             "{} @{name}: {verdict} {}: {}",
             self.path.file_name().expect("a name").to_string_lossy(),
@@ -135,14 +136,16 @@ fn a_kept_input_leaks_again() {
     let source = "#include <stdio.h>\n#include <stdlib.h>\nstatic int f(int c)\n{\n    char *p = malloc(8);\n    \
                   if (c == 'x')\n        return 1;\n    free(p);\n    return 0;\n}\nint main(void)\n{\n    return f(getchar());\n}\n";
     let folder = Folder::with(&[("a.c", source)]);
-    let ran = support::ran(&mut folder.leakscope(["validate", "--format", "json", "-o", "report.json", "a.c"]));
+    let ran =
+        support::ran(&mut folder.leakscope(["validate", "--format", "json", "-o", "report.json", "a.c"]));
     assert_eq!(ran.code, 1, "{ran:?}");
     let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
     let finding = &report["findings"][0];
     assert_eq!(finding["verdict"], "must-leak", "{finding:#}");
     assert_eq!(finding["evidence"]["input"]["stdin"], "x");
     let id = finding["id"].as_str().expect("an id");
-    let again = support::ran(&mut folder.leakscope(["replay", &id[..8], "--format", "json", "-o", "again.json"]));
+    let again =
+        support::ran(&mut folder.leakscope(["replay", &id[..8], "--format", "json", "-o", "again.json"]));
     assert_eq!(again.code, 23, "{again:?}");
     let report: Value = serde_json::from_str(&folder.read("again.json")).expect("JSON");
     assert_eq!(report["findings"][0]["kind"], "lost");
