@@ -311,7 +311,7 @@ impl<'p> Reach<'p> {
     fn onto(&self, to: &Distances, place: PlaceId, way: Way) -> Option<(FuncId, Cost, Cost)> {
         if let Some(&(id, block, index)) = self.instructions.get(&place) {
             let body = self.program.function(id).body.as_deref()?;
-            let (here, out) = self.from_within(to, id, body, block, index);
+            let (here, out) = self.within(to, id, body, block, index);
             return Some((id, here, out));
         }
         let &(id, block, is_reversed) = self.blocks.get(&place)?;
@@ -330,14 +330,7 @@ impl<'p> Reach<'p> {
 
     /// From an instruction of a block to the line without leaving the function,
     /// and to the function's end.
-    fn from_within(
-        &self,
-        to: &Distances,
-        id: FuncId,
-        body: &Body,
-        block: BlockId,
-        index: usize,
-    ) -> (Cost, Cost) {
+    fn within(&self, to: &Distances, id: FuncId, body: &Body, block: BlockId, index: usize) -> (Cost, Cost) {
         let own = to.in_block(self, id, body, block, index).unwrap_or(NEVER);
         let rest = index..body.block(block).instructions.len();
         if rest.into_iter().any(|index| self.stops(id, body, block, index)) {
@@ -359,7 +352,7 @@ impl<'p> Reach<'p> {
                 continue;
             }
             found = true;
-            let (near, out) = self.from_within(to, outer, body, block, index + 1);
+            let (near, out) = self.within(to, outer, body, block, index + 1);
             (down, exit) = (down.min(near), exit.min(out));
         }
         if found {
