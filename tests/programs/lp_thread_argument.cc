@@ -1,6 +1,6 @@
 // Each thread gets its task as a raw argument and owns it; one that gives up returns without deleting.
 // gap: -O0 -O2: a return that clang sends straight to the end of a function has the line of the closing brace
-// valgrind: differs: the C++ library frees its copy of the argument after the thread's function
+// valgrind: may differ: the C++ library frees its copy of the argument after the thread's function, mostly last of all
 // The library's own copy of the argument goes later, with no line of ours on the stack: the return is the place.
 // flags: -pthread
 // stdout: done 3, sum 60

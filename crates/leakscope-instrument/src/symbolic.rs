@@ -12,34 +12,52 @@
 
 mod calls;
 mod helpers;
+mod lines;
 mod models;
 mod places;
 mod values;
 mod weave;
 
+use helpers::Helpers;
+use places::Places;
+
 use crate::builder::Builder;
-use crate::llvm::{Kind, Module, PassOptions, Vectors};
+use crate::llvm::{Function, Kind, Layout, Module, PassOptions, Vectors};
 
 pub fn before_optimisation(module: &mut Module<'_>) -> Result<(), String> {
-    module.run_passes("function(mem2reg)", &PassOptions::new(Vectors::None))?;
     models::redirect(module);
     forget_promises(module);
-    module.add(helpers::TEXT)?;
-    {
-        let builder = Builder::new(module);
-        let helpers = helpers::Helpers::new(&builder);
-        let mut places = places::Places::new(module, &builder);
-        let functions: Vec<_> = module
-            .functions()
-            .filter(|function| !function.is_declaration() && !function.name().starts_with("leakscope."))
-            .filter(|function| !function.is(Kind::named("naked")))
-            .collect();
-        for function in functions {
-            weave::weave(module, &builder, &helpers, &mut places, function);
-        }
-        places.finish();
-    }
+    module.add(&helpers::text())?;
+    // Lines first: what only sets a local leaves nothing in SSA form.
+    in_all_functions(module, lines::tell);
+    module.run_passes("function(mem2reg)", &PassOptions::new(Vectors::None))?;
+    in_all_functions(module, weave::weave);
     module.run_passes("always-inline,function(sccp,simplifycfg)", &PassOptions::new(Vectors::None))
+}
+
+/// What all that is added to a function needs.
+struct Tools<'a, 'm> {
+    layout: Layout<'m>,
+    builder: &'a Builder<'m>,
+    helpers: &'a Helpers<'m>,
+    places: Places<'a, 'm>,
+}
+
+fn in_all_functions(module: &Module<'_>, add: for<'a, 'm> fn(&mut Tools<'a, 'm>, Function<'m>)) {
+    let builder = Builder::new(module);
+    let helpers = Helpers::new(&builder);
+    let places = Places::new(module, &builder);
+    let mut tools = Tools { layout: module.layout(), builder: &builder, helpers: &helpers, places };
+    let is_own = |function: &Function<'_>| function.name().starts_with(helpers::PREFIX);
+    let functions: Vec<_> = module
+        .functions()
+        .filter(|function| !function.is_declaration() && !is_own(function))
+        .filter(|function| !function.is(Kind::named("naked")))
+        .collect();
+    for function in functions {
+        add(&mut tools, function);
+    }
+    tools.places.finish();
 }
 
 /// Functions that only compute now also write terms.

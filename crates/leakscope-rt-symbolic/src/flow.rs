@@ -194,10 +194,10 @@ fn pass(place: &Place) -> u32 {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn __leakscope_sym_branch(place: &Place, term: u32, holds: u32) {
-    let taken = (holds ^ u32::from(place.traits & Place::REVERSED != 0)) as u8;
+pub extern "C" fn __leakscope_sym_branch(place: &Place, term: u32, holds: bool) {
+    let taken = holds != (place.traits & Place::REVERSED != 0);
     let event = shared::event(EventKind::Branch, pass(place));
-    shared::tell(Event { taken, term, value: holds, ..event });
+    shared::tell(Event { taken: taken.into(), term, value: holds.into(), ..event });
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -234,7 +234,13 @@ pub extern "C" fn __leakscope_sym_leave(place: &Place) {
 
 /// A value with a term is taken as it is, without a constraint.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn __leakscope_sym_note(place: usize, what: u32) {
+pub extern "C" fn __leakscope_sym_note(place: usize, _term: u32, what: u32) {
+    let event = shared::event(EventKind::Note, places::number(place));
+    shared::tell(Event { detail: what as u16, ..event });
+}
+
+/// The same, where the runtime itself says so.
+pub fn note(place: usize, what: What) {
     shared::tell(Event { detail: what as u16, ..shared::event(EventKind::Note, places::number(place)) });
 }
 
@@ -244,7 +250,7 @@ pub extern "C" fn __leakscope_sym_foreign(place: usize, arguments: usize) {
     let thread = thread::current();
     thread.callee = 0;
     if thread.arguments[..arguments.min(thread::ARGUMENTS)].iter().any(|&term| term as u32 != 0) {
-        __leakscope_sym_note(place, What::Foreign as u32);
+        note(place, What::Foreign);
     }
 }
 

@@ -87,6 +87,32 @@ fn found(term: u32) {
     }
 }
 
+/// What a model found byte by byte. The first ones are told one by one, so that
+/// the driver can turn each and leave the other bytes as they are.
+#[derive(Default)]
+struct Steps {
+    count: usize,
+    rest: u32,
+}
+
+impl Steps {
+    const TOLD: usize = 96;
+
+    fn add(&mut self, term: u32) {
+        self.count += 1;
+        if self.count <= Steps::TOLD {
+            found(term);
+        } else {
+            self.rest = terms::and(self.rest, term);
+        }
+    }
+
+    /// Tells what is left.
+    fn finish(&self) {
+        found(self.rest);
+    }
+}
+
 /// A pointer that a model uses; one that depends on the input is taken as it
 /// is.
 fn pointer(address: usize, term: u32) {

@@ -7,7 +7,7 @@ mod support;
 #[path = "symbolic/run.rs"]
 mod run;
 
-use run::{Program, Run};
+use run::{Program, Run, Wanted};
 
 /// Arguments and standard input.
 type Input = (&'static [&'static str], &'static str);
@@ -152,4 +152,56 @@ fn objects_are_told_with_their_calls() {
     let lives = run.objects();
     // The node by `xmalloc`, its text by `strdup`, which is lost for an x.
     assert_eq!(lives, ["1 of 16 bytes: 4 < 7 < 12", "2 of 5 bytes: 7 < 12", "1 freed: 16",]);
+}
+
+/// Only objects of wanted lines are told, and their uses once after each
+/// wanted line that is passed.
+#[test]
+fn uses_are_told_after_wanted_lines() {
+    let source = "#include <stdlib.h>
+#include <string.h>
+static char *make(int n) {
+    return malloc(n);
+}
+int main(void) {
+    char *a = make(8), *b = make(9);
+    a[0] = 1; b[0] = 2;
+    strcpy(a, \"xy\");
+    int done = a[1] == 'y';
+    if (done)
+        a[2]++, a[3]++;
+    done = 2;
+    free(a);
+    return b[0] - done;
+}
+";
+    let program = Program::of_source("c", source);
+    let told = |lines| program.run_with(&[], "", &Wanted { lines, ..Wanted::default() }).objects();
+    assert_eq!(told(&[]), Vec::<String>::new());
+    // A place is wanted, or one that called it: a wrapper's objects are its callers'.
+    let births = ["1 of 8 bytes: 4 < 7", "2 of 9 bytes: 4 < 7"];
+    let expected = ["passed: 4", births[0], "passed: 4", births[1], "1 used: 8", "1 freed: 14"];
+    assert_eq!(told(&[4]), expected);
+    let rest = ["passed: 9", "1 used: 9", "passed: 13", "1 freed: 14", "2 used: 15"];
+    let mut expected = vec!["passed: 7"];
+    expected.extend(births);
+    expected.extend(rest);
+    assert_eq!(told(&[7, 9, 13]), expected);
+}
+
+#[test]
+fn calls_fail_where_that_is_wanted() {
+    let source = "#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    char *a = malloc(1), *b = realloc(0, 2);
+    FILE *f = fopen(\"input.txt\", \"r\");
+    return !a + 2 * !b + 4 * !f;
+}
+";
+    let program = Program::of_source("c", source);
+    let status = |fails| program.run_with(&[], "", &Wanted { fails, ..Wanted::default() }).output.1;
+    for (fails, expected) in [(&[][..], 0), (&[0], 1), (&[1], 2), (&[2], 4), (&[0, 2], 5)] {
+        assert_eq!(status(fails), Some(expected), "{fails:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use leakscope_wire::symbolic::{Op, What};
 
-use super::helpers::{TURNED, thread};
+use super::helpers::{PREFIX, TURNED, thread};
 use super::values::leaves;
 use super::weave::Weaver;
 use crate::ir::Value;
@@ -109,6 +109,9 @@ impl<'m> Weaver<'_, '_, 'm> {
     }
 
     pub fn called(&mut self, at: Value<'m>) {
+        if at.called_name().is_some_and(|name| name.starts_with(PREFIX)) {
+            return;
+        }
         if at.calls_assembler() {
             for argument in at.arguments().collect::<Vec<_>>() {
                 self.note(at, argument, What::Assembler);

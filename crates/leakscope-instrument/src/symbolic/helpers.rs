@@ -20,10 +20,100 @@ pub mod thread {
     pub const KEPT_CALLS: u64 = 256;
 }
 
+/// What their names begin with.
+pub const PREFIX: &str = "leakscope.";
+
 /// Set in a kind of operation whose result is turned.
 pub const TURNED: u32 = 1 << 16;
 
-pub const TEXT: &str = r#"
+/// What all modules get, as text.
+pub fn text() -> String {
+    let mut text = FIXED.to_owned();
+    for helper in &GUARDED {
+        text += &helper.text();
+    }
+    text
+}
+
+/// A call of the runtime (`__leakscope_sym_NAME`) behind a test.
+struct Guarded {
+    name: &'static str,
+    /// Of the term that it gives, 0 where the runtime is not asked; or none.
+    result: &'static str,
+    parameters: &'static str,
+    asked_if: &'static [Test],
+}
+
+/// What makes the runtime be asked: any of these not 0.
+enum Test {
+    Term(&'static str),
+    /// There is something in the page of the parameter `address`.
+    Page,
+    /// The driver wants the parameter `place`.
+    Wanted,
+}
+
+use Test::{Page, Term, Wanted};
+
+#[rustfmt::skip]
+const GUARDED: [Guarded; 15] = [
+    Guarded { name: "binary", result: "i32", parameters: "i32 %kind, i32 %ta, i32 %tb, i64 %a, i64 %b", asked_if: &[Term("ta"), Term("tb")] },
+    Guarded { name: "overflow", result: "i32", parameters: "i32 %kind, i32 %ta, i32 %tb, i64 %a, i64 %b", asked_if: &[Term("ta"), Term("tb")] },
+    Guarded { name: "step", result: "i32", parameters: "i32 %tb, i32 %ti, i64 %b, i64 %i, i64 %stride", asked_if: &[Term("tb"), Term("ti")] },
+    Guarded { name: "cast", result: "i32", parameters: "i32 %kind, i32 %t", asked_if: &[Term("t")] },
+    Guarded { name: "swap", result: "i32", parameters: "i32 %t, i64 %value", asked_if: &[Term("t")] },
+    Guarded { name: "load", result: "i32", parameters: "i64 %address, i32 %t, i64 %bytes, ptr %place", asked_if: &[Page, Term("t")] },
+    Guarded { name: "store", result: "void", parameters: "i64 %address, i32 %t, i64 %bytes, i32 %tv, i64 %value, ptr %place", asked_if: &[Page, Term("t"), Term("tv")] },
+    Guarded { name: "read", result: "void", parameters: "i64 %address, i32 %t, ptr %place", asked_if: &[Page, Term("t")] },
+    Guarded { name: "clear", result: "void", parameters: "i64 %address, i32 %t, i64 %bytes, ptr %place", asked_if: &[Page, Term("t")] },
+    Guarded { name: "branch", result: "void", parameters: "ptr %place, i32 %t, i1 zeroext %holds", asked_if: &[Wanted, Term("t")] },
+    Guarded { name: "switch", result: "void", parameters: "ptr %place, i32 %t, i64 %value", asked_if: &[Wanted, Term("t")] },
+    Guarded { name: "point", result: "void", parameters: "ptr %place", asked_if: &[Wanted] },
+    Guarded { name: "enter", result: "void", parameters: "ptr %place", asked_if: &[Wanted] },
+    Guarded { name: "leave", result: "void", parameters: "ptr %place", asked_if: &[Wanted] },
+    Guarded { name: "note", result: "void", parameters: "ptr %place, i32 %t, i32 %what", asked_if: &[Term("t")] },
+];
+
+impl Guarded {
+    fn text(&self) -> String {
+        let Guarded { name, result, parameters, asked_if } = self;
+        let mut tests = "  %any0 = or i32 0, 0\n".to_owned();
+        for (index, test) in asked_if.iter().enumerate() {
+            let tested = match test {
+                Term(term) => format!("%{term}"),
+                Page => {
+                    tests += "  %page = call i32 @leakscope.page(i64 %address)\n";
+                    "%page".to_owned()
+                }
+                Wanted => {
+                    tests += "  %flags = load i32, ptr %place\n";
+                    "%flags".to_owned()
+                }
+            };
+            tests += &format!("  %any{} = or i32 %any{index}, {tested}\n", index + 1);
+        }
+        let any = format!("%any{}", asked_if.len());
+        let (made, given) = match *result {
+            "void" => ("", "  ret void"),
+            _ => ("%made = ", "  %term = phi i32 [ 0, %0 ], [ %made, %ask ]\n  ret i32 %term"),
+        };
+        format!(
+            "declare {result} @__leakscope_sym_{name}({parameters}) cold nounwind
+define {result} @leakscope.{name}({parameters}) alwaysinline nounwind {{
+{tests}  %none = icmp eq i32 {any}, 0
+  br i1 %none, label %done, label %ask
+ask:
+  {made}call {result} @__leakscope_sym_{name}({parameters})
+  br label %done
+done:
+{given}
+}}
+"
+        )
+    }
+}
+
+const FIXED: &str = r#"
 @leakscope_pages = external global [1048576 x i8]
 @__start_leakscope_places = extern_weak hidden global i8
 @__stop_leakscope_places = extern_weak hidden global i8
@@ -32,64 +122,6 @@ pub const TEXT: &str = r#"
 define void @leakscope.register() nounwind {
   call void @__leakscope_sym_register(ptr @__start_leakscope_places, ptr @__stop_leakscope_places)
   ret void
-}
-
-define i32 @leakscope.binary(i32 %kind, i32 %ta, i32 %tb, i64 %a, i64 %b) alwaysinline nounwind {
-  %any = or i32 %ta, %tb
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %made = call i32 @__leakscope_sym_binary(i32 %kind, i32 %ta, i32 %tb, i64 %a, i64 %b)
-  br label %done
-done:
-  %term = phi i32 [ 0, %0 ], [ %made, %ask ]
-  ret i32 %term
-}
-
-define i32 @leakscope.overflow(i32 %kind, i32 %ta, i32 %tb, i64 %a, i64 %b) alwaysinline nounwind {
-  %any = or i32 %ta, %tb
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %made = call i32 @__leakscope_sym_overflow(i32 %kind, i32 %ta, i32 %tb, i64 %a, i64 %b)
-  br label %done
-done:
-  %term = phi i32 [ 0, %0 ], [ %made, %ask ]
-  ret i32 %term
-}
-
-define i32 @leakscope.step(i32 %tb, i32 %ti, i64 %b, i64 %i, i64 %stride) alwaysinline nounwind {
-  %any = or i32 %tb, %ti
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %made = call i32 @__leakscope_sym_step(i32 %tb, i32 %ti, i64 %b, i64 %i, i64 %stride)
-  br label %done
-done:
-  %term = phi i32 [ 0, %0 ], [ %made, %ask ]
-  ret i32 %term
-}
-
-define i32 @leakscope.cast(i32 %kind, i32 %t) alwaysinline nounwind {
-  %none = icmp eq i32 %t, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %made = call i32 @__leakscope_sym_cast(i32 %kind, i32 %t)
-  br label %done
-done:
-  %term = phi i32 [ 0, %0 ], [ %made, %ask ]
-  ret i32 %term
-}
-
-define i32 @leakscope.swap(i32 %t, i64 %value) alwaysinline nounwind {
-  %none = icmp eq i32 %t, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %made = call i32 @__leakscope_sym_swap(i32 %t, i64 %value)
-  br label %done
-done:
-  %term = phi i32 [ 0, %0 ], [ %made, %ask ]
-  ret i32 %term
 }
 
 define i32 @leakscope.select(i32 %bits, i32 %tc, i32 %ta, i32 %tb, i1 %c, i64 %a, i64 %b) alwaysinline nounwind {
@@ -112,56 +144,6 @@ define i32 @leakscope.page(i64 %address) alwaysinline nounwind {
   %what = load i8, ptr %entry
   %wide = zext i8 %what to i32
   ret i32 %wide
-}
-
-define i32 @leakscope.load(i64 %address, i32 %t, i64 %bytes, ptr %place) alwaysinline nounwind {
-  %page = call i32 @leakscope.page(i64 %address)
-  %any = or i32 %page, %t
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %made = call i32 @__leakscope_sym_load(i64 %address, i32 %t, i64 %bytes, ptr %place)
-  br label %done
-done:
-  %term = phi i32 [ 0, %0 ], [ %made, %ask ]
-  ret i32 %term
-}
-
-define void @leakscope.store(i64 %address, i32 %t, i64 %bytes, i32 %tv, i64 %value, ptr %place) alwaysinline nounwind {
-  %page = call i32 @leakscope.page(i64 %address)
-  %one = or i32 %page, %t
-  %any = or i32 %one, %tv
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_store(i64 %address, i32 %t, i64 %bytes, i32 %tv, i64 %value, ptr %place)
-  br label %done
-done:
-  ret void
-}
-
-define void @leakscope.read(i64 %address, i32 %t, ptr %place) alwaysinline nounwind {
-  %page = call i32 @leakscope.page(i64 %address)
-  %any = or i32 %page, %t
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_read(i64 %address, i32 %t, ptr %place)
-  br label %done
-done:
-  ret void
-}
-
-define void @leakscope.clear(i64 %address, i32 %t, i64 %bytes, ptr %place) alwaysinline nounwind {
-  %page = call i32 @leakscope.page(i64 %address)
-  %any = or i32 %page, %t
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_clear(i64 %address, i32 %t, i64 %bytes, ptr %place)
-  br label %done
-done:
-  ret void
 }
 
 define i32 @leakscope.main(i32 %count, ptr %arguments) alwaysinline nounwind {
@@ -196,74 +178,6 @@ define void @leakscope.fill(i64 %to, i32 %byte, i64 %bytes, i64 %terms, i32 %siz
 
 define void @leakscope.passed(i64 %copy, i64 %original, i64 %bytes) alwaysinline nounwind {
   call void @__leakscope_sym_passed(i64 %copy, i64 %original, i64 %bytes)
-  ret void
-}
-
-define void @leakscope.branch(ptr %place, i32 %t, i1 %holds) alwaysinline nounwind {
-  %flags = load i32, ptr %place
-  %any = or i32 %flags, %t
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %value = zext i1 %holds to i32
-  call void @__leakscope_sym_branch(ptr %place, i32 %t, i32 %value)
-  br label %done
-done:
-  ret void
-}
-
-define void @leakscope.switch(ptr %place, i32 %t, i64 %value) alwaysinline nounwind {
-  %flags = load i32, ptr %place
-  %any = or i32 %flags, %t
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_switch(ptr %place, i32 %t, i64 %value)
-  br label %done
-done:
-  ret void
-}
-
-define void @leakscope.point(ptr %place) alwaysinline nounwind {
-  %flags = load i32, ptr %place
-  %none = icmp eq i32 %flags, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_point(ptr %place)
-  br label %done
-done:
-  ret void
-}
-
-define void @leakscope.enter(ptr %place) alwaysinline nounwind {
-  %flags = load i32, ptr %place
-  %none = icmp eq i32 %flags, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_enter(ptr %place)
-  br label %done
-done:
-  ret void
-}
-
-define void @leakscope.leave(ptr %place) alwaysinline nounwind {
-  %flags = load i32, ptr %place
-  %none = icmp eq i32 %flags, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_leave(ptr %place)
-  br label %done
-done:
-  ret void
-}
-
-define void @leakscope.note(ptr %place, i32 %t, i32 %what) alwaysinline nounwind {
-  %none = icmp eq i32 %t, 0
-  br i1 %none, label %done, label %ask
-ask:
-  call void @__leakscope_sym_note(ptr %place, i32 %what)
-  br label %done
-done:
   ret void
 }
 
@@ -315,31 +229,16 @@ define i64 @leakscope.pair(i32 %low, i32 %high) alwaysinline nounwind {
 
 declare void @__leakscope_sym_register(ptr, ptr) nounwind
 declare i32 @__leakscope_sym_main(i32, ptr) nounwind
-declare i32 @__leakscope_sym_binary(i32, i32, i32, i64, i64) cold nounwind
-declare i32 @__leakscope_sym_overflow(i32, i32, i32, i64, i64) cold nounwind
-declare i32 @__leakscope_sym_step(i32, i32, i64, i64, i64) cold nounwind
-declare i32 @__leakscope_sym_cast(i32, i32) cold nounwind
-declare i32 @__leakscope_sym_swap(i32, i64) cold nounwind
 declare i32 @__leakscope_sym_select(i32, i32, i32, i32, i64, i64) cold nounwind
-declare i32 @__leakscope_sym_load(i64, i32, i64, ptr) cold nounwind
-declare void @__leakscope_sym_store(i64, i32, i64, i32, i64, ptr) cold nounwind
-declare void @__leakscope_sym_read(i64, i32, ptr) cold nounwind
-declare void @__leakscope_sym_clear(i64, i32, i64, ptr) cold nounwind
 declare void @__leakscope_sym_copy(i64, i64, i64, i64, i32, ptr) nounwind
 declare void @__leakscope_sym_fill(i64, i32, i64, i64, i32, ptr) nounwind
 declare void @__leakscope_sym_passed(i64, i64, i64) nounwind
-declare void @__leakscope_sym_branch(ptr, i32, i32) cold nounwind
-declare void @__leakscope_sym_switch(ptr, i32, i64) cold nounwind
-declare void @__leakscope_sym_point(ptr) cold nounwind
-declare void @__leakscope_sym_enter(ptr) cold nounwind
-declare void @__leakscope_sym_leave(ptr) cold nounwind
-declare void @__leakscope_sym_note(ptr, i32) cold nounwind
 declare void @__leakscope_sym_foreign(ptr, i64) cold nounwind
 "#;
 
 macro_rules! helpers {
     ($($name:ident = $text:literal;)*) => {
-        /// The functions of [`TEXT`] that code calls.
+        /// The functions of [`text`] that code calls.
         pub struct Helpers<'m> {
             $(pub $name: Callee<'m>,)*
         }

@@ -12,7 +12,7 @@ use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 
 use crate::builder::Builder;
-use crate::ir::{Block, Opcode, Value};
+use crate::ir::{Block, Value};
 use crate::llvm::{Function, Module};
 
 /// What is known of a place beside where it is.
@@ -210,13 +210,6 @@ impl<'b, 'm> Places<'b, 'm> {
 
 fn position(at: Value<'_>) -> (u32, u32) {
     at.location().map_or((0, 0), |location| (location.line(), location.column()))
-}
-
-/// Whether an instruction may be the first of a line.
-pub fn begins_line(at: Value<'_>) -> bool {
-    at.location().is_some_and(|location| location.line() != 0)
-        && !matches!(at.opcode(), Some(Opcode::LLVMPHI | Opcode::LLVMAlloca | Opcode::LLVMLandingPad))
-        && !at.is_intrinsic()
 }
 
 /// The path of a file as the check has it.

@@ -9,33 +9,27 @@ use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMABISizeOfType, LLVMOffsetOfElement};
 use llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
 
+use super::Tools;
 use super::helpers::{Helpers, TURNED, thread};
-use super::places::{Places, begins_line};
+use super::places::Places;
 use super::values::{self, Leaf, chosen, leaves, open_values};
 use crate::builder::Builder;
 use crate::ir::{Block, Callee, Opcode, Type, Value};
-use crate::llvm::{Function, Layout, Module};
+use crate::llvm::{Function, Layout};
 
 /// Adds terms to a function.
-pub fn weave<'m>(
-    module: &'m Module<'_>,
-    builder: &Builder<'m>,
-    helpers: &Helpers<'m>,
-    places: &mut Places<'_, 'm>,
-    function: Function<'m>,
-) {
-    let layout = module.layout();
-    let place = places.of_function(function);
+pub fn weave<'m>(tools: &mut Tools<'_, 'm>, function: Function<'m>) {
+    let place = tools.places.of_function(function);
     let mut weaver = Weaver {
-        builder,
-        helpers,
-        places,
+        builder: tools.builder,
+        helpers: tools.helpers,
+        places: &mut tools.places,
         function,
         place,
-        layout,
-        thread: builder.thread_word(thread::NAME),
-        depth: builder.word(0),
-        open: open_values(layout, function),
+        layout: tools.layout,
+        thread: tools.builder.thread_word(thread::NAME),
+        depth: tools.builder.word(0),
+        open: open_values(tools.layout, function),
         terms: HashMap::new(),
         positions: function.blocks().enumerate().map(|(index, block)| (block, index)).collect(),
     };
@@ -68,18 +62,8 @@ impl<'m> Weaver<'_, '_, 'm> {
         for at in bodies.iter().flatten().filter(|at| at.is(Opcode::LLVMPHI)) {
             self.begin_phi(*at);
         }
-        for body in &bodies {
-            let mut line = 0;
-            for &at in body.iter().filter(|at| !at.is(Opcode::LLVMPHI)) {
-                let here = at.location().map_or(0, |location| location.line());
-                if begins_line(at) && here != line {
-                    line = here;
-                    let place = self.places.of_line(at);
-                    self.builder.before(at);
-                    self.builder.call(self.helpers.point, &[place]);
-                }
-                self.instruction(at);
-            }
+        for at in bodies.iter().flatten().filter(|at| !at.is(Opcode::LLVMPHI)) {
+            self.instruction(*at);
         }
         for at in bodies.iter().flatten().filter(|at| at.is(Opcode::LLVMPHI)) {
             self.end_phi(*at);

@@ -11,7 +11,7 @@ use leakscope_wire::symbolic::Op;
 use super::around::{Around, around};
 use super::files::position;
 use super::numbers::{digit, is_space, push, space_term};
-use super::{found, touch};
+use super::{Steps, found, touch};
 use crate::inputs::{self, Stream};
 use crate::terms::{self, Known};
 use crate::{shadow, thread};
@@ -210,11 +210,11 @@ extern "C" fn after_line(call: &Around) {
         if bytes < length {
             return;
         }
-        let mut all = 0;
+        let mut steps = Steps::default();
         for index in 0..length {
-            all = terms::and(all, terms::not(terms::equals(from.byte(index).term, end)));
+            steps.add(terms::not(terms::equals(from.byte(index).term, end)));
         }
-        found(all);
+        steps.finish();
         decided(from.exists(length));
         if bytes > length {
             found(terms::equals(from.byte(length).term, end));

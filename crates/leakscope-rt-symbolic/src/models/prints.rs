@@ -356,7 +356,7 @@ impl Printer<'_> {
                     if number.term != 0 && is_plain && matches!(directive.kind, b'd' | b'i' | b'u') {
                         self.digits(directive, number, length);
                     } else if number.term != 0 {
-                        flow::__leakscope_sym_note(call_site(), What::Operation as u32);
+                        flow::note(call_site(), What::Operation);
                     }
                     self.at += length;
                 }

@@ -430,7 +430,7 @@ unsafe fn float(scanner: &mut Scanner<'_>, directive: &Directive, target: usize)
             scanner.advance();
         }
         if has_term {
-            flow::__leakscope_sym_note(call_site(), What::Float as u32);
+            flow::note(call_site(), What::Float);
         }
         let mut end = core::ptr::null_mut();
         let value = libc::strtod(copy.as_ptr().cast(), &mut end);

@@ -10,7 +10,8 @@ use core::ffi::{CStr, c_char, c_int};
 use leakscope_wire::symbolic::Op;
 
 use super::files::{left, position};
-use super::{fails, found, heap, models, set_errno, size, touch, write, write_byte};
+use super::memory::same;
+use super::{Steps, fails, found, heap, models, set_errno, size, touch, write, write_byte};
 use crate::inputs::{self, Stream};
 use crate::shadow;
 use crate::terms::{self, Known};
@@ -240,26 +241,31 @@ unsafe fn take_until(
     most: usize,
     mut keep: impl FnMut(usize, Known),
 ) -> Option<usize> {
-    let mut before = 0;
+    let mut steps = Steps::default();
+    // That the last byte is there says the same of all before it.
+    let mut exists = 0;
     for index in 0..most {
         // SAFETY: as the caller says.
         let taken = unsafe { take(file) };
         if taken.is_end {
-            found(before);
+            steps.finish();
+            found(exists);
             found(taken.existence());
             return (index > 0).then_some(index);
         }
-        let is = super::memory::same(taken.byte, end);
+        let is = same(taken.byte, end);
         keep(index, taken.byte);
-        before = terms::and(before, taken.existence());
+        exists = taken.existence();
         if is.value != 0 {
-            found(before);
+            steps.finish();
+            found(exists);
             found(is.term);
             return Some(index + 1);
         }
-        before = terms::and(before, terms::not(is.term));
+        steps.add(terms::not(is.term));
     }
-    found(before);
+    steps.finish();
+    found(exists);
     Some(most)
 }
 

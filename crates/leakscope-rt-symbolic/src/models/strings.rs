@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use leakscope_wire::symbolic::Op;
 
 use super::memory::{first_difference, same};
-use super::{found, heap, models, pointer, size, touch, write_byte};
+use super::{Steps, found, heap, models, pointer, size, touch, write_byte};
 use crate::terms::{self, Known};
 use crate::{inputs, shadow};
 
@@ -425,7 +425,7 @@ unsafe fn is_in(byte: Known, set: usize) -> Known {
 
 /// How far a string goes on with members of a set, or with others.
 unsafe fn span(text: usize, set: usize, members: Members) -> usize {
-    let mut before = 0;
+    let mut steps = Steps::default();
     for index in 0.. {
         // SAFETY: as the caller says; the end is met.
         let (here, is) = unsafe {
@@ -440,11 +440,11 @@ unsafe fn span(text: usize, set: usize, members: Members) -> usize {
         };
         if is_over {
             touch(text, index + 1);
-            found(before);
+            steps.finish();
             found(if members == Members::Stop && here.value == 0 { ends } else { over });
             return index;
         }
-        before = terms::and(before, terms::not(over));
+        steps.add(terms::not(over));
     }
     0
 }

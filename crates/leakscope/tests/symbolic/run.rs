@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use leakscope_wire::env;
 use leakscope_wire::symbolic::{
-    Event, EventKind, Header, Module, Node, Op, PATTERNS, PLACES_SECTION, Place, View, Why, apply, source,
-    wants,
+    Event, EventKind, FAILS, Header, Node, Op, PATTERNS, PLACES, PLACES_SECTION, Place, View, Why, apply,
+    source, wants,
 };
 use object::{Object, ObjectSection};
 use zerocopy::{FromBytes, IntoBytes};
@@ -18,6 +18,17 @@ use crate::support::{leakscope, project_file};
 /// A derived program beside the plain one, in a folder of its own.
 pub struct Program {
     folder: tempfile::TempDir,
+}
+
+/// What a run is to tell, and what is to fail in it.
+#[derive(Default)]
+pub struct Wanted<'a> {
+    /// Bits of [`wants`].
+    pub more: u32,
+    /// Lines all of whose places are wanted.
+    pub lines: &'a [u32],
+    /// Numbers of calls.
+    pub fails: &'a [u32],
 }
 
 /// What a run told.
@@ -65,20 +76,31 @@ impl Program {
         self.start("program", arguments, input, &[])
     }
 
+    /// All objects are told.
     pub fn run(&self, arguments: &[&str], input: &str) -> Run {
+        let run = self.run_with(arguments, input, &Wanted { more: wants::ALL_OBJECTS, ..Wanted::default() });
+        assert_eq!(self.start("derived", arguments, input, &[]), run.output, "without anybody to tell");
+        run
+    }
+
+    pub fn run_with(&self, arguments: &[&str], input: &str, wanted: &Wanted) -> Run {
         let shared = self.path("shared");
-        let wanted = wants::ARGUMENTS | wants::STDIN | wants::FILES | wants::FAILURES | wants::ALL_OBJECTS;
-        let mut header = Header::new(wanted, 1 << 14, 1 << 18, 1 << 16);
+        let all = wants::ARGUMENTS | wants::STDIN | wants::FILES | wants::FAILURES | wanted.more;
+        let mut header = Header::new(all, 1 << 14, 1 << 18, 1 << 16);
         let pattern = b"*.txt\0";
         header.pattern_bytes = pattern.len() as u32;
+        header.fails = wanted.fails.len() as u32;
         let mut bytes = header.as_bytes().to_vec();
-        bytes.resize(PATTERNS, 0);
-        bytes.extend_from_slice(pattern);
+        bytes.resize(header.file_bytes(), 0);
+        bytes[FAILS..][..4 * wanted.fails.len()].copy_from_slice(wanted.fails.as_bytes());
+        bytes[PATTERNS..][..pattern.len()].copy_from_slice(pattern);
+        // The program is the first module, and its places count from 1.
+        for (number, place) in self.places(1) {
+            bytes[PLACES + number as usize] = u8::from(wanted.lines.contains(&place.line));
+        }
         fs::write(&shared, bytes).expect("writable");
-        fs::File::options().write(true).open(&shared).unwrap().set_len(header.file_bytes() as u64).unwrap();
         let variable = [(env::SYMBOLIC, shared.display().to_string())];
         let output = self.start("derived", arguments, input, &variable);
-        assert_eq!(self.start("derived", arguments, input, &[]), output, "without anybody to tell");
 
         let bytes = fs::read(&shared).expect("the shared file");
         let view = View::new(&bytes).expect("a file of the format");
@@ -90,7 +112,7 @@ impl Program {
             files.insert(event.detail, fs::read(self.path(&name)).unwrap_or_default());
         }
         let values = values(&nodes, arguments, &files);
-        let places = self.places(view.modules());
+        let places = self.places(view.modules()[0].base);
         Run { output, nodes, events, values, places }
     }
 
@@ -115,11 +137,10 @@ impl Program {
     }
 
     /// The places of the program by their numbers.
-    fn places(&self, modules: &[Module]) -> HashMap<u32, Place> {
+    fn places(&self, base: u32) -> HashMap<u32, Place> {
         let bytes = fs::read(self.path("derived")).expect("the program");
         let file = object::File::parse(&*bytes).expect("an executable");
         let section = file.section_by_name(PLACES_SECTION).expect("places").data().expect("data");
-        let base = modules[0].base;
         section
             .chunks_exact(size_of::<Place>())
             .zip(base..)
@@ -216,7 +237,8 @@ impl Run {
         self.events.iter().filter_map(tell).collect()
     }
 
-    /// Births, with the lines of the calls around, and ends of objects.
+    /// Births of objects, with the lines of the calls around, uses, ends, and
+    /// wanted lines that were passed.
     pub fn objects(&self) -> Vec<String> {
         let mut told: Vec<String> = Vec::new();
         for event in &self.events {
@@ -225,6 +247,8 @@ impl Run {
                 EventKind::Allocated => told.push(format!("{} of {} bytes: {line}", event.value, event.term)),
                 EventKind::Frame => *told.last_mut().expect("after a birth") += &format!(" < {line}"),
                 EventKind::Freed => told.push(format!("{} freed: {line}", event.value)),
+                EventKind::Used => told.push(format!("{} used: {line}", event.value)),
+                EventKind::Point => told.push(format!("passed: {line}")),
                 _ => {}
             }
         }
