@@ -22,6 +22,7 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
     let place = |at: Spot| Place::new(vec![frame(program, id, at)]);
     finding.leaked = Some(place(leak.at));
     finding.exact = true;
+    finding.confidence = Some(leak.confidence);
     finding.cause = leak.cause;
     finding.variable = leak.variable;
     finding.candidates = leak

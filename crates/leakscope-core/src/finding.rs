@@ -10,6 +10,9 @@ pub struct Finding {
     pub id: String,
     pub kind: Kind,
     pub verdict: Option<Verdict>,
+    /// How much a warning is to be trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
     /// `None` for static warnings, as is `bytes`.
     pub blocks: Option<u64>,
     pub bytes: Option<u64>,
@@ -49,6 +52,16 @@ pub enum Kind {
     Stale,
     /// Said by an analysis of the source.
     Warning,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Allocated and lost in one function, on a short way.
+    Sure,
+    Likely,
+    /// Ways were joined, or nothing is known of a function that got the block.
+    Possible,
 }
 
 /// What validation says of a warning, in the order in which to fix.
@@ -179,6 +192,7 @@ impl Finding {
             id: String::new(),
             kind,
             verdict: None,
+            confidence: None,
             blocks: None,
             bytes: None,
             allocated,

@@ -20,7 +20,8 @@ pub use baseline::{Baseline, BaselineError};
 pub use branch::taken_destination;
 pub use fail_on::{FailOn, FailOnError};
 pub use finding::{
-    Candidate, Cause, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict,
+    Candidate, Cause, Confidence, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place,
+    SiblingFree, Verdict,
 };
 pub use frame::Module;
 pub use live::{Amount, Live};

@@ -137,7 +137,9 @@ impl Report {
 
     fn arrange(&mut self) {
         self.findings.sort_by(|a, b| {
-            let key = |finding: &Finding| (finding.kind, finding.verdict, !finding.via.is_empty());
+            let key = |finding: &Finding| {
+                (finding.kind, finding.verdict, !finding.via.is_empty(), finding.confidence)
+            };
             let size = std::cmp::Reverse::<Option<u64>>;
             (key(a), size(a.bytes), &a.id).cmp(&(key(b), size(b.bytes), &b.id))
         });

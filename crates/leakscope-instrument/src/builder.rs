@@ -156,6 +156,11 @@ impl<'m> Builder<'m> {
         Value::new(unsafe { LLVMBuildAdd(self.raw, a.raw, b.raw, c"".as_ptr()) })
     }
 
+    pub fn and(&self, a: Value<'m>, mask: u64) -> Value<'m> {
+        // SAFETY: a live builder and a word.
+        Value::new(unsafe { LLVMBuildAnd(self.raw, a.raw, self.word(mask).raw, c"".as_ptr()) })
+    }
+
     pub fn multiply(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
         // SAFETY: integers of one type.
         Value::new(unsafe { LLVMBuildMul(self.raw, a.raw, b.raw, c"".as_ptr()) })
@@ -264,6 +269,15 @@ impl<'m> Builder<'m> {
         Value::new(unsafe {
             LLVMBuildICmp(self.raw, LLVMIntPredicate::LLVMIntEQ, a.raw, b.raw, c"".as_ptr())
         })
+    }
+
+    /// The lesser of two numbers.
+    pub fn least(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
+        // SAFETY: two integers of one type.
+        let is_less = Value::new(unsafe {
+            LLVMBuildICmp(self.raw, LLVMIntPredicate::LLVMIntULT, a.raw, b.raw, c"".as_ptr())
+        });
+        self.select(is_less, a, b)
     }
 
     pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
@@ -382,6 +396,13 @@ impl<'m> Builder<'m> {
         let mut index = self.word(bytes).raw;
         // SAFETY: a constant pointer and a constant.
         Value::new(unsafe { LLVMConstGEP2(self.byte_type().raw, global.raw, &mut index, 1) })
+    }
+
+    /// Puts a value in the place of what an instruction gives, which goes.
+    pub fn replace_instruction(&self, at: Value<'m>, by: Value<'m>) {
+        // SAFETY: two values of one type; the first is an instruction.
+        unsafe { LLVMReplaceAllUsesWith(at.raw, by.raw) };
+        at.erase();
     }
 
     /// Puts a global in the place of another, which goes.

@@ -21,8 +21,10 @@ mod loops;
 mod names;
 mod objects;
 mod sample;
+mod scopes;
 mod sites;
 mod stamps;
+mod superseded;
 mod symbolic;
 mod track;
 mod twins;
@@ -73,6 +75,9 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
         }
     }
     verify(&module, "before optimisation")?;
+    if variant == Variant::Track && level != Level::O0 {
+        track::prune(&mut module).map_err(InstrumentError::Optimise)?;
+    }
     // Terms are not worth more: they make code large, and most of it seldom runs.
     let level = if variant == Variant::Symbolic { Level::O1 } else { level };
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;

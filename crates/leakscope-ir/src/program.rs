@@ -364,6 +364,12 @@ pub enum Terminator {
     Unreachable,
 }
 
+impl Cell {
+    pub fn covers(&self, offset: i64) -> bool {
+        (self.offset..self.offset.saturating_add(self.bytes.into())).contains(&offset)
+    }
+}
+
 impl Program {
     pub fn function(&self, id: FuncId) -> &Function {
         &self.functions[id.0 as usize]

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use leakscope_ir::{Callee, Module, Op, Program, Terminator, Type, link, read};
+use leakscope_ir::{Callee, Module, Op, Presence, Program, Terminator, Type, link, needed, read};
 
 fn module(source: &str) -> Module {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -59,6 +59,26 @@ fn names_mean_the_same_in_all_units() {
         found,
         [named("f", &["g", "own"]), named("g", &["own", "own"]), named("own", &[]), named("own", &[])]
     );
+}
+
+/// Members of a static library that nothing refers to are not of the program.
+#[test]
+fn libraries_give_what_is_needed() {
+    let parts = |when| {
+        vec![
+            (module("void used(void); int main(void) { used(); return 0; }"), when),
+            (module("void deeper(void); void used(void) { deeper(); }"), Presence::WhereNeeded),
+            (module("void used(void); void unused(void) { used(); }"), Presence::WhereNeeded),
+            (module("void deeper(void) {}"), Presence::WhereNeeded),
+        ]
+    };
+    let names = |when| {
+        let modules = needed(parts(when)).into_iter();
+        let first = modules.map(|module| calls(&module.program)[0].0.clone());
+        first.collect::<Vec<_>>()
+    };
+    assert_eq!(names(Presence::Always), ["main", "used", "deeper"]);
+    assert_eq!(names(Presence::WhereNeeded), ["main", "used", "unused", "deeper"]);
 }
 
 #[test]

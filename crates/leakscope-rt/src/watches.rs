@@ -62,7 +62,7 @@ impl Watches {
             if now != value
                 && heap::find(now).map(|block| block.slot) != heap::find(value).map(|block| block.slot)
             {
-                let what = What { site, place: (address - first.address) as u64 };
+                let what = What::at(site, (address - first.address) as u64);
                 stamps::stamp_since(thread, value, first.value as u64, caller, what);
             }
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{Input, Link, LinkId, Store, Unit, UnitId, capture_files, program};
-use leakscope_ir::{Module, Program};
+use leakscope_ir::{Module, Presence, Program};
 use rayon::prelude::*;
 
 use crate::cli::ReportOptions;
@@ -27,7 +27,7 @@ impl Analysed {
     pub fn read(targets: &[PathBuf], flags: &[String], options: &ReportOptions) -> Result<Analysed> {
         let (store, link) = target(targets, flags)?;
         let units = units(&store, &link)?;
-        let sources = Captured::of(&store, units.iter().map(|(_, unit)| unit));
+        let sources = Captured::of(&store, units.iter().map(|part| &part.unit));
         let program = read_units(&store, &units, options)?;
         Ok(Analysed { store, link, program, sources })
     }
@@ -45,17 +45,24 @@ fn target(targets: &[PathBuf], flags: &[String]) -> Result<(Store, LinkId)> {
     }
 }
 
+/// A captured unit of a program.
+struct Part {
+    id: UnitId,
+    unit: Unit,
+    when: Presence,
+}
+
 /// The captured units of a link and of the shared libraries that it uses, each
 /// once, in the order of the link.
-fn units(store: &Store, link: &LinkId) -> Result<Vec<(UnitId, Unit)>> {
+fn units(store: &Store, link: &LinkId) -> Result<Vec<Part>> {
     let mut seen = BTreeSet::new();
     let mut links = vec![link.clone()];
     let mut units = Vec::new();
     while let Some(id) = links.pop() {
         let link = store.link(&id)?;
-        for unit in units_of(&link) {
+        for (unit, when) in units_of(&link) {
             if seen.insert(unit.clone()) {
-                units.push((unit.clone(), store.unit(unit)?));
+                units.push(Part { id: unit.clone(), unit: store.unit(unit)?, when });
             }
         }
         for input in &link.arguments {
@@ -69,27 +76,42 @@ fn units(store: &Store, link: &LinkId) -> Result<Vec<(UnitId, Unit)>> {
     Ok(units)
 }
 
-fn units_of<'a>(link: &'a Link) -> Vec<&'a UnitId> {
-    let of_input = |input: &'a Input| match input {
-        Input::Units { units, .. } => units.iter().collect(),
-        Input::Archive { members, .. } => members.iter().flat_map(|member| &member.units).collect(),
-        _ => Vec::new(),
-    };
-    link.arguments.iter().flat_map(of_input).collect()
+/// Of a static library the linker takes what is needed, unless it is told
+/// otherwise, or code that was not captured may need more.
+fn units_of(link: &Link) -> Vec<(&UnitId, Presence)> {
+    let is_foreign = |input: &Input| matches!(input, Input::Object { .. });
+    let usual = if link.arguments.iter().any(is_foreign) { Presence::Always } else { Presence::WhereNeeded };
+    let mut of_archives = usual;
+    let mut units = Vec::new();
+    for input in &link.arguments {
+        match input {
+            Input::Flag(flag) if flag.ends_with("--no-whole-archive") => of_archives = usual,
+            Input::Flag(flag) if flag.ends_with("--whole-archive") => of_archives = Presence::Always,
+            Input::Units { units: own, .. } => {
+                units.extend(own.iter().map(|unit| (unit, Presence::Always)));
+            }
+            Input::Archive { members, .. } => {
+                let members = members.iter().flat_map(|member| &member.units);
+                units.extend(members.map(|unit| (unit, of_archives)));
+            }
+            _ => {}
+        }
+    }
+    units
 }
 
 /// The program that the units make; those that cannot be read are named.
-fn read_units(store: &Store, units: &[(UnitId, Unit)], options: &ReportOptions) -> Result<Program> {
-    let read_unit = |(id, unit): &(UnitId, Unit)| -> Result<Module> {
+fn read_units(store: &Store, units: &[Part], options: &ReportOptions) -> Result<Program> {
+    let read_unit = |Part { id, unit, .. }: &Part| -> Result<Module> {
         let path = store.bitcode(id);
         let bitcode = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         leakscope_ir::read(&bitcode).with_context(|| unit.source.display().to_string())
     };
     let modules: Vec<Result<Module>> = units.par_iter().map(read_unit).collect();
     let mut readable = Vec::new();
-    for module in modules {
+    for (module, part) in modules.into_iter().zip(units) {
         match module {
-            Ok(module) => readable.push(module),
+            Ok(module) => readable.push((module, part.when)),
             Err(error) => note(options, &format!("not checked: {error:#}")),
         }
     }
@@ -99,5 +121,5 @@ fn read_units(store: &Store, units: &[(UnitId, Unit)], options: &ReportOptions) 
             if units.is_empty() { "the program has no captured source" } else { "no unit can be read" }
         );
     }
-    Ok(leakscope_ir::link(readable))
+    Ok(leakscope_ir::link(leakscope_ir::needed(readable)))
 }

@@ -271,6 +271,9 @@ pub struct Check {
     /// Report also what `main` still holds at its end
     #[arg(long)]
     pub at_exit: bool,
+    /// Report also what is a leak only if a function that nothing is known of keeps nothing
+    #[arg(long)]
+    pub pedantic: bool,
     /// Validate the warnings too, as `leakscope validate` does by default
     #[arg(long, conflicts_with = "summary")]
     pub validate: bool,

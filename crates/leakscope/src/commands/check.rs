@@ -28,7 +28,8 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     let output = Output::open(&report_options)?;
     let Analysed { program, sources, .. } =
         Analysed::read(&options.targets, &options.cflag, &report_options)?;
-    let analysis = analyze(&program, &models, &Config { at_exit: options.at_exit });
+    let analysis =
+        analyze(&program, &models, &Config { at_exit: options.at_exit, pedantic: options.pedantic });
     if let Some(function) = &options.summary {
         return summary(&program, &analysis, function, options.format);
     }

@@ -96,7 +96,8 @@ fn warned(options: &Validate, analysed: &Analysed, filters: &Filters) -> Result<
             read.warnings
         }
         None => {
-            let analysis = analyze(&analysed.program, &models()?, &Config { at_exit: false });
+            let analysis =
+                analyze(&analysed.program, &models()?, &Config { at_exit: false, pedantic: false });
             note_cut(&analysis, &report_options);
             analysis.findings.into_iter().map(Warning::of_finding).collect()
         }
