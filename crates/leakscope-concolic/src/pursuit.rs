@@ -69,6 +69,7 @@ impl Pursuit {
         let trace = &run.trace;
         let all = automaton.marks.len();
         let (mut count, mut at) = (0, 0);
+        let mut candidates = Vec::new();
         for (index, decision) in trace.decisions.iter().enumerate() {
             for event in &trace.events[at..decision.at] {
                 count = automaton.next(count, event);
@@ -94,7 +95,7 @@ impl Pursuit {
                 let expected = mixed(decision.hash, decision.place, way);
                 let path = mixed(expected ^ question, decision.place, way);
                 let edge = (decision.place, if let Way::Other(_) = way { Way::Other(0) } else { way });
-                self.schedule.push(Candidate {
+                candidates.push(Candidate {
                     run: run.clone(),
                     decision: index,
                     other,
@@ -102,12 +103,17 @@ impl Pursuit {
                     path,
                     expected,
                     missing,
+                    missing_in_run: 0,
                     distance,
                 });
             }
         }
         for event in &trace.events[at..] {
             count = automaton.next(count, event);
+        }
+        for mut candidate in candidates {
+            candidate.missing_in_run = all - count;
+            self.schedule.push(candidate);
         }
         let end = End::of(trace);
         if count < all {
