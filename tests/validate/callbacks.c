@@ -15,7 +15,7 @@ static int leaky(int c)
     if (!text)
         return -1;
     if (c == '!')                                               // @handler BT
-        return 1;                                               // @handler LK = must-leak lost gap
+        return 1;                                               // @handler LK = must-leak lost
     free(text);
     return 0;
 }

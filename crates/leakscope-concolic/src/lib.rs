@@ -15,6 +15,7 @@ mod journal;
 mod objects;
 mod places;
 mod process;
+mod pursuit;
 mod reach;
 mod sandbox;
 mod schedule;

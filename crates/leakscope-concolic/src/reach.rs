@@ -40,8 +40,8 @@ pub struct Reach<'p> {
     /// Of a branch or switch: the block that it ends, and whether the code
     /// branches on the opposite of what the source says.
     blocks: FxHashMap<PlaceId, (FuncId, BlockId, bool)>,
-    /// Of a call or a line: the first instruction behind it.
-    behind: FxHashMap<PlaceId, (FuncId, BlockId, usize)>,
+    /// Of a call or a line: its instruction.
+    instructions: FxHashMap<PlaceId, (FuncId, BlockId, usize)>,
     functions: FxHashMap<PlaceId, FuncId>,
 }
 
@@ -66,7 +66,7 @@ impl<'p> Reach<'p> {
             returns: vec![true; count],
             exits: vec![Vec::new(); count],
             blocks: FxHashMap::default(),
-            behind: FxHashMap::default(),
+            instructions: FxHashMap::default(),
             functions: FxHashMap::default(),
         };
         reach.find_calls();
@@ -221,13 +221,14 @@ impl<'p> Reach<'p> {
                     }
                 }
                 PlaceKind::Call | PlaceKind::Line => {
-                    self.behind.extend(self.instruction(id, place).map(|at| (number, at)));
+                    self.instructions.extend(self.instruction(id, place).map(|at| (number, at)));
                 }
             }
         }
     }
 
-    /// The instruction behind the one at a place.
+    /// The instruction at a place. What is decided in a call may be which
+    /// function is called, so the call itself lies ahead.
     fn instruction(&self, id: FuncId, place: &Located) -> Option<(FuncId, BlockId, usize)> {
         let body = self.program.function(id).body.as_deref()?;
         let wanted = |at: leakscope_ir::Spot| (at.line, at.column) == (place.line, place.column);
@@ -235,7 +236,7 @@ impl<'p> Reach<'p> {
             let fits = |op: &Op| place.kind == PlaceKind::Line || matches!(op, Op::Call(_));
             let instructions = content.instructions.iter().enumerate();
             let fitting = instructions.filter(move |(_, found)| wanted(found.at) && fits(&found.op));
-            fitting.map(move |(index, _)| (id, BlockId(block as u32), index + 1))
+            fitting.map(move |(index, _)| (id, BlockId(block as u32), index))
         });
         let first = found.next()?;
         Some(found.nth(usize::from(place.ordinal).wrapping_sub(1)).unwrap_or(first))
@@ -308,9 +309,9 @@ impl<'p> Reach<'p> {
     /// The function of a decision that goes this way; from there to the line
     /// without leaving the function, and to the function's end.
     fn onto(&self, to: &Distances, place: PlaceId, way: Way) -> Option<(FuncId, Cost, Cost)> {
-        if let Some(&(id, block, index)) = self.behind.get(&place) {
+        if let Some(&(id, block, index)) = self.instructions.get(&place) {
             let body = self.program.function(id).body.as_deref()?;
-            let (here, out) = self.from_within(to, id, body, block, index);
+            let (here, out) = self.within(to, id, body, block, index);
             return Some((id, here, out));
         }
         let &(id, block, is_reversed) = self.blocks.get(&place)?;
@@ -329,14 +330,7 @@ impl<'p> Reach<'p> {
 
     /// From an instruction of a block to the line without leaving the function,
     /// and to the function's end.
-    fn from_within(
-        &self,
-        to: &Distances,
-        id: FuncId,
-        body: &Body,
-        block: BlockId,
-        index: usize,
-    ) -> (Cost, Cost) {
+    fn within(&self, to: &Distances, id: FuncId, body: &Body, block: BlockId, index: usize) -> (Cost, Cost) {
         let own = to.in_block(self, id, body, block, index).unwrap_or(NEVER);
         let rest = index..body.block(block).instructions.len();
         if rest.into_iter().any(|index| self.stops(id, body, block, index)) {
@@ -358,7 +352,7 @@ impl<'p> Reach<'p> {
                 continue;
             }
             found = true;
-            let (near, out) = self.from_within(to, outer, body, block, index + 1);
+            let (near, out) = self.within(to, outer, body, block, index + 1);
             (down, exit) = (down.min(near), exit.min(out));
         }
         if found {

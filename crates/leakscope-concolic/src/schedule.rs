@@ -26,7 +26,10 @@ pub struct Candidate {
     pub expected: u64,
     /// Marks that are still to be passed behind it.
     pub missing: usize,
-    /// To the next of them.
+    /// And in its run as a whole: what the run passed later, one that differs
+    /// here may pass too.
+    pub missing_in_run: usize,
+    /// To the next mark.
     pub distance: Cost,
 }
 
@@ -111,7 +114,7 @@ impl Schedule {
         let is_known = known.contains(&candidate.edge);
         match rank {
             Rank::Nearest => {
-                let missing = MARK * candidate.missing as u64;
+                let missing = MARK / 2 * (candidate.missing + candidate.missing_in_run) as u64;
                 let known = if is_known { KNOWN } else { 0 };
                 let fails = match candidate.edge.1 {
                     Way::Fails(_) => FAILS * (1 + candidate.run.input.fails.len() as u64),

@@ -219,7 +219,7 @@ fn the_program_is_not_run_for_nothing() {
         ("--snapshot-signal FOO", "expected a signal as in USR2 or 12, found \"FOO\""),
         ("--snapshot-signal KILL", "expected a signal as in USR2 or 12, found \"KILL\""),
         ("--snapshot-every 0", "expected a number of seconds above 0, found \"0\""),
-        ("--fail-on sometimes", "expected lost, forgotten, any or none, found \"sometimes\""),
+        ("--fail-on sometimes", "expected lost, forgotten, must-leak, any or none, found \"sometimes\""),
         ("--depth 0", "0 is not in 1..="),
         ("--format xml", "[possible values: text, json, sarif, gcc]"),
         ("--engine magic", "[possible values: track, valgrind, preload]"),

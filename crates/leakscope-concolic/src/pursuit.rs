@@ -1,0 +1,258 @@
+//! One warning while it is tried: what runs have said about it, which of their
+//! decisions may lead on, and in the end its outcome.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leakscope_core::Verdict;
+use rustc_hash::FxHashMap;
+
+use crate::automaton::Automaton;
+use crate::evidence::{Obstacles, Outcome, Stop};
+use crate::input::Input;
+use crate::objects::objects;
+use crate::places::{PlaceId, Places};
+use crate::reach::{Distances, NEVER, Reach, UNKNOWN};
+use crate::schedule::{Candidate, Schedule};
+use crate::solve::{Run, Seen, Turned};
+use crate::trace::{Trace, Way, mixed};
+use crate::verdict::{Coverage, End, LeakWay, Tally};
+
+/// One warning and how far it is.
+pub struct Pursuit {
+    pub number: usize,
+    pub distances: Vec<Arc<Distances>>,
+    pub schedule: Schedule,
+    pub tally: Tally,
+    pub obstacles: Obstacles,
+    /// Most marks that a run has passed.
+    pub passed: usize,
+    pub runs: u32,
+    pub spent: Duration,
+    pub chosen: u32,
+    pub runs_after_other_way: u32,
+    pub fates: u32,
+    pub outcome: Option<Outcome>,
+}
+
+/// By the hash of the path before a place, and the place.
+pub type Ways = FxHashMap<(u64, PlaceId), Vec<Seen>>;
+
+impl Pursuit {
+    pub fn new(number: usize, distances: Vec<Arc<Distances>>) -> Pursuit {
+        Pursuit {
+            number,
+            distances,
+            schedule: Schedule::default(),
+            tally: Tally::default(),
+            obstacles: Obstacles::default(),
+            passed: 0,
+            runs: 0,
+            spent: Duration::ZERO,
+            chosen: 0,
+            runs_after_other_way: 0,
+            fates: 0,
+            outcome: None,
+        }
+    }
+
+    /// What a run says about the warning, and where it could have gone
+    /// otherwise: algorithm 1.
+    pub fn read(
+        &mut self,
+        number: usize,
+        run: &Arc<Run>,
+        automaton: &Automaton,
+        reach: &Reach<'_>,
+        ways: &Ways,
+    ) {
+        let trace = &run.trace;
+        let all = automaton.marks.len();
+        let (mut count, mut at) = (0, 0);
+        let mut candidates = Vec::new();
+        for (index, decision) in trace.decisions.iter().enumerate() {
+            for event in &trace.events[at..decision.at] {
+                count = automaton.next(count, event);
+            }
+            at = decision.at;
+            for (other, &(way, term)) in decision.others.iter().enumerate() {
+                let Some((missing, distance)) = self.promise(count, automaton, reach, trace, index, way)
+                else {
+                    continue;
+                };
+                let (way, question) = match way {
+                    Way::Other(_) => {
+                        let seen = ways.get(&(decision.hash, decision.place)).map_or(0, Vec::len) as u16;
+                        if seen >= decision.most {
+                            *self.obstacles.pinned.entry(decision.place).or_default() += 1;
+                            continue;
+                        }
+                        (Way::Other(seen), 0)
+                    }
+                    // Runs of one path may know different things of the input.
+                    way => (way, trace.pool.digest(term)),
+                };
+                let expected = mixed(decision.hash, decision.place, way);
+                let path = mixed(expected ^ question, decision.place, way);
+                let edge = (decision.place, if let Way::Other(_) = way { Way::Other(0) } else { way });
+                candidates.push(Candidate {
+                    run: run.clone(),
+                    decision: index,
+                    other,
+                    edge,
+                    path,
+                    expected,
+                    missing,
+                    missing_in_run: 0,
+                    distance,
+                });
+            }
+        }
+        for event in &trace.events[at..] {
+            count = automaton.next(count, event);
+        }
+        for mut candidate in candidates {
+            candidate.missing_in_run = all - count;
+            self.schedule.push(candidate);
+        }
+        let end = End::of(trace);
+        if count < all {
+            self.obstacles.note_run(trace, end);
+        }
+        self.passed = self.passed.max(count);
+        let objects = objects(&trace.events, automaton);
+        self.tally.add(number, &Coverage { passed: count, is_whole: count == all, objects, end });
+    }
+
+    /// Marks that are missing if a decision goes this way after `count` marks,
+    /// and how far it is to the next one; `None` if that cannot be reached.
+    fn promise(
+        &self,
+        count: usize,
+        automaton: &Automaton,
+        reach: &Reach<'_>,
+        trace: &Trace,
+        decision: usize,
+        way: Way,
+    ) -> Option<(usize, u32)> {
+        let Some(mark) = automaton.marks.get(count) else { return Some((0, 0)) };
+        let missing = automaton.marks.len() - count;
+        let decision = &trace.decisions[decision];
+        if let Way::Branch(taken) = way
+            && mark.is_branch(decision.place, taken)
+        {
+            return Some((missing - 1, 0));
+        }
+        let distances = &self.distances[count];
+        let distance = reach.after(distances, decision.place, way, trace.frames(decision.stack));
+        match distance {
+            NEVER if distances.is_reachable => None,
+            NEVER => Some((missing, UNKNOWN)),
+            near => Some((missing, near)),
+        }
+    }
+
+    pub fn judged(&self, automaton: &Automaton, stop: Stop, places: &Places, runs: &[Input]) -> Outcome {
+        let all = automaton.marks.len();
+        let obstacles = self.obstacles.texts(places);
+        let (verdict, reason) = match self.tally.verdict() {
+            Some(Verdict::MustLeak) => (Verdict::MustLeak, self.leak_text()),
+            Some(verdict) => (verdict, self.freed_text(verdict)),
+            None if self.is_infeasible(automaton, stop) => {
+                let text = &automaton.marks[self.passed].text;
+                let reason =
+                    format!("the path is infeasible: no input passes {text} after the marks before it");
+                (Verdict::LikelyNotLeak, reason)
+            }
+            None => (Verdict::MayLeak, self.why_unknown(automaton, stop, &obstacles)),
+        };
+        let leak = self.tally.leak();
+        let shown = leak.map(|leak| leak.run).or(self.tally.shown);
+        Outcome {
+            verdict,
+            reason,
+            notes: automaton.notes.clone(),
+            input: shown.map(|run| runs[run].clone()),
+            leak,
+            tally: self.tally.clone(),
+            passed: self.passed,
+            marks: all,
+            runs: self.runs,
+        }
+    }
+
+    /// Definition 4, part 1: a mark that no input reaches, shown by trying
+    /// every way to it.
+    fn is_infeasible(&self, automaton: &Automaton, stop: Stop) -> bool {
+        let is_missing = self.passed < automaton.marks.len();
+        is_missing && stop == Stop::Explored && self.schedule.is_empty() && self.obstacles.is_empty()
+    }
+
+    fn leak_text(&self) -> String {
+        match self.tally.leak() {
+            Some(leak) if leak.way == LeakWay::Other => {
+                "the object is not freed, though by another way than the warning's".to_owned()
+            }
+            Some(leak) if leak.end == End::GaveUp => {
+                "the object is not freed where the program gives up, nor in any other run".to_owned()
+            }
+            _ => "the object is not freed at the end".to_owned(),
+        }
+    }
+
+    fn freed_text(&self, verdict: Verdict) -> String {
+        let Tally { suite, freed_used, freed_unused, freed_before, .. } = &self.tally;
+        let all = freed_used + freed_unused + freed_before;
+        let runs = if *suite == 1 { "1 run".to_owned() } else { format!("{suite} runs") };
+        match verdict {
+            Verdict::Bloat if *freed_unused == 0 => {
+                format!("all {all} objects were freed before the leak point ({runs})")
+            }
+            Verdict::Bloat => {
+                format!(
+                    "all were freed, but {freed_unused} of {all} objects not used after the leak point ({runs})"
+                )
+            }
+            _ if *freed_before > 0 => {
+                format!(
+                    "{freed_used} objects were used after the leak point, {freed_before} freed before; all were freed ({runs})"
+                )
+            }
+            _ => format!("all {all} objects were used after the leak point and freed ({runs})"),
+        }
+    }
+
+    fn why_unknown(&self, automaton: &Automaton, stop: Stop, obstacles: &[String]) -> String {
+        let what = match automaton.marks.get(self.passed) {
+            Some(mark) => format!("{} was never reached", mark.text),
+            None if !automaton.has_allocation() => "the warning names no allocation in the code".to_owned(),
+            None if self.tally.cut > 0 => "every run that followed the path crashed or hung".to_owned(),
+            None => "no object was allocated on the path".to_owned(),
+        };
+        let why = if obstacles.is_empty() { vec![stop.text().to_owned()] } else { obstacles.to_vec() };
+        let limit = (stop != Stop::Explored && !obstacles.is_empty()).then(|| stop.text().to_owned());
+        let reasons: Vec<String> = why.into_iter().chain(limit).collect();
+        format!("{what}: {}", reasons.join("; "))
+    }
+}
+
+impl Obstacles {
+    pub fn note(&mut self, candidate: &Candidate, turned: &Turned) {
+        let (place, _) = candidate.edge;
+        match turned {
+            // Other values than the one in the way are tried by themselves.
+            Turned::To(_) | Turned::Closed | Turned::Pinned(..) => {}
+            Turned::Bounded => *self.bounded.entry(place).or_default() += 1,
+            Turned::Unsolved => *self.unsolved.entry(place).or_default() += 1,
+            Turned::Failed(reason) => self.solver_failed = Some(reason.clone()),
+        }
+    }
+
+    fn note_run(&mut self, trace: &Trace, end: End) {
+        for &(place, what) in &trace.notes {
+            self.noted.entry(place).or_insert((what, 0)).1 += 1;
+        }
+        self.limits |= trace.limits;
+        self.cut += u32::from(end == End::Cut);
+    }
+}
