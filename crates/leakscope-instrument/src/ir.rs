@@ -89,6 +89,12 @@ impl<'m> Function<'m> {
         Type::new(unsafe { LLVMGetReturnType(LLVMGlobalGetValueType(self.raw())) })
     }
 
+    /// The function, to be called.
+    pub fn callee(self) -> Callee<'m> {
+        // SAFETY: the type of a live function.
+        Callee { function: self.value(), ty: Type::new(unsafe { LLVMGlobalGetValueType(self.raw()) }) }
+    }
+
     /// Whether the function is used other than by calling it.
     pub fn is_address_taken(self) -> bool {
         let function = self.value();
@@ -437,6 +443,11 @@ impl<'m> Type<'m> {
 
     pub fn is_void(self) -> bool {
         self.kind() == LLVMTypeKind::LLVMVoidTypeKind
+    }
+
+    pub fn is_any_integer(self) -> bool {
+        // SAFETY: a live type.
+        unsafe { LLVMGetTypeKind(self.raw) == LLVMTypeKind::LLVMIntegerTypeKind }
     }
 
     pub fn is_integer(self, bits: u32) -> bool {

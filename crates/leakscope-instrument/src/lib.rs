@@ -20,6 +20,7 @@ mod llvm;
 mod loops;
 mod names;
 mod objects;
+mod pools;
 mod sample;
 mod sites;
 mod stamps;
@@ -30,6 +31,7 @@ mod uses;
 mod writes;
 
 use frames::Frames;
+use leakscope_core::PoolFunction;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
 
 /// What a program is derived for.
@@ -58,12 +60,22 @@ pub enum InstrumentError {
 /// The module in `bitcode`, instrumented for `variant` and optimised at
 /// `optimisation` (`"O0"` to `"O3"`, `"Os"`, `"Oz"`), as bitcode.
 pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result<Vec<u8>, InstrumentError> {
+    transform_with_pools(bitcode, variant, optimisation, &[])
+}
+
+/// The same for a program that has allocators of its own.
+pub fn transform_with_pools(
+    bitcode: &[u8],
+    variant: Variant,
+    optimisation: &str,
+    pools: &[PoolFunction],
+) -> Result<Vec<u8>, InstrumentError> {
     let level = Level::named(optimisation)?;
     let context = Context::new();
     let mut module = context.parse(bitcode).map_err(InstrumentError::Read)?;
 
     match variant {
-        Variant::Track => track::before_optimisation(&module).map_err(InstrumentError::Instrument)?,
+        Variant::Track => track::before_optimisation(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Sample => {}
     }
     verify(&module, "before optimisation")?;

@@ -9,6 +9,7 @@
 
 use std::collections::HashSet;
 
+use leakscope_core::PoolFunction;
 use leakscope_wire::Cause;
 
 use crate::builder::Builder;
@@ -19,6 +20,7 @@ use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::objects::{self, Objects};
+use crate::pools;
 use crate::sites::Sites;
 use crate::unwinding;
 use crate::writes::{self, Length};
@@ -62,7 +64,7 @@ const LEAVES_FRAMES: [&str; 5] = ["longjmp", "_longjmp", "siglongjmp", "__longjm
 const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
 /// Instruments a module.
-pub fn insert(module: &Module<'_>) -> Result<(), String> {
+pub fn insert(module: &Module<'_>, pools: &[PoolFunction]) -> Result<(), String> {
     module.add(guards::BEFORE_OPTIMISATION)?;
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
@@ -86,6 +88,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
         site: builder.thread_word("leakscope_site"),
         clock: builder.thread_word("leakscope_clock"),
         outer: builder.thread_word("leakscope_outer"),
+        pools,
         layout: module.layout(),
         builder,
     };
@@ -139,6 +142,7 @@ struct Shared<'m> {
     site: Value<'m>,
     clock: Value<'m>,
     outer: Value<'m>,
+    pools: &'m [PoolFunction],
     layout: Layout<'m>,
     builder: Builder<'m>,
 }
@@ -555,8 +559,8 @@ impl<'m> Body<'_, 'm> {
     fn call(&mut self, at: Value<'m>) {
         let Some(name) = at.called_name() else { return };
         let builder = &self.shared.builder;
-        if RELEASES.contains(&name) {
-            let held = at.operand(0);
+        let released = if RELEASES.contains(&name) { Some(0) } else { pools::freed(self.shared.pools, name) };
+        if let Some(held) = released.and_then(|index| at.arguments().nth(index as usize)) {
             // Where an exception is on its way, this is what was allocated for
             // an object whose constructor threw.
             let site = if self.unwinding.contains(&at.block()) {

@@ -11,9 +11,11 @@
 //! that loops through them without `musttail` needs the stack for it; a
 //! function that calls itself is a loop before that, as the user's level says.
 
+use leakscope_core::PoolFunction;
+
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::{contexts, stamps, unwinding, uses};
+use crate::{contexts, pools, stamps, unwinding, uses};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -30,7 +32,7 @@ const ALLOCATORS: [&str; 35] = [
 ];
 
 /// Keeps allocations, and tells their places apart.
-pub fn before_optimisation(module: &Module<'_>) -> Result<(), String> {
+pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
     unwinding::let_return(module);
     let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
     let [alias_free, alone] = ["noalias", "nomerge"].map(Kind::named);
@@ -55,7 +57,8 @@ pub fn before_optimisation(module: &Module<'_>) -> Result<(), String> {
             call.set(alone);
         }
     }
-    stamps::insert(module)
+    stamps::insert(module, own)?;
+    pools::insert(module, own)
 }
 
 /// Keeps frames: each function has a frame pointer, and stays on the stack

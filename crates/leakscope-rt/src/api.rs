@@ -7,7 +7,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{accesses, caller, fault, foreign, inject, mode, moments, only, outline, sampling, stamps, sys};
+use crate::{accesses, caller, fault, foreign, inject, mode, moments, only, outline, pools, sampling, stamps, sys};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -105,14 +105,20 @@ pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usiz
 fn begun(thread: &mut Thread, request: Request) -> usize {
     let start = heap::allocate(thread, request);
     if let Some(slot) = heap::slot_at(start) {
-        if mode::is_selective() {
-            begin_selectively(thread, slot, request.stack);
-        } else {
-            stamps::begin(thread, slot);
-        }
+        begin_stamps(thread, slot, request.stack);
         accesses::begin(thread, slot);
     }
     start
+}
+
+/// A block begins its life, if it is one of those that are followed.
+#[inline(always)]
+pub fn begin_stamps(thread: &mut Thread, slot: u64, stack: u32) {
+    if mode::is_selective() {
+        begin_selectively(thread, slot, stack);
+    } else {
+        stamps::begin(thread, slot);
+    }
 }
 
 /// The same where not all blocks are followed, or their deaths are counted.
@@ -153,7 +159,7 @@ pub fn release(address: usize, caller: Caller) {
 /// Number of the stack that ends in the code which called us. Where that is
 /// derived, its context stands for the walk.
 #[inline(always)]
-fn stack(thread: &mut Thread, caller: Caller) -> u32 {
+pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {
     if walk::is_derived(caller) { number(thread, caller) } else { walk::stack(thread, caller) }
 }
 
@@ -183,7 +189,16 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
     events::count_free(thread, block.stack(), freed, blocks);
     stamps::holder_freed(thread, block, 0, caller);
     stamps::end(block);
+    forget_parts(block);
     heap::free(thread, block, freed);
+}
+
+/// Blocks of pools in a block end with it.
+#[inline(always)]
+fn forget_parts(block: Block) {
+    if heap::may_hold_parts(block) {
+        pools::forget(block.start, block.start + block.room);
+    }
 }
 
 /// glibc's meaning: a null pointer allocates, a size of zero frees.
@@ -218,6 +233,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
         // SAFETY: two different live blocks, both at least so long.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
         stamps::end(block);
+        forget_parts(block);
         heap::free(thread, block, stack);
     }
     or_errno(start)
@@ -243,7 +259,7 @@ fn or_errno(start: usize) -> *mut c_void {
 }
 
 #[inline(always)]
-fn this_thread() -> &'static mut Thread {
+pub fn this_thread() -> &'static mut Thread {
     // SAFETY: each thread has its own, and code that holds it calls nothing
     // of the program's. A signal handler that allocates is as wrong here as
     // it is with any other `malloc`.

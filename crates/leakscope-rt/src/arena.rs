@@ -8,7 +8,7 @@
 //! This file hands out runs of chunks; what is inside is the business of
 //! `heap`.
 
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
 use crate::{mode, sys};
@@ -77,6 +77,8 @@ pub enum Use {
     Large = 3,
     /// A later chunk of a large block; `head` is the first one.
     Tail = 4,
+    /// What is known of blocks of pools, which lie elsewhere.
+    Entries = 5,
 }
 
 /// Descriptor of a chunk. Which fields mean something depends on `usage`.
@@ -89,6 +91,8 @@ pub struct Chunk {
     /// Memory behind it may be other than zero.
     pub dirty: bool,
     pub listed: bool,
+    /// Blocks of pools may lie in it.
+    pub pooled: AtomicBool,
     /// Length of the run; valid in the first and last chunk of a free run,
     /// and in the first of a large one.
     pub run: u32,
@@ -118,6 +122,7 @@ impl Chunk {
             2 => Use::Small,
             3 => Use::Large,
             4 => Use::Tail,
+            5 => Use::Entries,
             _ => Use::None,
         }
     }

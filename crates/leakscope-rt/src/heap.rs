@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, NONE, Use};
 use crate::lock::Lock;
+use crate::pools;
 use crate::size_class::{CLASSES, CLEARED_MAX, RECIPROCALS, SIZES, SMALL_MAX, class_of};
 use crate::thread::Thread;
 
@@ -97,8 +98,9 @@ impl Block {
     #[inline(always)]
     pub fn size(&self) -> usize {
         if self.room > SMALL_MAX {
-            // SAFETY: the first chunk of a large run.
-            return unsafe { (*arena::chunk((self.slot >> SLOT_SHIFT) as usize)).size };
+            // SAFETY: the first chunk of a large run, or one of entries.
+            let chunk = unsafe { &*arena::chunk((self.slot >> SLOT_SHIFT) as usize) };
+            return if chunk.usage() == Use::Entries { self.room } else { chunk.size };
         }
         self.room - (self.meta().0.load(Ordering::Relaxed) >> 32) as u16 as usize
     }
@@ -198,12 +200,23 @@ pub fn find(address: usize) -> Option<Block> {
         }
         Use::Large => large_block(index, address),
         Use::Tail => large_block(chunk.head as usize, address),
-        Use::None | Use::Free => None,
+        Use::None | Use::Free | Use::Entries => None,
     }
 }
 
-/// The slot of the block that `address` points into, live or not, by as few
-/// loads as possible.
+/// The same, or the live block of a pool that lies there.
+#[inline]
+pub fn innermost(address: usize) -> Option<Block> {
+    if pools::are_used()
+        && let Some(block) = pools::find(address)
+    {
+        return Some(block);
+    }
+    find(address)
+}
+
+/// The slot of the innermost block that `address` points into, live or not, by
+/// as few loads as possible.
 #[inline(always)]
 pub fn slot_at(address: usize) -> Option<u64> {
     let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
@@ -213,6 +226,9 @@ pub fn slot_at(address: usize) -> Option<u64> {
     }
     // SAFETY: below the top, so its descriptor is committed.
     let chunk = unsafe { &*arena::chunk(index) };
+    if chunk.pooled.load(Ordering::Relaxed) {
+        return innermost(address).map(|block| block.slot);
+    }
     match chunk.usage() {
         Use::Small => {
             let number = ((offset % CHUNK) as u64 * u64::from(chunk.reciprocal)) >> 32;
@@ -220,7 +236,7 @@ pub fn slot_at(address: usize) -> Option<u64> {
         }
         Use::Large => Some(slot_of(index, 0)),
         Use::Tail => Some(slot_of(chunk.head as usize, 0)),
-        Use::None | Use::Free => None,
+        Use::None | Use::Free | Use::Entries => None,
     }
 }
 
@@ -323,6 +339,10 @@ fn allocate_large(request: Request) -> usize {
     let Some(index) = arena::take(count, request.align.div_ceil(CHUNK)) else { return 0 };
     // SAFETY: the run is ours.
     let dirty = unsafe { (*arena::chunk(index)).dirty };
+    for chunk in index..index + count {
+        // SAFETY: as above.
+        unsafe { *(*arena::chunk(chunk)).pooled.get_mut() = false };
+    }
     set_large(index, count);
     let start = arena::address_of(index);
     if dirty && request.zeroed {
@@ -579,9 +599,91 @@ fn new_chunk(class: usize) -> Option<usize> {
     chunk.carved = 0;
     chunk.free = 0;
     chunk.listed = false;
+    *chunk.pooled.get_mut() = false;
     chunk.start = 0;
     chunk.set_usage(Use::Small);
     Some(index)
+}
+
+/// A chunk for entries of pools.
+pub fn new_entries() -> Option<usize> {
+    if !arena::ready() {
+        return None;
+    }
+    let mut index = arena::take(1, 1)?;
+    if index == 0 {
+        index = arena::take(1, 1)?;
+    }
+    // SAFETY: the chunk is ours; entries begin as zeros.
+    let chunk = unsafe {
+        core::ptr::write_bytes(arena::address_of(index) as *mut u8, 0, CHUNK);
+        &mut *arena::chunk(index)
+    };
+    chunk.capacity = (CHUNK / pools::ENTRY) as u32;
+    chunk.carved = 0;
+    *chunk.pooled.get_mut() = false;
+    chunk.set_usage(Use::Entries);
+    Some(index)
+}
+
+/// The slot of the entry at this address.
+pub fn slot_of_entry(address: usize) -> u64 {
+    let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
+    slot_of(offset >> CHUNK_SHIFT, (offset % CHUNK / pools::ENTRY) as u64)
+}
+
+/// A block of a pool is live from now on.
+pub fn begin_part(block: Block, stack: u32) {
+    block.set_live(block.room, stack);
+}
+
+/// It is not any more.
+pub fn end_part(block: Block) {
+    block.meta().set_free(0, State::Free);
+}
+
+/// Blocks of pools lie in this memory, if it is the heap's.
+pub fn hold_parts(start: usize, size: usize) {
+    let range = arena::range();
+    if !range.contains(&start) || start + size > range.end {
+        return;
+    }
+    let first = (start - range.start) >> CHUNK_SHIFT;
+    for index in first..=(start + size.max(1) - 1 - range.start) >> CHUNK_SHIFT {
+        // SAFETY: below the top.
+        unsafe { (*arena::chunk(index)).pooled.store(true, Ordering::Relaxed) };
+    }
+}
+
+/// Whether blocks of pools may lie in a block.
+#[inline(always)]
+pub fn may_hold_parts(block: Block) -> bool {
+    // SAFETY: the chunk of a block.
+    unsafe { (*arena::chunk((block.slot >> SLOT_SHIFT) as usize)).pooled.load(Ordering::Relaxed) }
+}
+
+/// Whether a block is one of a pool.
+pub fn is_part(block: Block) -> bool {
+    // SAFETY: the chunk of a block.
+    unsafe { (*arena::chunk((block.slot >> SLOT_SHIFT) as usize)).usage() == Use::Entries }
+}
+
+/// The block of a slot that is or was in use.
+pub fn at(slot: u64) -> Block {
+    let (index, number) = ((slot >> SLOT_SHIFT) as usize, slot as usize % (1 << SLOT_SHIFT));
+    // SAFETY: the chunk of a slot.
+    let chunk = unsafe { &*arena::chunk(index) };
+    match chunk.usage() {
+        Use::Small => {
+            let room = SIZES[chunk.class as usize % CLASSES] as usize;
+            Block { start: arena::address_of(index) + number * room, slot, room }
+        }
+        // SAFETY: an entry of the chunk, zeroed or in use.
+        Use::Entries => unsafe {
+            (*((arena::address_of(index) + number * pools::ENTRY) as *const pools::Entry)).block()
+        },
+        _ => Block { start: chunk.start, slot, room: chunk.run as usize * CHUNK },
+    }
 }
 
 #[cold]
@@ -661,20 +763,14 @@ pub fn for_each_live(mut f: impl FnMut(Block)) {
         // SAFETY: below the top, so committed.
         let chunk: &Chunk = unsafe { &*arena::chunk(index) };
         let blocks = match chunk.usage() {
-            Use::Small => chunk.carved,
+            Use::Small | Use::Entries => chunk.carved,
             Use::Large => 1,
             Use::None | Use::Free | Use::Tail => 0,
         };
         for number in 0..u64::from(blocks) {
             let slot = slot_of(index, number);
             if !matches!(meta(slot).state(), State::Fresh | State::Free) {
-                let (start, room) = if chunk.usage() == Use::Small {
-                    let room = SIZES[chunk.class as usize % CLASSES] as usize;
-                    (arena::address_of(index) + number as usize * room, room)
-                } else {
-                    (chunk.start, chunk.run as usize * CHUNK)
-                };
-                f(Block { start, slot, room });
+                f(at(slot));
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    actions, caller, depot, heap, inject, mode, modules, moments, rotation, sampling, signals, sink, sys,
+    actions, caller, depot, heap, inject, mode, modules, moments, pools, rotation, sampling, signals, sink, sys,
     thread, uses, waits,
 };
 
@@ -407,6 +407,7 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
 extern "C" fn before_fork() {
     SNAPSHOT.acquire();
     moments::before_fork();
+    pools::before_fork();
     heap::before_fork();
     depot::before_fork();
     modules::before_fork();
@@ -420,6 +421,7 @@ extern "C" fn after_fork_in_parent() {
     modules::after_fork();
     depot::after_fork();
     heap::after_fork();
+    pools::after_fork();
     moments::after_fork();
     SNAPSHOT.release();
 }

@@ -27,7 +27,8 @@ pub struct Stamps {
     /// Events of those before it, latest first.
     earlier: [AtomicU32; 2],
     used: AtomicU32,
-    reserved: AtomicU32,
+    /// Pointers to it that died before and are still there to be overwritten.
+    stale: AtomicU32,
 }
 
 const EVENT_BITS: u32 = 26;
@@ -57,6 +58,23 @@ impl Stamps {
     #[inline(always)]
     fn time(&self) -> u64 {
         self.latest.load(Ordering::Relaxed) >> EVENT_BITS
+    }
+
+    /// Whether a pointer in memory that is overwritten may be one that died
+    /// before: it is none any more.
+    #[inline(always)]
+    fn takes_stale(&self) -> bool {
+        let stale = self.stale.load(Ordering::Relaxed);
+        self.stale.store(stale.saturating_sub(1), Ordering::Relaxed);
+        stale != 0
+    }
+}
+
+/// Memory that holds the pointer is used again, and nobody cleared it: when it
+/// is overwritten, that is no death.
+pub fn leave_stale(pointer: usize) {
+    if let Some(stamps) = of_pointer(pointer) {
+        stamps.stale.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -145,6 +163,7 @@ pub fn begin(thread: &mut Thread, slot: u64) {
         stamps.latest.store(thread.clock << EVENT_BITS, Ordering::Relaxed);
         stamps.earlier.iter().for_each(|event| event.store(0, Ordering::Relaxed));
         stamps.used.store(0, Ordering::Relaxed);
+        stamps.stale.store(0, Ordering::Relaxed);
     }
 }
 
@@ -222,7 +241,7 @@ pub fn read(block: Block) -> wire::Stamps {
 }
 
 /// The site of a free that instrumented code did not announce.
-static HOLDER_FREED: wire::Descriptor =
+pub static HOLDER_FREED: wire::Descriptor =
     wire::Descriptor { site: wire::Site::of(wire::Cause::HolderFreed), bytes: 0, fields: 0 };
 
 /// What instrumented code calls.
@@ -405,6 +424,7 @@ mod entry {
             thread.clock += is_local;
         } else if let Some(stamps) = of(slot)
             && stamps.time() != 0
+            && !(is_local == 0 && stamps.takes_stale())
         {
             let caller = Caller { frame };
             let event = events::number(thread, caller, What { site, place });
@@ -441,7 +461,7 @@ mod entry {
         while at.wrapping_add(8) <= end {
             // SAFETY: within the memory that the caller says.
             let word = unsafe { core::ptr::read_volatile(at as *const usize) };
-            if range.contains(&word) {
+            if range.contains(&word) && of_pointer(word).is_some_and(|stamps| !stamps.takes_stale()) {
                 let place = if what.place == 0 && has_fields { (at - start) as u64 } else { what.place };
                 stamp(thread, word, caller, What { place, ..what });
             }

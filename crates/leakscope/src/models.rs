@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use leakscope_analyze::Models;
+use leakscope_core::PoolFunction;
 
 /// Read where it is there, without being asked.
 const OWN: &str = "leakscope.toml";
@@ -28,11 +29,23 @@ pub fn models() -> Result<Models> {
     for (name, text) in FILES {
         models.add(name, text)?;
     }
+    add_own(&mut models)?;
+    Ok(models)
+}
+
+/// The program's own allocators, as the user's file tells them.
+pub fn pools() -> Result<Vec<PoolFunction>> {
+    let mut models = Models::default();
+    add_own(&mut models)?;
+    Ok(models.pools)
+}
+
+fn add_own(models: &mut Models) -> Result<()> {
     if Path::new(OWN).exists() {
         let text = fs::read_to_string(OWN).with_context(|| format!("cannot read {OWN}"))?;
         models.add(OWN, &text)?;
     }
-    Ok(models)
+    Ok(())
 }
 
 #[cfg(test)]
