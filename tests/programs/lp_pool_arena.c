@@ -1,10 +1,11 @@
-// An arena frees its blocks all at once: one to which no pointer is left is no leak while the arena is there.
+// An arena frees its blocks all at once: one to which no pointer is left is no leak while the arena is there. Its functions cannot be preloaded: the program does not export them.
 // config: [[allocator]]
 // config: alloc = ["arena_alloc", { name = "arena_strdup", string = true }]
 // config: size = 1
 // config: pool = 0
 // config: destroy = "arena_free"
 // config: clear = "arena_reset"
+// engines: track valgrind
 // stdout: 3 words, longest 9
 // memcheck: differs: it knows nothing of the arena: what its memory holds is part of it
 // lsan: differs: it knows nothing of the arena: what its memory holds is part of it

@@ -1,10 +1,11 @@
-// Objects of a pool that hands out parts of its slabs: a lost one is told as a block of its own, the slab is not.
+// Objects of a pool that hands out parts of its slabs: a lost one is told as a block of its own, the slab is not. Its functions cannot be preloaded: the program does not export them.
 // config: [[allocator]]
 // config: alloc = "pool_get"
 // config: bytes = 24
 // config: free = "pool_put"
 // config: pointer = 1
 // config: destroy = "pool_destroy"
+// engines: track valgrind
 // stdout: 1 contact, 2 refused
 // memcheck: differs: it knows nothing of the pool: what the slabs hold is reachable
 // lsan: differs: it knows nothing of the pool: what the slabs hold is reachable

@@ -31,10 +31,17 @@ pub enum PoolRole {
         pool: Option<u32>,
     },
     /// A block and what hangs on it, or a pool and its blocks.
-    Frees { pointer: u32 },
+    Frees {
+        pointer: u32,
+    },
     /// All blocks of a pool.
-    Clears { pool: u32 },
-    Moves { pointer: u32, pool: u32 },
+    Clears {
+        pool: u32,
+    },
+    Moves {
+        pointer: u32,
+        pool: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +115,10 @@ struct With {
     pointer: Option<u32>,
     pool: Option<u32>,
     result: Option<u32>,
+    /// The pool that is said of this function alone: a block that is resized
+    /// stays in its pool.
+    #[serde(skip)]
+    own_pool: Option<u32>,
 }
 
 impl Allocator {
@@ -133,7 +144,7 @@ impl Allocator {
             Ok(PoolRole::Resizes {
                 pointer: with.pointer.unwrap_or(0),
                 size: with.amount()?,
-                pool: with.pool,
+                pool: with.own_pool,
             })
         })?;
         add(&self.free, &|with| Ok(PoolRole::Frees { pointer: with.pointer.unwrap_or(0) }))?;
@@ -162,6 +173,7 @@ impl Allocator {
                 pointer: None,
                 pool: None,
                 result: None,
+                own_pool: None,
             },
             Named::With(with) => with.clone(),
         };
@@ -175,6 +187,7 @@ impl Allocator {
             pointer: own.pointer.or(self.pointer),
             pool: own.pool.or(self.pool),
             result: own.result.or(self.result),
+            own_pool: own.pool,
             ..own
         }
     }

@@ -33,7 +33,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction]) -> Result<(), String>
         }
     }
     for &function in &functions {
-        let Some(pool) = pools.iter().find(|pool| pool.name == function.name()) else { continue };
+        let Some(pool) = named(pools, function.name()) else { continue };
         let told = if !function.is_declaration() {
             function
         } else if function.value().users().next().is_some() && !is_variadic(function) {
@@ -49,10 +49,23 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction]) -> Result<(), String>
 
 /// The argument that a function frees, if it is one of a pool's.
 pub fn freed(pools: &[PoolFunction], name: &str) -> Option<u32> {
-    pools.iter().filter(|pool| pool.name == name).find_map(|pool| match pool.role {
+    named(pools, name).and_then(|pool| match pool.role {
         PoolRole::Frees { pointer } => Some(pointer),
         _ => None,
     })
+}
+
+/// The function of a pool that has this name in the object file. A method is
+/// named as `Pool::get` too.
+fn named<'a>(pools: &'a [PoolFunction], name: &str) -> Option<&'a PoolFunction> {
+    if pools.is_empty() {
+        return None;
+    }
+    let plain = cpp_demangle::Symbol::new(name).ok().and_then(|symbol| {
+        let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+        symbol.demangle_with_options(&options).ok()
+    });
+    pools.iter().find(|pool| pool.name == name || Some(&pool.name) == plain.as_ref())
 }
 
 fn keep_frame(function: Function<'_>) {
@@ -124,7 +137,10 @@ impl<'m> Teller<'_, 'm> {
     fn argument(&self, index: u32) -> Result<Value<'m>, String> {
         let fits = |value: &Value<'m>| value.ty().is_pointer() || value.ty().is_any_integer();
         self.function.parameters().nth(index as usize).filter(fits).ok_or_else(|| {
-            format!("{} of leakscope.toml has no argument {index} that is a number or pointer", self.pool.name)
+            format!(
+                "{} of leakscope.toml has no argument {index} that is a number or pointer",
+                self.pool.name
+            )
         })
     }
 

@@ -7,7 +7,9 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{accesses, caller, fault, foreign, inject, mode, moments, only, outline, pools, sampling, stamps, sys};
+use crate::{
+    accesses, caller, fault, foreign, inject, mode, moments, only, outline, pools, sampling, stamps, sys,
+};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;

@@ -140,7 +140,9 @@ fn clear(thread: &mut Thread, pool: usize, caller: Caller) {
     loop {
         match pools::any_of(at) {
             // One that is its own pool would never end.
-            Some(block) if ![at, pool].contains(&block.start) && pools::any_of(block.start).is_some() => at = block.start,
+            Some(block) if ![at, pool].contains(&block.start) && pools::any_of(block.start).is_some() => {
+                at = block.start
+            }
             Some(block) => end(thread, block, caller),
             None if at == pool => return,
             None => at = pools::find(at).map_or(pool, pools::pool_of),

@@ -12,8 +12,8 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    actions, caller, depot, heap, inject, mode, modules, moments, pools, rotation, sampling, signals, sink, sys,
-    thread, uses, waits,
+    actions, caller, depot, heap, inject, mode, modules, moments, pools, rotation, sampling, signals, sink,
+    sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and

@@ -110,20 +110,30 @@ pub fn keeper(block: Block) -> Option<usize> {
 /// Whether live blocks of pools lie in a block of the heap: it is told by
 /// them.
 pub fn are_within(block: Block) -> bool {
+    first_where(block, |part| part.is_live()).is_some()
+}
+
+/// The first block of a pool in a block of the heap, live or given back.
+pub fn first_in(block: Block) -> Option<Block> {
+    first_where(block, |_| true)
+}
+
+fn first_where(block: Block, is_wanted: impl Fn(&Block) -> bool) -> Option<Block> {
     let (mut at, end) = (block.start, block.start + block.size());
-    while are_used() && at < end {
-        if find(at).is_some() {
-            return true;
-        }
-        // SAFETY: the line stays mapped once it is there.
-        let line = line_of(at).map(|line| unsafe { &*line });
-        let begun = line.into_iter().flat_map(Line::entries);
-        if begun.map(Entry::block).any(|part| part.is_live() && (at..end).contains(&part.start)) {
-            return true;
+    while at < end {
+        let Some(line) = line_of(at) else {
+            at = (at / CHUNK + 1) * CHUNK;
+            continue;
+        };
+        // SAFETY: lines stay mapped.
+        let begun = unsafe { &*line }.entries().map(Entry::block);
+        let wanted = begun.filter(|part| (at..end).contains(&part.start) && is_wanted(part));
+        if let Some(first) = wanted.min_by_key(|part| part.start) {
+            return Some(first);
         }
         at = (at / LINE + 1) * LINE;
     }
-    false
+    None
 }
 
 /// Makes a part of some memory a block. What lay there ends; `None` if there is
@@ -319,9 +329,8 @@ impl State {
                 at = (at / CHUNK + 1) * CHUNK;
                 continue;
             };
-            let begun = {
-                line.entries().find(|entry| (at..end).contains(&entry.start.load(Ordering::Relaxed)))
-            };
+            let begun =
+                { line.entries().find(|entry| (at..end).contains(&entry.start.load(Ordering::Relaxed))) };
             match begun {
                 Some(entry) => self.unlink((&raw const *entry).cast_mut()),
                 None => at = (at / LINE + 1) * LINE,
@@ -424,5 +433,81 @@ impl State {
         let middle = level(base, address >> 31, MIDDLE * size_of::<usize>())?;
         level(middle, (address >> 16) % MIDDLE, PAGE_LINES * size_of::<Line>())?;
         line_of(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Begin(usize, usize, usize),
+        End(usize),
+        Forget(usize, usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let place = 0..1_usize << 18;
+        prop_oneof![
+            3 => (place.clone(), 1..3000_usize, 1..5_usize).prop_map(|(at, size, pool)| Step::Begin(at, size, pool)),
+            2 => place.clone().prop_map(Step::End),
+            1 => (place, 0..5000_usize).prop_map(|(at, size)| Step::Forget(at, size)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Each case has addresses of its own: there is one index.
+        #[test]
+        fn parts_agree_with_a_map(case in 0..1_usize << 12, steps in prop::collection::vec(step(), 1..400)) {
+            let base = 1 << 45 | case << 20;
+            let mut model = BTreeMap::<usize, (usize, usize)>::new();
+            forget(base, base + (1 << 20));
+            for step in steps {
+                let (Step::Begin(at, ..) | Step::End(at) | Step::Forget(at, _), size) = (&step, match step {
+                    Step::Begin(_, size, _) | Step::Forget(_, size) => size,
+                    Step::End(_) => 0,
+                });
+                let start = base + at;
+                if size > 0 {
+                    model.retain(|&at, &mut (size_at, _)| at + size_at <= start || at >= start + size);
+                }
+                match step {
+                    Step::Begin(_, size, pool) => {
+                        let part = Part { start, size, pool: base + pool, is_kept: true, stack: 7 };
+                        prop_assert!(begin(part).is_some());
+                        model.insert(start, (size, base + pool));
+                    }
+                    Step::Forget(_, size) if size > 0 => forget(start, start + size),
+                    Step::Forget(..) => {}
+                    Step::End(_) => {
+                        if let Some((&start, _)) = model.range(start..).next() {
+                            model.remove(&start);
+                            end(find(start).expect("it is live"));
+                            prop_assert!(find(start).is_none() && end_of(start).is_some());
+                        }
+                    }
+                }
+                let at = model.range(start..).next().map_or(start, |(&next, &(size, _))| next + size / 2);
+                let expected = model.range(..=at).next_back().filter(|&(&start, &(size, _))| at < start + size);
+                let found = find(at).map(|block| (block.start, (block.size(), pool_of(block))));
+                prop_assert_eq!(found, expected.map(|(&start, &what)| (start, what)));
+            }
+            for (start, (_, pool)) in model {
+                let block = find(start).expect("it is live");
+                prop_assert_eq!((keeper(block), block.stack()), (Some(pool), 7));
+            }
+            for pool in 1..5 {
+                while let Some(block) = any_of(base + pool) {
+                    end(block);
+                }
+            }
+        }
     }
 }

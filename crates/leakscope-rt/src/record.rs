@@ -188,7 +188,11 @@ impl Writer {
         if arena::stamps() != 0 {
             self.section(wire::SectionKind::STAMPS, |writer| {
                 scan::for_each_numbered(|block| {
-                    let stamps = stamps::read(block);
+                    let mut stamps = stamps::read(block);
+                    if scan::kept_by(block).is_some() {
+                        // It is lost with its pool, whatever points to it.
+                        stamps = wire::Stamps { last_used: stamps.last_used, ..wire::Stamps::default() };
+                    }
                     stamps.stacks.iter().for_each(|&stack| mentioned.use_stack(stack));
                     mentioned.use_stack(stamps.last_used);
                     writer.put(&stamps);

@@ -38,7 +38,7 @@ pub struct Reached {
     pub stack: u32,
     /// Where in the block it leads, if that is not too far.
     pub entered: u32,
-    /// It was reached once, at its start, where a pool's block starts too.
+    /// It was reached once, where the first block of a pool in it starts.
     is_shared: bool,
 }
 
@@ -151,7 +151,7 @@ impl Marker {
         // SAFETY: the number of a block that was reached.
         let reached = unsafe { &mut *self.reached.add(whole.stack() as usize) };
         if core::mem::take(&mut reached.is_shared)
-            && let (from, Some(block)) = (reached.from, pools::find(whole.start))
+            && let (from, Some(block)) = (reached.from, pools::first_in(whole).filter(Block::is_live))
         {
             self.reach(block, from, 0);
         }
@@ -407,13 +407,16 @@ fn pointed_to(word: usize) -> Option<Block> {
     heap::innermost(word).filter(|block| block.is_live() && word - block.start < block.size().max(1))
 }
 
-/// The block of the heap that starts where a pool's block does, for a word that
-/// leads there: it may be the pool's pointer to its memory.
+/// The block of the heap whose first part of a pool a word leads to: the word may
+/// be the pool's pointer to its memory. Not if there is no room for a second
+/// part: then each part has a block to itself.
 fn whole_of(block: Block, word: usize) -> Option<Block> {
     if word != block.start || !heap::is_part(block) {
         return None;
     }
-    heap::find(word).filter(|whole| whole.start == word && whole.is_live())
+    let whole = heap::find(word).filter(Block::is_live)?;
+    let has_room = block.start + 2 * block.size() <= whole.start + whole.size();
+    (has_room && pools::first_in(whole).is_some_and(|first| first.slot == block.slot)).then_some(whole)
 }
 
 /// Made by this process, and not told by the blocks of pools that lie in it.
@@ -422,7 +425,7 @@ fn is_told(block: Block) -> bool {
 }
 
 /// The pool that keeps a block.
-fn kept_by(block: Block) -> Option<usize> {
+pub fn kept_by(block: Block) -> Option<usize> {
     heap::is_part(block).then(|| pools::keeper(block))?
 }
 

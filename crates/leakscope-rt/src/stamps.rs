@@ -62,6 +62,7 @@ impl Stamps {
 
     /// Whether a pointer in memory that is overwritten may be one that died
     /// before: it is none any more.
+    #[cfg_attr(not(feature = "executable"), allow(dead_code))]
     #[inline(always)]
     fn takes_stale(&self) -> bool {
         let stale = self.stale.load(Ordering::Relaxed);

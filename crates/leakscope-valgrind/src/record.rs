@@ -15,7 +15,7 @@ use crate::memory::Single;
 use crate::replace::FREES;
 use crate::sink::Sink;
 use crate::tool::OPTIONS;
-use crate::{modules, scan, stamps, vg};
+use crate::{modules, parts, scan, stamps, vg};
 
 /// What to say besides the blocks.
 pub struct Occasion {
@@ -189,10 +189,14 @@ impl Writer {
         });
         self.section(SectionKind::STAMPS, |writer| {
             scan::for_each_lost(|block| {
-                writer.put(&wire::Stamps {
-                    time: block.stamped(),
-                    stacks: block.latest().map(|stamp| stack_of_point(stamp.point)),
-                    last_used: stack_of_point(block.used),
+                let last_used = stack_of_point(block.used);
+                // What a pool keeps is lost with the pool, whatever points to it.
+                let is_kept = block.is_part() && parts::keeper(block).is_some();
+                writer.put(&if is_kept {
+                    wire::Stamps { last_used, ..wire::Stamps::default() }
+                } else {
+                    let stacks = block.latest().map(|stamp| stack_of_point(stamp.point));
+                    wire::Stamps { time: block.stamped(), stacks, last_used }
                 });
             });
         });

@@ -111,7 +111,10 @@ Examples:
 
 The program's exit code is passed on; it is 23 when something was lost (--exit-code).
 Suppressions are read from leakscope.supp in the current folder, lines as
-LeakSanitizer takes them: leak:function, leak:file.c, leak:libfoo.so.";
+LeakSanitizer takes them: leak:function, leak:file.c, leak:libfoo.so.
+
+Pools and arenas: [[allocator]] in leakscope.toml of the current folder names their functions;
+the README tells the keys.";
 
 #[derive(Clone, Debug, Args)]
 pub struct Run {

@@ -7,6 +7,7 @@ mod execution;
 mod files;
 mod inbox;
 mod input;
+mod interpose;
 mod last_run;
 mod metrics;
 mod models;

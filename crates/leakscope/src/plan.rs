@@ -2,6 +2,7 @@
 //! program as it is; and the command line and environment that follow.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{CaptureError, LinkId, Store, capture_files, program};
-use leakscope_core as core;
+use leakscope_core::{self as core, PoolFunction};
 use leakscope_wire::env as wire_env;
 use object::elf::{PT_INTERP, ProgramHeader64};
 use object::{Object, ObjectSymbol};
@@ -19,6 +20,8 @@ use crate::cli::{DeriveEngine, Engine, LastUse, Mode, OnLeak, Run};
 use crate::commands::derive;
 use crate::files::{bare_store, is_source};
 use crate::inbox::Inbox;
+use crate::interpose;
+use crate::models;
 use crate::output::note;
 use crate::records::Records;
 use crate::runtime::Runtime;
@@ -40,10 +43,13 @@ pub struct Plan {
 pub enum How {
     /// The runtime is inside.
     Track,
-    Preload(PathBuf),
+    /// These libraries come in beside it.
+    Preload(Vec<PathBuf>),
     Valgrind {
         valgrind: Valgrind,
         allocator: Allocator,
+        /// The program's own allocators.
+        pools: Vec<PoolFunction>,
     },
 }
 
@@ -71,7 +77,7 @@ impl Plan {
     }
 
     fn inner_command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
-        if let How::Valgrind { valgrind, allocator } = &self.how {
+        if let How::Valgrind { valgrind, allocator, pools } = &self.how {
             let options = ToolOptions {
                 socket: inbox.name().clone(),
                 depth: options.depth,
@@ -79,6 +85,7 @@ impl Plan {
                 snapshot_every: options.snapshot_every,
                 snapshot_signal: options.snapshot_signal,
                 allocator: *allocator,
+                pools: pools.clone(),
             };
             return valgrind.command(&self.shown, records.path(), &options);
         }
@@ -99,12 +106,9 @@ impl Plan {
         }
         if let How::Preload(preload) = &self.how {
             let before = env::var_os("LD_PRELOAD").unwrap_or_default();
-            let mut list = preload.clone().into_os_string();
-            if !before.is_empty() {
-                list.push(":");
-                list.push(before);
-            }
-            command.env("LD_PRELOAD", list);
+            let before = (!before.is_empty()).then_some(before);
+            let all = preload.iter().map(|path| path.clone().into_os_string()).chain(before);
+            command.env("LD_PRELOAD", all.collect::<Vec<_>>().join(OsStr::new(":")));
         }
         command
     }
@@ -197,7 +201,7 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
     // Valgrind gives the program the name that it is told.
     let shown =
         if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
-    let how = How::Valgrind { valgrind, allocator };
+    let how = How::Valgrind { valgrind, allocator, pools: models::pools()? };
     Ok(Plan { executable: path, libraries: Vec::new(), shown, how, sources: Captured::default() })
 }
 
@@ -225,7 +229,8 @@ fn existing(target: &Path) -> Result<PathBuf> {
 fn preload_plan(target: &Path) -> Result<Plan> {
     let path = existing(target)?;
     kind_of(&path)?;
-    let how = How::Preload(Runtime::unpack()?.preload);
+    let stand_ins = interpose::library(&models::pools()?)?;
+    let how = How::Preload([Runtime::unpack()?.preload].into_iter().chain(stand_ins).collect());
     Ok(Plan {
         executable: path,
         libraries: Vec::new(),
