@@ -156,6 +156,11 @@ impl<'m> Builder<'m> {
         Value::new(unsafe { LLVMBuildAdd(self.raw, a.raw, b.raw, c"".as_ptr()) })
     }
 
+    pub fn subtract(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
+        // SAFETY: integers of one type.
+        Value::new(unsafe { LLVMBuildSub(self.raw, a.raw, b.raw, c"".as_ptr()) })
+    }
+
     pub fn multiply(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
         // SAFETY: integers of one type.
         Value::new(unsafe { LLVMBuildMul(self.raw, a.raw, b.raw, c"".as_ptr()) })

@@ -388,11 +388,24 @@ impl<'m> Value<'m> {
         unsafe { LLVMInstructionEraseFromParent(self.raw) }
     }
 
+    /// Whether an atomic operation adds to an integer.
+    pub fn is_addition(self) -> bool {
+        self.atomic_operation() == Some(LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAdd)
+    }
+
+    /// Whether it subtracts.
+    pub fn is_subtraction(self) -> bool {
+        self.atomic_operation() == Some(LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpSub)
+    }
+
+    fn atomic_operation(self) -> Option<LLVMAtomicRMWBinOp> {
+        // SAFETY: asked of such an instruction only.
+        self.is(Opcode::LLVMAtomicRMW).then(|| unsafe { LLVMGetAtomicRMWBinOp(self.raw) })
+    }
+
     /// An atomic operation that only exchanges.
     pub fn is_exchange(self) -> bool {
-        // SAFETY: asked of atomic operations only.
-        self.is(Opcode::LLVMAtomicRMW)
-            && unsafe { LLVMGetAtomicRMWBinOp(self.raw) } == LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg
+        self.atomic_operation() == Some(LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg)
     }
 
     /// An alloca of one pointer.

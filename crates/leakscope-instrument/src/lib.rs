@@ -10,6 +10,7 @@ mod address;
 mod builder;
 mod contexts;
 mod debug_info;
+mod details;
 mod edges;
 mod epochs;
 mod exits;
@@ -39,6 +40,8 @@ use llvm::{Context, Kind, Module, PassOptions, Vectors};
 pub enum Variant {
     /// Every heap block keeps a true stack of where it was allocated.
     Track,
+    /// The same, and how pointers to blocks come and go is told.
+    Explain,
     /// Heap accesses are reported in bursts.
     Sample,
 }
@@ -70,18 +73,23 @@ pub fn transform_with_pools(
     optimisation: &str,
     pools: &[PoolFunction],
 ) -> Result<Vec<u8>, InstrumentError> {
-    let level = Level::named(optimisation)?;
+    // Each function has a frame of its own where frames are told apart.
+    let level = match variant {
+        Variant::Explain => Level::O0,
+        _ => Level::named(optimisation)?,
+    };
     let context = Context::new();
     let mut module = context.parse(bitcode).map_err(InstrumentError::Read)?;
 
     match variant {
         Variant::Track => track::before_optimisation(&module, pools).map_err(InstrumentError::Instrument)?,
+        Variant::Explain => track::with_details(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Sample => {}
     }
     verify(&module, "before optimisation")?;
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
-        Variant::Track => {
+        Variant::Track | Variant::Explain => {
             track::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }

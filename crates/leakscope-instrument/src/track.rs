@@ -15,7 +15,7 @@ use leakscope_core::PoolFunction;
 
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::{contexts, pools, stamps, unwinding, uses};
+use crate::{contexts, details, pools, stamps, unwinding, uses};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -34,6 +34,22 @@ const ALLOCATORS: [&str; 35] = [
 /// Keeps allocations, and tells their places apart.
 pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
     unwinding::let_return(module);
+    prepare(module);
+    stamps::insert(module, own)?;
+    pools::insert(module, own)
+}
+
+/// The same, and tells how pointers come and go.
+pub fn with_details(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
+    unwinding::let_return(module);
+    let noted = details::note(module);
+    prepare(module);
+    stamps::insert(module, own)?;
+    pools::insert(module, own)?;
+    details::insert(module, &noted)
+}
+
+fn prepare(module: &Module<'_>) {
     let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
     let [alias_free, alone] = ["noalias", "nomerge"].map(Kind::named);
     for function in module.functions() {
@@ -57,8 +73,6 @@ pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<
             call.set(alone);
         }
     }
-    stamps::insert(module, own)?;
-    pools::insert(module, own)
 }
 
 /// Keeps frames: each function has a frame pointer, and stays on the stack

@@ -266,12 +266,9 @@ impl Page<'_> {
                 .field
                 .as_deref()
                 .map_or(String::new(), |field| format!(" `{}`", wording::printable(field)));
-            let _ = writeln!(
-                out,
-                "  reference count{field} is {}, with {} left",
-                wording::number(counted.references),
-                wording::count(counted.holders, "holder"),
-            );
+            let references = wording::count(counted.references, "reference");
+            let holders = wording::count(counted.holders, "holder");
+            let _ = writeln!(out, "  counted{field}: {references}, {holders} left");
         }
         for step in finding.path.iter() {
             let frame = Frame {

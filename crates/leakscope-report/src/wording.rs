@@ -51,7 +51,12 @@ pub(crate) fn lost_here(cause: Cause, variable: Option<&str>, exact: bool) -> St
 
 /// `` `list`, the last pointer, is overwritten ``.
 pub(crate) fn last_pointer(cause: Cause, variable: Option<&str>, exact: bool) -> String {
-    died(cause, variable, if exact { "the last pointer" } else { "the last known pointer" })
+    let which = match cause {
+        Cause::NotReleased => "a holder",
+        _ if exact => "the last pointer",
+        _ => "the last known pointer",
+    };
+    died(cause, variable, which)
 }
 
 /// How `which` pointer, held by `variable`, went.
@@ -68,6 +73,7 @@ pub(crate) fn died(cause: Cause, variable: Option<&str>, which: &str) -> String 
         Cause::Returned => "dies with this return",
         Cause::Unwound => "is left behind by this jump or exception",
         Cause::ThreadEnd => "dies with its thread",
+        Cause::NotReleased => "is used for the last time, and its reference is not dropped",
         Cause::Unknown => "is lost",
     };
     format!("{pointer} {how}")

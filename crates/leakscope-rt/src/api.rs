@@ -8,7 +8,8 @@ use crate::heap::{self, Block, Request};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
 use crate::{
-    accesses, caller, fault, foreign, inject, mode, moments, only, outline, pools, sampling, stamps, sys,
+    accesses, caller, details, fault, foreign, inject, mode, moments, only, outline, pools, sampling, stamps,
+    sys,
 };
 
 /// Alignment of all blocks, as in glibc.
@@ -190,6 +191,9 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
     };
     events::count_free(thread, block.stack(), freed, blocks);
     stamps::holder_freed(thread, block, 0, caller);
+    if details::are_kept() {
+        details::end(block);
+    }
     stamps::end(block);
     forget_parts(block);
     heap::free(thread, block, freed);

@@ -19,6 +19,7 @@ mod arena;
 mod client;
 mod cxx;
 mod depot;
+mod details;
 #[cfg(feature = "executable")]
 mod ends;
 #[cfg(feature = "executable")]

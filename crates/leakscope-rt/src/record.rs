@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use leakscope_wire as wire;
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::details::{self, Told};
 use crate::holders::Chain;
 use crate::sink::Sink;
 use crate::sites::{self, Sites};
@@ -207,6 +208,9 @@ impl Writer {
                 scan::for_each_numbered(|block| writer.put(&moments::read(block.slot)));
             });
         }
+        if details::are_kept() {
+            self.details(mentioned);
+        }
         let Some(mut reached) = Reached::new(found.live_blocks) else {
             self.failed = true;
             return;
@@ -235,6 +239,43 @@ impl Writer {
         });
         self.section(wire::SectionKind::REACHABLE, |writer| {
             reached.for_each(|total| writer.put(total));
+        });
+    }
+
+    /// How pointers to lost blocks came and went.
+    fn details(&mut self, mentioned: &mut Mentioned) {
+        /// More blocks say no more.
+        const BLOCKS_MOST: u32 = 256;
+        let (mut number, mut told) = (0, 0);
+        self.section(wire::SectionKind::DETAILS, |writer| {
+            scan::for_each_numbered(|block| {
+                let own = number;
+                number += 1;
+                if told == BLOCKS_MOST {
+                    return;
+                }
+                details::read(block, |piece| match piece {
+                    Told::Numbers { lives, counts, is_cut } => {
+                        told += 1;
+                        writer.put(&wire::Details { block: own, lives, counts, cut: is_cut.into() });
+                    }
+                    Told::Life(life) => {
+                        mentioned.use_stack(life.set_stack);
+                        mentioned.use_stack(life.read_stack);
+                        writer.put(&life);
+                    }
+                    Told::Count(count) => {
+                        mentioned.use_stack(count.stack);
+                        writer.put(&count);
+                    }
+                });
+            });
+        });
+        self.section(wire::SectionKind::ZEROED, |writer| {
+            details::for_each_zeroed(|zeroed| {
+                mentioned.use_stack(zeroed.stack);
+                writer.put(&zeroed);
+            });
         });
     }
 

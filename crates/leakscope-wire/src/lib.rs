@@ -72,6 +72,9 @@ pub mod env {
     /// A function of the runtime for a debugger's breakpoint. Its first
     /// argument is the address at which the program goes on.
     pub const LEAK_HERE: &str = "leakscope_leak_here";
+    /// Set to anything: how pointers to the followed blocks come and go is kept,
+    /// if the program was derived to tell it.
+    pub const EXPLAIN: &str = "LEAKSCOPE_EXPLAIN";
     /// What happens to the program when something is lost: [`ON_LEAK_ABORT`],
     /// [`ON_LEAK_STOP`], or anything else for nothing.
     pub const ON_LEAK: &str = "LEAKSCOPE_ON_LEAK";
@@ -174,6 +177,11 @@ impl SectionKind {
     pub const ACCESSES: SectionKind = SectionKind(13);
     /// One [`Sampling`].
     pub const SAMPLING: SectionKind = SectionKind(14);
+    /// [`Details`] of lost blocks, each followed by its [`Life`]s and its
+    /// [`Count`]s.
+    pub const DETAILS: SectionKind = SectionKind(15);
+    /// [`Zeroed`] counts.
+    pub const ZEROED: SectionKind = SectionKind(16);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -318,6 +326,55 @@ pub struct Stamps {
 
 /// In place of a block's last use: its pointers and uses were not followed.
 pub const NOT_FOLLOWED: u32 = u32::MAX;
+
+/// How pointers to a lost block came and went. Times are those of a clock that
+/// goes on with each of them.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Details {
+    /// Its number in [`SectionKind::LOST`].
+    pub block: u32,
+    pub lives: u32,
+    pub counts: u32,
+    /// Whether older ones were dropped.
+    pub cut: u32,
+}
+
+/// A slot that held a pointer to the block, from when it was set to when it was
+/// read last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Life {
+    pub slot: u64,
+    pub set: u64,
+    pub read: u64,
+    pub set_stack: u32,
+    pub read_stack: u32,
+    /// Number of the life, from 1 on, from which the pointer came; 0 if unknown.
+    pub from: u32,
+    /// Whether it is the parameter of a function.
+    pub is_given: u32,
+}
+
+/// An integer in the block changed by one, or got its first value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Count {
+    pub time: u64,
+    pub value: u64,
+    pub stack: u32,
+    pub offset: u32,
+}
+
+/// So many blocks of an allocation stack were freed right after the integer at
+/// an offset had become zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Zeroed {
+    pub stack: u32,
+    pub offset: u32,
+    pub blocks: u64,
+}
 
 /// The death of a pointer, told so that another run of the same program can
 /// stop at it. Ordinals count from 1; 0 is unknown.

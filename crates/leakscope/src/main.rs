@@ -4,6 +4,7 @@
 mod cli;
 mod commands;
 mod execution;
+mod explain;
 mod files;
 mod inbox;
 mod input;

@@ -115,6 +115,15 @@ impl Plan {
 }
 
 pub fn plan(options: &Run) -> Result<Plan> {
+    plan_as(options, DeriveEngine::Track)
+}
+
+/// The same for a captured program that tells how pointers come and go.
+pub fn explaining(options: &Run) -> Result<Plan> {
+    plan_as(options, DeriveEngine::Explain)
+}
+
+fn plan_as(options: &Run, variant: DeriveEngine) -> Result<Plan> {
     if options.targets.iter().all(|target| is_source(target)) {
         if let Some(engine @ (Engine::Preload | Engine::Valgrind)) = options.engine {
             let name = if engine == Engine::Preload { "preload" } else { "valgrind" };
@@ -123,7 +132,7 @@ pub fn plan(options: &Run) -> Result<Plan> {
         let store = Store::create(&bare_store(&options.targets)?)?;
         let link = capture_files(&store, &options.targets, &options.cflag)?;
         let name = options.targets[0].file_stem().unwrap_or_default();
-        return track_plan(&store, &link, Path::new(name), options);
+        return track_plan(&store, &link, Path::new(name), options, variant);
     }
     let [target] = &options.targets[..] else {
         bail!("expected one program, or only source files; the program's own arguments come after `--`");
@@ -134,7 +143,7 @@ pub fn plan(options: &Run) -> Result<Plan> {
         _ => {}
     }
     match program(target) {
-        Ok((store, link)) => track_plan(&store, &link, target, options),
+        Ok((store, link)) => track_plan(&store, &link, target, options, variant),
         Err(error) if options.engine.is_none() => {
             let reason = match error {
                 CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_) => {
@@ -152,9 +161,15 @@ pub fn plan(options: &Run) -> Result<Plan> {
     }
 }
 
-fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Result<Plan> {
-    let derived = derive::variant(store, link, DeriveEngine::Track, options.report.quiet)?;
-    for kept in &derived.kept {
+fn track_plan(
+    store: &Store,
+    link: &LinkId,
+    shown: &Path,
+    options: &Run,
+    variant: DeriveEngine,
+) -> Result<Plan> {
+    let derived = derive::variant(store, link, variant, options.report.quiet)?;
+    for kept in derived.kept.iter().filter(|_| variant == DeriveEngine::Track) {
         note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
     }
     let mut units = Vec::new();

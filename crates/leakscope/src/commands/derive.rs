@@ -36,6 +36,7 @@ pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) 
     let bar = progress_bar("deriving", quiet);
     let (name, what, objects) = match engine {
         DeriveEngine::Track => ("track", leakscope_instrument::Variant::Track, vec![runtime.object]),
+        DeriveEngine::Explain => ("explain", leakscope_instrument::Variant::Explain, vec![runtime.object]),
         DeriveEngine::Sample => {
             ("sample", leakscope_instrument::Variant::Sample, vec![runtime.object, runtime.sampled])
         }

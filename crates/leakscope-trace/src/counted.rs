@@ -1,0 +1,247 @@
+//! Reference-counted blocks: which integer counts, and from when on it counted
+//! more references than there were holders.
+//!
+//! A slot holds the block from when it was set to when it was read last: what
+//! it has after that helps nobody. One that got its pointer from another slot,
+//! which was read for longer, and while which nobody counted up, only borrows.
+//! The leak is the moment from which on, to the end, the count exceeds the
+//! slots that hold: there a holder gave up without counting down, or a
+//! reference was counted for nobody. Functions that were given the block as a
+//! parameter are passed over: whoever gave it had the reference.
+//!
+//! The plain stamp of such a block says when the last pointer went, which may be
+//! a rightful holder's.
+
+use leakscope_wire::{Count, Life};
+
+use crate::record::{Record, Stack};
+
+/// How pointers to a lost block came and went, as the record has it.
+#[derive(Debug)]
+pub struct Details {
+    /// Number of the lost block.
+    pub block: u32,
+    pub lives: Vec<Life>,
+    pub counts: Vec<Count>,
+}
+
+/// What is known of a lost block that is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    pub references: u64,
+    pub holders: u64,
+    pub field: Option<String>,
+    /// The stack at the moment from which on there were fewer holders than
+    /// references; none if lost blocks hold them all: a cycle.
+    pub moment: Option<u32>,
+    /// What held the reference that was not dropped.
+    pub variable: Option<String>,
+}
+
+/// Larger counts are something else.
+const REFERENCES_MOST: u64 = 1 << 20;
+
+/// Judges all lost blocks of which details are known.
+pub fn judge(record: &mut Record) {
+    let details = std::mem::take(&mut record.details);
+    for block in &details {
+        if let Some(counted) = judge_block(record, block) {
+            record.counted.insert(block.block, counted);
+        }
+    }
+}
+
+fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
+    let lost = *record.lost.get(details.block as usize)?;
+    let mut offsets: Vec<u32> = details.counts.iter().map(|count| count.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    let (counts, field) = offsets.into_iter().find_map(|offset| {
+        let counts: Vec<Count> = details.counts.iter().copied().filter(|it| it.offset == offset).collect();
+        let field = counts.iter().find_map(|count| field_of(record, count.stack));
+        let is_zero_when_freed = record
+            .zeroed
+            .iter()
+            .any(|zeroed| zeroed.offset == offset && is_same_allocation(record, zeroed.stack, lost.stack));
+        counts_references(&counts, field.as_deref(), is_zero_when_freed).then_some((counts, field))
+    })?;
+    let references = counts.last()?.value;
+    // Lost blocks that hold it are holders for ever.
+    let inner = record.edges.iter().filter(|edge| edge.to == details.block && edge.from != edge.to).count();
+    if inner as u64 >= references {
+        let holders = inner as u64;
+        return Some(Counted { references, holders, field, moment: None, variable: None });
+    }
+    let moment = exceeds(&details.lives, &counts, inner as u64)?;
+    let stack = record.stacks.get(&moment.stack)?;
+    let skipped = (0..stack.addresses.len())
+        .find(|&frame| !is_given(record, &details.lives, stack, frame, moment.time))
+        .unwrap_or(0);
+    let variable = record.site(stack).and_then(|site| site.variable.clone()).filter(|_| skipped == 0);
+    let owner = Stack {
+        generation: stack.generation,
+        site: if skipped == 0 { stack.site } else { 0 },
+        addresses: stack.addresses[skipped..].to_vec(),
+    };
+    let id = (0..u32::MAX).rev().find(|id| !record.stacks.contains_key(id))?;
+    record.stacks.insert(id, owner);
+    let (references, holders) = (moment.references, moment.holders);
+    Some(Counted { references, holders, field, moment: Some(id), variable })
+}
+
+/// Whether an integer counts references: it goes up and down by one and is not
+/// zero at the end. That siblings were freed when theirs was zero settles it;
+/// else it began with one, or its name says so.
+fn counts_references(counts: &[Count], field: Option<&str>, is_zero_when_freed: bool) -> bool {
+    let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return false };
+    let goes_by_one = counts.windows(2).all(|pair| pair[0].value.abs_diff(pair[1].value) == 1);
+    if !goes_by_one || last.value == 0 || last.value > REFERENCES_MOST {
+        return false;
+    }
+    let changes = counts.len() > 1;
+    is_zero_when_freed || changes && (first.value == 1 || field.is_some_and(names_references))
+}
+
+fn names_references(field: &str) -> bool {
+    let field = field.to_lowercase();
+    ["ref", "retain", "use_count", "users", "owners"].iter().any(|part| field.contains(part)) || field == "rc"
+}
+
+/// The field of `object->head.refs`.
+fn field_of(record: &Record, stack: u32) -> Option<String> {
+    let variable = record.site(record.stacks.get(&stack)?)?.variable.as_deref()?;
+    let field = variable.rsplit(['.', '>']).next()?;
+    (field.len() < variable.len()).then(|| field.to_owned())
+}
+
+/// Two stacks whose innermost calls are the same.
+fn is_same_allocation(record: &Record, one: u32, other: u32) -> bool {
+    let innermost = |stack| record.stacks.get(&stack).and_then(|stack| stack.addresses.first());
+    innermost(one).is_some() && innermost(one) == innermost(other)
+}
+
+/// When a reference lost its holder.
+#[derive(Debug, PartialEq, Eq)]
+struct Moment {
+    time: u64,
+    stack: u32,
+    references: u64,
+    holders: u64,
+}
+
+/// The moment from which on the count is more than the holders, `inner` of which
+/// stay to the end.
+fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
+    let holding: Vec<&Life> = lives.iter().filter(|life| !borrows(life, lives, counts)).collect();
+    let holders =
+        |time: u64| inner + holding.iter().filter(|life| life.set <= time && time < life.read).count() as u64;
+    let references =
+        |time: u64| counts.iter().rev().find(|count| count.time <= time).map_or(0, |count| count.value);
+    let mut times: Vec<u64> =
+        lives.iter().flat_map(|life| [life.set, life.read]).chain(counts.iter().map(|it| it.time)).collect();
+    times.sort_unstable();
+    times.dedup();
+    let fits = |&time: &u64| references(time) <= holders(time);
+    let first = times.iter().rposition(fits).map_or(0, |last| last + 1);
+    let &time = times.get(first)?;
+    let read = lives.iter().find(|life| life.read == time).map(|life| life.read_stack);
+    let stack = read.or_else(|| counts.iter().find(|count| count.time == time).map(|count| count.stack))?;
+    Some(Moment { time, stack, references: references(time), holders: holders(time) })
+}
+
+/// Whether a slot has its pointer only while another one, from which it came,
+/// has it too.
+fn borrows(life: &Life, lives: &[Life], counts: &[Count]) -> bool {
+    let Some(from) = (life.from as usize).checked_sub(1).and_then(|index| lives.get(index)) else {
+        return false;
+    };
+    let goes_up = counts
+        .windows(2)
+        .any(|pair| pair[1].value > pair[0].value && (life.set..=life.read).contains(&pair[1].time));
+    from.read >= life.read && !goes_up
+}
+
+/// Whether the function of a frame was given the block as a parameter, before a
+/// moment: somebody set a parameter in a call from the same place.
+fn is_given(record: &Record, lives: &[Life], stack: &Stack, frame: usize, time: u64) -> bool {
+    lives.iter().filter(|life| life.is_given != 0 && life.set <= time).any(|life| {
+        let given = record.stacks.get(&life.set_stack);
+        given.is_some_and(|given| given.addresses.get(1..) == stack.addresses.get(frame + 1..))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slots as `name: set-read`, with `<name` for where it came from; counts as
+    /// `time=value`. The moment is `time: references/holders`.
+    fn check(lives: &str, counts: &str, expected: &str) {
+        let names: Vec<&str> = lives.split(", ").map(|it| it.split(':').next().unwrap()).collect();
+        let lives: Vec<Life> = lives
+            .split(", ")
+            .map(|text| {
+                let (_, rest) = text.split_once(": ").unwrap();
+                let (span, from) = rest.split_once(" <").unwrap_or((rest, ""));
+                let (set, read) = span.split_once('-').unwrap();
+                let from = names.iter().position(|&name| name == from).map_or(0, |index| index as u32 + 1);
+                let read: u64 = read.parse().unwrap();
+                Life {
+                    slot: 0,
+                    set: set.parse().unwrap(),
+                    read,
+                    set_stack: 0,
+                    read_stack: read as u32,
+                    from,
+                    is_given: 0,
+                }
+            })
+            .collect();
+        let counts: Vec<Count> = counts
+            .split(' ')
+            .map(|text| {
+                let (time, value) = text.split_once('=').unwrap();
+                let time: u64 = time.parse().unwrap();
+                Count { time, value: value.parse().unwrap(), stack: time as u32, offset: 0 }
+            })
+            .collect();
+        let found = exceeds(&lives, &counts, 0);
+        let told = found.map(|it| format!("{}: {}/{}", it.stack, it.references, it.holders));
+        assert_eq!(told.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn the_moment_when_a_reference_lost_its_holder() {
+        // One holder that never drops its reference.
+        check("a: 1-9", "2=1", "9: 1/0");
+        // The first holder gives up without dropping; the second drops at 20.
+        check("a: 1-9, b: 5-20 <a", "2=1 6=2 21=1", "9: 2/1");
+        // The other way round.
+        check("a: 1-30, b: 5-20 <a", "2=1 6=2 31=1", "20: 2/1");
+        // A loop that borrows from b does not count.
+        check("a: 1-9, b: 5-40 <a, c: 12-30 <b", "2=1 6=2 41=1", "9: 2/1");
+        // A reference that is counted for nobody.
+        check("a: 1-30", "2=1 10=2 31=1", "10: 2/1");
+        // Handed on: the old slot is not read again.
+        check("a: 1-4, b: 5-9 <a", "2=1", "9: 1/0");
+    }
+
+    #[test]
+    fn which_integers_count_references() {
+        let check = |values: &[u64], field: &str, is_zero_when_freed: bool, expected: bool| {
+            let count =
+                |(time, &value): (usize, &u64)| Count { time: time as u64, value, stack: 0, offset: 0 };
+            let counts: Vec<Count> = values.iter().enumerate().map(count).collect();
+            let found = counts_references(&counts, Some(field), is_zero_when_freed);
+            assert_eq!(found, expected, "{values:?} {field}");
+        };
+        check(&[1, 2, 1], "n", false, true);
+        check(&[0, 1, 2, 1], "refcnt", false, true);
+        check(&[0, 1, 2, 1], "length", false, false);
+        check(&[0, 1, 2, 1], "length", true, true);
+        check(&[1], "refs", false, false);
+        check(&[1], "refs", true, true);
+        check(&[1, 2, 1, 0], "refs", true, false);
+        check(&[1, 2, 7], "refs", true, false);
+    }
+}
