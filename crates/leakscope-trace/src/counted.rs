@@ -12,7 +12,7 @@
 //! The plain stamp of such a block says when the last pointer went, which may be
 //! a rightful holder's.
 
-use leakscope_wire::{Count, Life};
+use leakscope_wire::{Count, Edge, Life};
 
 use crate::record::{Record, Stack};
 
@@ -67,17 +67,16 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     })?;
     let references = counts.last()?.value;
     // Lost blocks that hold it are holders for ever.
-    let inner = record.edges.iter().filter(|edge| edge.to == details.block && edge.from != edge.to).count();
-    if inner as u64 >= references {
-        let holders = inner as u64;
-        return Some(Counted { references, holders, field, moment: None, variable: None });
+    let inner = inner_holders(record, details.block).min(references);
+    if inner == references {
+        return Some(Counted { references, holders: inner, field, moment: None, variable: None });
     }
-    let moment = exceeds(&details.lives, &counts, inner as u64)?;
+    let moment = exceeds(&details.lives, &counts, inner)?;
     let stack = record.stacks.get(&moment.stack)?;
     let skipped = (0..stack.addresses.len())
         .find(|&frame| !is_given(record, &details.lives, stack, frame, moment.time))
         .unwrap_or(0);
-    let variable = record.site(stack).and_then(|site| site.variable.clone()).filter(|_| skipped == 0);
+    let variable = holder_in(record, &details.lives, &stack.addresses[skipped..], moment.time);
     let owner = Stack {
         generation: stack.generation,
         site: if skipped == 0 { stack.site } else { 0 },
@@ -87,6 +86,25 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     record.stacks.insert(id, owner);
     let (references, holders) = (moment.references, moment.holders);
     Some(Counted { references, holders, field, moment: Some(id), variable })
+}
+
+/// How many pointers lost blocks have to a lost block. A pointer of two words,
+/// as a shared one is, is one.
+fn inner_holders(record: &Record, block: u32) -> u64 {
+    let holds = |edge: &&Edge| edge.to == block && edge.from != block;
+    let mut from: Vec<u32> = record.edges.iter().filter(holds).map(|edge| edge.from).collect();
+    from.dedup();
+    from.len() as u64
+}
+
+/// What a function, by its stack, read last before a moment.
+fn holder_in(record: &Record, lives: &[Life], owner: &[u64], time: u64) -> Option<String> {
+    let place = |life: &Life| record.stacks.get(&life.read_stack);
+    let is_owners = |life: &&Life| {
+        life.read <= time && place(life).is_some_and(|place| place.addresses.get(1..) == owner.get(1..))
+    };
+    let last = lives.iter().filter(is_owners).max_by_key(|life| life.read)?;
+    record.site(place(last)?)?.variable.clone()
 }
 
 /// Whether an integer counts references: it goes up and down by one and is not

@@ -316,6 +316,9 @@ impl Program {
                 }
                 ("leaks", _) => self.groups.add_leak(label, place, rest),
                 ("last used", _) => self.groups.add_last_use(label, place),
+                ("counted", &[references, holders]) => {
+                    self.groups.add_count(label, references, holders);
+                }
                 ("frees", &[blocks]) => self.groups.add_free(label, place, blocks),
                 _ => {}
             }
