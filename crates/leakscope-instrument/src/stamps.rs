@@ -100,6 +100,9 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction]) -> Result<(), String>
             let names = Names::new(module, function);
             let exits = Exits::mark(&shared.builder, function);
             objects::without_lines(&shared.builder, &names, function);
+            if let Some(file) = names.file() {
+                function.instructions().for_each(|at| objects.add_count(&file, at));
+            }
             if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
                 for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
                     objects.add(&shared.builder, &names, &exits, &file, call);

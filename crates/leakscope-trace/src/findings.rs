@@ -346,6 +346,9 @@ impl Run {
         }
         finding.last_used = by_weight(&group.last_used).next().map(|id| self.places.place(id));
         finding.freed_elsewhere = self.frees.of(group.key.allocated, &self.places);
+        if group.key.kind == Kind::Lost && self.may_be_counted(group, &finding) {
+            finding.evidence.insert("may_be_counted".to_owned(), true.into());
+        }
         if group.stamped {
             self.set_leak(&mut finding, group);
         } else if group.not_followed {
@@ -376,6 +379,16 @@ impl Run {
             finding.evidence.insert("injected".to_owned(), group.staleness.injected.into());
         }
         finding
+    }
+
+    /// Whether blocks may count their references: they were last used where an
+    /// integer changes by one, or their siblings were freed right after that.
+    fn may_be_counted(&self, group: &Group, finding: &Finding) -> bool {
+        /// From `if (--p->count == 0)` to the call that frees.
+        const NEAR: u32 = 4;
+        let mut used = group.last_used.keys().filter_map(|&id| self.places.innermost(id));
+        let mut freed = finding.freed_elsewhere.iter().filter_map(|free| free.place.stack.first());
+        used.any(|frame| self.places.counts(frame, 0)) || freed.any(|frame| self.places.counts(frame, NEAR))
     }
 
     /// Of a reference-counted block the place is where its reference lost its

@@ -18,7 +18,8 @@ pub const VERSION: u32 = 2;
 /// Section of a derived program that says what the source calls the objects on
 /// which functions of libraries are called. Lines of text: file, line, column,
 /// what is called (`d` a destructor, `a` an assignment, `m` another function)
-/// and the object, with tabs between them.
+/// and the object, with tabs between them. With `c` and no object: there an
+/// integer in memory changes by one.
 pub const OBJECTS: &str = ".leakscope.objects";
 
 /// Environment variables by which the target's runtime is told what to do.

@@ -132,43 +132,14 @@ fn line_of(frame: &Frame) -> Option<String> {
     Some(format!("{file}:{}", frame.line?))
 }
 
-/// Whether the block may be reference-counted, by what was last done with it:
-/// functions that count are used last. Only whether to look is decided so.
+/// Whether the block may be reference-counted: so it seems from where it was last
+/// used and its siblings freed, or the C++ library's shared pointers had it. Only
+/// whether to look is decided so.
 fn looks_counted(finding: &Finding) -> bool {
-    let leaked = finding.leaked.iter().chain(finding.candidates.iter().map(|candidate| &candidate.place));
-    let places = finding.last_used.iter().chain(leaked);
-    let frames = places.flat_map(|place| place.inner.iter().chain(place.stack.iter().take(2)));
-    frames.filter_map(|frame| frame.function.as_deref()).any(names_counting)
-}
-
-fn names_counting(function: &str) -> bool {
-    let name = function.split('(').next().unwrap_or(function);
-    let name = name.rsplit("::").next().unwrap_or(name).to_lowercase();
-    let words: Vec<&str> = name.split(|it: char| !it.is_ascii_alphanumeric()).collect();
-    let any = |list: &[&str]| words.iter().any(|word| list.contains(word));
-    any(&["ref", "unref", "retain", "release", "incref", "decref", "addref", "get", "put", "grab", "acquire"])
-        || ["incref", "decref", "addref", "unref", "retain", "refcount"]
-            .iter()
-            .any(|part| name.contains(part))
-        || function.contains("shared_ptr")
-        || function.contains("_Sp_counted")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_functions_that_may_count() {
-        let check = |name: &str, expected: bool| assert_eq!(names_counting(name), expected, "{name}");
-        for name in ["node_ref", "g_object_unref", "CFRetain", "Py_DECREF", "kref_put", "obj_get", "release"]
-        {
-            check(name, true);
-        }
-        check("std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>::_M_release()", true);
-        check("Ref<Node>::acquire(Node*)", true);
-        for name in ["main", "refresh_view", "forget", "input", "output_line", "widget_new"] {
-            check(name, false);
-        }
-    }
+    let places = finding.last_used.iter().chain(&finding.leaked);
+    let mut functions = places
+        .flat_map(|place| place.inner.iter().chain(place.stack.iter().take(1)))
+        .filter_map(|frame| frame.function.as_deref());
+    finding.evidence.contains_key("may_be_counted")
+        || functions.any(|name| name.contains("shared_ptr") || name.contains("_Sp_counted"))
 }
