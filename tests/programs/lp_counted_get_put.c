@@ -52,8 +52,8 @@ static struct device *device_find(const char *name) {
 
 static int device_open(const char *name) {
     struct device *device = device_find(name);
-    if (device->busy) // leaks: not-released device
-        return 0;
+    if (device->busy)
+        return 0; // leaks: scope-end device
     device->busy = 1;
     device_put(device);
     return 1;

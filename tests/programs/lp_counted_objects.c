@@ -73,9 +73,9 @@ static Object *add(long a, long b) {
     Object *right = number_new(b);
     Object *pair = pair_new(left, right);
     DECREF(right);
-    if (((Number *)left)->value < 0) { // leaks: not-released left
+    if (((Number *)left)->value < 0) {
         DECREF(pair);
-        return NULL;
+        return NULL; // leaks: scope-end left
     }
     result = number_new(pair_sum((Pair *)pair));
     DECREF(left);

@@ -54,8 +54,8 @@ static void table_clear(void) {
 static int load(const char *name) {
     struct node *node = node_new(name);
     table_add(node);
-    if (strlen(node->name) > 5) // leaks: not-released node
-        return -1;
+    if (strlen(node->name) > 5)
+        return -1; // leaks: scope-end node
     node_unref(node);
     return 0;
 }

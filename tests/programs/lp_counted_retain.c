@@ -40,11 +40,11 @@ static void pen_init(struct pen *pen, struct color *color) {
 
 static void pen_set_color(struct pen *pen, struct color *color) {
     color_retain(color);
-    pen->color = color;
+    pen->color = color; // leaks: overwritten pen->color
 }
 
 static void pen_draw(const struct pen *pen) {
-    if (pen->width > 0 && pen->color->name[0] == 'g') // leaks: not-released pen->color
+    if (pen->width > 0 && pen->color->name[0] == 'g')
         puts(pen->color->name);
 }
 

@@ -67,8 +67,9 @@ fn is_counter(value: Value<'_>) -> bool {
 pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String> {
     module.add(guards::DETAILS)?;
     let builder = Builder::new(module);
-    let [reads, sets, counts] =
-        [c"leakscope.reads", c"leakscope.sets", c"leakscope.counts"].map(|name| builder.function(name));
+    let [reads, sets, ends, counts] =
+        [c"leakscope.reads", c"leakscope.sets", c"leakscope.ends", c"leakscope.counts"]
+            .map(|name| builder.function(name));
     let mut sites = Sites::default();
     for Detail { at, what, name } in details {
         // SAFETY of the borrow: what was noted is of this module.
@@ -80,6 +81,12 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
                 builder.call(reads, &[at, at.operand(0), site]);
             }
             What::Sets => {
+                builder.before(at);
+                // The first value of a parameter replaces none.
+                if !at.operand(0).is_parameter() {
+                    let old = builder.load(builder.pointer_type(), at.operand(1));
+                    builder.call(ends, &[old, at.operand(1), site, at.operand(0)]);
+                }
                 builder.after(at);
                 let is_given = builder.word(at.operand(0).is_parameter().into());
                 builder.call(sets, &[at.operand(0), at.operand(1), site, is_given]);

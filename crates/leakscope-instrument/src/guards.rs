@@ -119,6 +119,11 @@ declare extern_weak void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind wil
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;
 
+/// The same where the deaths of locals are wanted that only borrow.
+pub fn before_optimisation_of_all() -> String {
+    BEFORE_OPTIMISATION.replace("icmp ne i64 %since, %now", "icmp eq i64 %now, %now")
+}
+
 /// What is added to optimised code, and inlined there.
 pub const AFTER_OPTIMISATION: &str = r#"
 ; A pointer is used, while uses are wanted.
@@ -172,6 +177,21 @@ done:
   ret void
 }
 
+define void @leakscope.ends(ptr %old, ptr %slot, ptr %site, ptr %new) alwaysinline nounwind {
+  %value = freeze ptr %old
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  %other = icmp ne ptr %value, %new
+  %ends = and i1 %inside, %other
+  br i1 %ends, label %report, label %done
+report:
+  call void @__leakscope_ends(ptr %value, ptr %slot, ptr %site) nomerge
+  br label %done
+done:
+  ret void
+}
+
 define void @leakscope.counts(ptr %word, i64 %old, i64 %new, ptr %site) alwaysinline nounwind {
   %number = ptrtoint ptr %word to i64
   %high = lshr i64 %number, 42
@@ -186,5 +206,6 @@ done:
 
 declare extern_weak void @__leakscope_reads(ptr, ptr, ptr) nounwind willreturn
 declare extern_weak void @__leakscope_sets(ptr, ptr, ptr, i64) nounwind willreturn
+declare extern_weak void @__leakscope_ends(ptr, ptr, ptr) nounwind willreturn
 declare extern_weak void @__leakscope_counts(ptr, i64, i64, ptr) nounwind willreturn
 "#;

@@ -15,7 +15,6 @@ use leakscope_wire::Cause;
 use crate::builder::Builder;
 use crate::epochs::Epochs;
 use crate::exits::Exits;
-use crate::guards;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
@@ -64,8 +63,8 @@ const LEAVES_FRAMES: [&str; 5] = ["longjmp", "_longjmp", "siglongjmp", "__longjm
 const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
 /// Instruments a module.
-pub fn insert(module: &Module<'_>, pools: &[PoolFunction]) -> Result<(), String> {
-    module.add(guards::BEFORE_OPTIMISATION)?;
+pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Result<(), String> {
+    module.add(guards)?;
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
     let shared = Shared {

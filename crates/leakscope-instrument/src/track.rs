@@ -15,7 +15,7 @@ use leakscope_core::PoolFunction;
 
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::{contexts, details, pools, stamps, unwinding, uses};
+use crate::{contexts, details, guards, pools, stamps, unwinding, uses};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -35,7 +35,7 @@ const ALLOCATORS: [&str; 35] = [
 pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
     unwinding::let_return(module);
     prepare(module);
-    stamps::insert(module, own)?;
+    stamps::insert(module, own, guards::BEFORE_OPTIMISATION)?;
     pools::insert(module, own)
 }
 
@@ -44,7 +44,7 @@ pub fn with_details(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), Str
     unwinding::let_return(module);
     let noted = details::note(module);
     prepare(module);
-    stamps::insert(module, own)?;
+    stamps::insert(module, own, &guards::before_optimisation_of_all())?;
     pools::insert(module, own)?;
     details::insert(module, &noted)
 }

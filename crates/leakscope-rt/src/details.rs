@@ -8,7 +8,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use leakscope_wire::{Count, Life, Zeroed};
+use leakscope_wire::{Count, Death, Life, Zeroed};
 
 use crate::events::{self, What};
 use crate::heap::{self, Block};
@@ -41,18 +41,22 @@ struct Node {
     next: u32,
     /// Of a count.
     offset: u32,
+    /// When something else was stored in the slot, and where; 0 if not.
+    ended: u64,
+    ended_stack: u32,
 }
 
 const LIFE: u32 = 0;
 const GIVEN: u32 = 1;
 const COUNT: u32 = 2;
+/// A pointer died; in which slot is not known.
+const DEATH: u32 = 3;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct List {
     first: u32,
     count: u32,
-    cut: u32,
     /// The life that was read last.
     last: u32,
 }
@@ -82,6 +86,7 @@ pub fn choose() {
     if lists != 0 && nodes != 0 {
         LOG.lock().nodes = nodes;
         LISTS.store(lists, Ordering::Relaxed);
+        heap::keep_ends_apart();
     }
 }
 
@@ -118,6 +123,23 @@ pub extern "C" fn __leakscope_sets(pointer: usize, slot: usize, site: usize, is_
     }
 }
 
+/// Something else is about to be stored where this pointer is.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn __leakscope_ends(pointer: usize, slot: usize, site: usize) {
+    let caller = caller!();
+    if let Some(block) = followed(pointer) {
+        let stack = place(caller, site);
+        LOG.lock().ends(block.slot, slot as u64, stack);
+    }
+}
+
+/// A pointer to the block of a slot died.
+pub fn died(slot: u64, event: u32) {
+    let mut log = LOG.lock();
+    let time = log.now();
+    log.add(slot, life(0, time, event, DEATH, 0));
+}
+
 /// An integer changes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn __leakscope_counts(word: usize, old: u64, new: u64, site: usize) {
@@ -140,52 +162,55 @@ pub fn end(block: Block) {
 
 /// What is kept of a block, piece by piece.
 pub enum Told {
-    /// First: how many there are, and whether older ones are gone.
+    /// First: how many there are.
     Numbers {
         lives: u32,
         counts: u32,
-        is_cut: bool,
+        deaths: u32,
     },
     Life(Life),
     Count(Count),
+    Death(Death),
 }
 
 /// Calls `f` with what is kept of a block, the oldest first, if there is a count
 /// among it. For a scan: if a thread was stopped in the middle of it, nothing.
 pub fn read(block: Block, mut f: impl FnMut(Told)) {
     let Some(log) = LOG.lock_soon() else { return };
-    let list = log.list(block.slot);
-    let is_count = |node: &Node| node.kind == COUNT;
-    let counts = log.nodes_of(block.slot).filter(|(_, node)| is_count(node)).count() as u32;
-    if list.count == 0 || counts == 0 {
+    let all =
+        |is_wanted: fn(u32) -> bool| log.nodes_of(block.slot).filter(move |(_, node)| is_wanted(node.kind));
+    let [is_life, is_count, is_death]: [fn(u32) -> bool; 3] =
+        [|kind| kind <= GIVEN, |kind| kind == COUNT, |kind| kind == DEATH];
+    let [lives, counts, deaths] = [is_life, is_count, is_death].map(|kind| all(kind).count());
+    if counts == 0 {
         return;
     }
-    let lives = log.nodes_of(block.slot).count() as u32 - counts;
-    f(Told::Numbers { lives, counts, is_cut: list.cut != 0 });
+    f(Told::Numbers { lives: lives as u32, counts: counts as u32, deaths: deaths as u32 });
     // The latest is first in the list: numbers count from the other end.
     let number_of = |wanted: u32| {
-        let all = log.nodes_of(block.slot).filter(|(_, node)| !is_count(node));
-        all.enumerate().find(|(_, (id, _))| *id == wanted).map_or(0, |(index, _)| lives - index as u32)
+        let place = all(is_life).position(|(id, _)| id == wanted);
+        place.map_or(0, |index| (lives - index) as u32)
     };
-    for index in (0..lives as usize).rev() {
-        let mut all = log.nodes_of(block.slot).filter(|(_, node)| !is_count(node));
-        let Some((_, node)) = all.nth(index) else { continue };
+    for (_, node) in (0..lives).rev().filter_map(|index| all(is_life).nth(index)) {
         f(Told::Life(Life {
             slot: node.value,
             set: node.set,
             read: node.read,
+            ended: node.ended,
             set_stack: node.set_stack,
             read_stack: node.read_stack,
+            ended_stack: node.ended_stack,
             from: if node.from == 0 { 0 } else { number_of(node.from) },
             is_given: u32::from(node.kind == GIVEN),
+            reserved: 0,
         }));
     }
-    for index in (0..counts as usize).rev() {
-        let mut all = log.nodes_of(block.slot).filter(|(_, node)| is_count(node));
-        if let Some((_, node)) = all.nth(index) {
-            let Node { value, set: time, set_stack: stack, offset, .. } = node;
-            f(Told::Count(Count { time, value, stack, offset }));
-        }
+    for (_, node) in (0..counts).rev().filter_map(|index| all(is_count).nth(index)) {
+        let Node { value, set: time, set_stack: stack, offset, .. } = node;
+        f(Told::Count(Count { time, value, stack, offset }));
+    }
+    for (_, node) in (0..deaths).rev().filter_map(|index| all(is_death).nth(index)) {
+        f(Told::Death(Death { time: node.set, stack: node.set_stack, reserved: 0 }));
     }
 }
 
@@ -273,14 +298,12 @@ impl Log {
             }
             at = next;
         }
-        list.cut = 1;
     }
 
     fn reads(&mut self, block: u64, slot: u64, stack: u32) {
         let time = self.now();
-        let known = self.nodes_of(block).find(|(_, node)| node.kind != COUNT && node.value == slot);
-        let id = match known {
-            Some((id, _)) => id,
+        let id = match self.life_at(block, slot) {
+            Some(id) => id,
             // It came there unseen.
             None => self.add(block, life(slot, time, stack, LIFE, 0)),
         };
@@ -295,6 +318,19 @@ impl Log {
         let time = self.now();
         let from = self.list(block).last;
         self.add(block, life(slot, time, stack, kind, from));
+    }
+
+    fn life_at(&self, block: u64, slot: u64) -> Option<u32> {
+        let is_it = |node: &Node| node.kind <= GIVEN && node.value == slot && node.ended == 0;
+        self.nodes_of(block).find(|(_, node)| is_it(node)).map(|(id, _)| id)
+    }
+
+    fn ends(&mut self, block: u64, slot: u64, stack: u32) {
+        let time = self.now();
+        if let Some(id) = self.life_at(block, slot) {
+            let node = self.node(id);
+            (node.ended, node.ended_stack) = (time, stack);
+        }
     }
 
     fn has_count(&self, block: u64, offset: u32) -> bool {
@@ -324,10 +360,22 @@ impl Log {
             self.free = at;
             at = next;
         }
-        *list = List { first: 0, count: 0, cut: 0, last: 0 };
+        *list = List { first: 0, count: 0, last: 0 };
     }
 }
 
 fn life(slot: u64, set: u64, stack: u32, kind: u32, from: u32) -> Node {
-    Node { value: slot, set, read: set, set_stack: stack, read_stack: stack, from, kind, next: 0, offset: 0 }
+    Node {
+        value: slot,
+        set,
+        read: set,
+        set_stack: stack,
+        read_stack: stack,
+        from,
+        kind,
+        next: 0,
+        offset: 0,
+        ended: 0,
+        ended_stack: 0,
+    }
 }

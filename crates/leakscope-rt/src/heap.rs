@@ -7,7 +7,7 @@
 //! a block cannot harm the heap. Each thread has a list of free blocks for
 //! each class; a class's chunks are shared under a lock, in batches.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, NONE, Use};
 use crate::lock::Lock;
@@ -48,6 +48,14 @@ pub enum State {
 /// A process's blocks are those of its epoch: `fork` begins a new one, so
 /// that a child does not count what it inherited.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// Bytes that small blocks have more than was asked for.
+static SPARE: AtomicUsize = AtomicUsize::new(0);
+
+/// A pointer to the end of a small block is none to the next one, from now on.
+pub fn keep_ends_apart() {
+    SPARE.store(1, Ordering::Relaxed);
+}
 
 /// A thread's free blocks of one class, linked by slot numbers. Slot 0 is
 /// never a small block: chunk 0 is not handed out.
@@ -269,13 +277,14 @@ pub struct Request {
 /// A new block; 0 if there is no memory.
 #[inline]
 pub fn allocate(thread: &mut Thread, request: Request) -> usize {
+    let least = request.size + SPARE.load(Ordering::Relaxed);
     let class = if request.align <= 16 {
-        if request.size > SMALL_MAX {
+        if least > SMALL_MAX {
             return allocate_large(request);
         }
-        class_of(request.size)
+        class_of(least)
     } else {
-        match aligned_class(request.size, request.align) {
+        match aligned_class(least, request.align) {
             Some(class) => class,
             None => return allocate_large(request),
         }

@@ -84,6 +84,7 @@ fn look_up() -> usize {
             }
             if value(env::EXPLAIN).is_some() {
                 details::choose();
+                SELECTIVE.store(true, Ordering::Relaxed);
             }
             if let Some(wanted) = value(env::MOMENTS) {
                 moments::choose(wanted);

@@ -255,14 +255,19 @@ impl Writer {
                     return;
                 }
                 details::read(block, |piece| match piece {
-                    Told::Numbers { lives, counts, is_cut } => {
+                    Told::Numbers { lives, counts, deaths } => {
                         told += 1;
-                        writer.put(&wire::Details { block: own, lives, counts, cut: is_cut.into() });
+                        writer.put(&wire::Details { block: own, lives, counts, deaths });
                     }
                     Told::Life(life) => {
                         mentioned.use_stack(life.set_stack);
                         mentioned.use_stack(life.read_stack);
+                        mentioned.use_stack(life.ended_stack);
                         writer.put(&life);
+                    }
+                    Told::Death(death) => {
+                        mentioned.use_stack(death.stack);
+                        writer.put(&death);
                     }
                     Told::Count(count) => {
                         mentioned.use_stack(count.stack);

@@ -17,7 +17,7 @@ use crate::left;
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, caller, mode, moments, uses};
+use crate::{arena, caller, details, mode, moments, uses};
 
 /// What is kept for each block. Zero bytes are an untouched one.
 #[repr(C)]
@@ -84,8 +84,8 @@ pub fn leave_stale(pointer: usize) {
 /// thread did before.
 #[inline(always)]
 fn put(thread: &mut Thread, stamps: &Stamps, event: u32, caller: Caller) {
-    if moments::are_counted() {
-        count_moment(stamps, caller);
+    if mode::is_selective() {
+        watch(stamps, event, caller);
     }
     // Relaxed: what two threads stamp at the same time has no order.
     let latest = stamps.latest.load(Ordering::Relaxed);
@@ -105,10 +105,16 @@ fn put(thread: &mut Thread, stamps: &Stamps, event: u32, caller: Caller) {
     stamps.latest.store(time << EVENT_BITS | event, Ordering::Relaxed);
 }
 
+/// For a run that looks at more than the latest deaths.
 #[cold]
-fn count_moment(stamps: &Stamps, caller: Caller) {
+fn watch(stamps: &Stamps, event: u32, caller: Caller) {
     let slot = ((&raw const *stamps) as usize - arena::stamps()) / arena::STAMPS;
-    moments::stamped(slot as u64, caller.returns_to());
+    if moments::are_counted() {
+        moments::stamped(slot as u64, caller.returns_to());
+    }
+    if details::are_kept() {
+        details::died(slot as u64, event);
+    }
 }
 
 /// A pointer to a live block dies.

@@ -12,7 +12,7 @@
 //! The plain stamp of such a block says when the last pointer went, which may be
 //! a rightful holder's.
 
-use leakscope_wire::{Count, Edge, Life};
+use leakscope_wire::{Cause, Count, Death, Edge, Life};
 
 use crate::record::{Record, Stack};
 
@@ -23,6 +23,7 @@ pub struct Details {
     pub block: u32,
     pub lives: Vec<Life>,
     pub counts: Vec<Count>,
+    pub deaths: Vec<Death>,
 }
 
 /// What is known of a lost block that is counted.
@@ -36,6 +37,8 @@ pub struct Counted {
     pub moment: Option<u32>,
     /// What held the reference that was not dropped.
     pub variable: Option<String>,
+    /// How that went; none if it is not known to have gone.
+    pub cause: Option<Cause>,
 }
 
 /// Larger counts are something else.
@@ -69,23 +72,73 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     // Lost blocks that hold it are holders for ever.
     let inner = inner_holders(record, details.block).min(references);
     if inner == references {
-        return Some(Counted { references, holders: inner, field, moment: None, variable: None });
+        let cycle = Counted { references, holders: inner, field, moment: None, variable: None, cause: None };
+        return Some(cycle);
     }
     let moment = exceeds(&details.lives, &counts, inner)?;
     let stack = record.stacks.get(&moment.stack)?;
     let skipped = (0..stack.addresses.len())
         .find(|&frame| !is_given(record, &details.lives, stack, frame, moment.time))
         .unwrap_or(0);
-    let variable = holder_in(record, &details.lives, &stack.addresses[skipped..], moment.time);
-    let owner = Stack {
-        generation: stack.generation,
-        site: if skipped == 0 { stack.site } else { 0 },
-        addresses: stack.addresses[skipped..].to_vec(),
+    let told = end_of_holder(record, details, &stack.addresses[skipped..], &moment);
+    let id = match told.stack {
+        Some(id) => id,
+        None => {
+            let owner = Stack {
+                generation: stack.generation,
+                site: if skipped == 0 { stack.site } else { 0 },
+                addresses: stack.addresses[skipped..].to_vec(),
+            };
+            let id = (0..u32::MAX).rev().find(|id| !record.stacks.contains_key(id))?;
+            record.stacks.insert(id, owner);
+            id
+        }
     };
-    let id = (0..u32::MAX).rev().find(|id| !record.stacks.contains_key(id))?;
-    record.stacks.insert(id, owner);
-    let (references, holders) = (moment.references, moment.holders);
-    Some(Counted { references, holders, field, moment: Some(id), variable })
+    let Moment { references, holders, .. } = moment;
+    let (variable, cause) = (told.variable, told.cause);
+    Some(Counted { references, holders, field, moment: Some(id), variable, cause })
+}
+
+/// How the slot went that had the reference, and where.
+#[derive(Default)]
+struct End {
+    stack: Option<u32>,
+    variable: Option<String>,
+    cause: Option<Cause>,
+}
+
+/// The end of the slot that a function, by its stack, read last before a moment:
+/// something else was stored there, or a local of the same name died in the same
+/// call. A function that has it in no slot had it as a temporary.
+fn end_of_holder(record: &Record, details: &Details, owner: &[u64], moment: &Moment) -> End {
+    let site = |stack: u32| record.site(record.stacks.get(&stack)?);
+    let is_in_owner = |stack: u32| {
+        record.stacks.get(&stack).is_some_and(|stack| stack.addresses.get(1..) == owner.get(1..))
+    };
+    let lives = || details.lives.iter().filter(|life| life.read <= moment.time);
+    let own = lives().filter(|life| is_in_owner(life.read_stack)).max_by_key(|life| life.read);
+    // A slot that others read too may not have been read here.
+    let last = lives().find(|life| life.read == moment.time && life.is_given == 0);
+    let Some(holder) = last.filter(|life| life.ended != 0).or(own) else {
+        return End { cause: Some(Cause::Discarded), ..End::default() };
+    };
+    let variable = site(holder.read_stack).and_then(|site| site.variable.clone());
+    if holder.ended != 0 {
+        let variable = site(holder.ended_stack).and_then(|site| site.variable.clone()).or(variable);
+        return End { stack: Some(holder.ended_stack), variable, cause: Some(Cause::Overwritten) };
+    }
+    let is_its = |death: &&Death| {
+        death.time >= holder.read
+            && is_in_owner(death.stack)
+            && site(death.stack).is_some_and(|site| site.variable == variable)
+    };
+    match details.deaths.iter().find(is_its) {
+        Some(death) => {
+            let cause = site(death.stack).and_then(|site| site.cause);
+            End { stack: Some(death.stack), variable, cause }
+        }
+        None => End { variable, ..End::default() },
+    }
 }
 
 /// How many pointers lost blocks have to a lost block. A pointer of two words,
@@ -95,16 +148,6 @@ fn inner_holders(record: &Record, block: u32) -> u64 {
     let mut from: Vec<u32> = record.edges.iter().filter(holds).map(|edge| edge.from).collect();
     from.dedup();
     from.len() as u64
-}
-
-/// What a function, by its stack, read last before a moment.
-fn holder_in(record: &Record, lives: &[Life], owner: &[u64], time: u64) -> Option<String> {
-    let place = |life: &Life| record.stacks.get(&life.read_stack);
-    let is_owners = |life: &&Life| {
-        life.read <= time && place(life).is_some_and(|place| place.addresses.get(1..) == owner.get(1..))
-    };
-    let last = lives.iter().filter(is_owners).max_by_key(|life| life.read)?;
-    record.site(place(last)?)?.variable.clone()
 }
 
 /// Whether an integer counts references: it goes up and down by one and is not
@@ -150,9 +193,9 @@ struct Moment {
 /// The moment from which on the count is more than the holders, `inner` of which
 /// stay to the end.
 fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
-    let holding: Vec<&Life> = lives.iter().filter(|life| !borrows(life, lives, counts)).collect();
+    let holding = holding(lives, counts);
     let holders =
-        |time: u64| inner + holding.iter().filter(|life| life.set <= time && time < life.read).count() as u64;
+        |time: u64| inner + holding.iter().filter(|(from, to)| (*from..*to).contains(&time)).count() as u64;
     let references =
         |time: u64| counts.iter().rev().find(|count| count.time <= time).map_or(0, |count| count.value);
     let mut times: Vec<u64> =
@@ -165,6 +208,21 @@ fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
     let read = lives.iter().find(|life| life.read == time).map(|life| life.read_stack);
     let stack = read.or_else(|| counts.iter().find(|count| count.time == time).map(|count| count.stack))?;
     Some(Moment { time, stack, references: references(time), holders: holders(time) })
+}
+
+/// From when to when slots hold the block. One that is set before its reference is
+/// counted holds it from then on.
+fn holding(lives: &[Life], counts: &[Count]) -> Vec<(u64, u64)> {
+    let mut from: Vec<u64> = lives.iter().map(|life| life.set).collect();
+    for pair in counts.windows(2).filter(|pair| pair[1].value > pair[0].value) {
+        let is_it = |&(_, life): &(usize, &Life)| (life.set..life.read).contains(&pair[1].time);
+        let latest = lives.iter().enumerate().filter(is_it).max_by_key(|(_, life)| life.set);
+        if let Some((index, life)) = latest.filter(|(_, life)| life.set > pair[0].time) {
+            from[index] = from[index].max(pair[1].time).min(life.read);
+        }
+    }
+    let spans = lives.iter().zip(from).filter(|(life, _)| !borrows(life, lives, counts));
+    spans.map(|(life, from)| (from, life.read)).collect()
 }
 
 /// Whether a slot has its pointer only while another one, from which it came,
@@ -208,6 +266,9 @@ mod tests {
                     slot: 0,
                     set: set.parse().unwrap(),
                     read,
+                    ended: 0,
+                    ended_stack: 0,
+                    reserved: 0,
                     set_stack: 0,
                     read_stack: read as u32,
                     from,
@@ -240,6 +301,8 @@ mod tests {
         check("a: 1-9, b: 5-40 <a, c: 12-30 <b", "2=1 6=2 41=1", "9: 2/1");
         // A reference that is counted for nobody.
         check("a: 1-30", "2=1 10=2 31=1", "10: 2/1");
+        // A copy is stored before its reference is counted: no fit in between.
+        check("a: 1-30, b: 10-29 <a", "2=1 3=2 12=3 31=2 32=1", "3: 2/1");
         // Handed on: the old slot is not read again.
         check("a: 1-4, b: 5-9 <a", "2=1", "9: 1/0");
     }

@@ -394,7 +394,7 @@ impl Run {
     /// Of a reference-counted block the place is where its reference lost its
     /// holder; where the last pointer went stands beside it.
     fn set_counted(&self, finding: &mut Finding, moment: Option<PlaceId>, counted: &Counted) {
-        let Counted { references, holders, field, variable, .. } = counted.clone();
+        let Counted { references, holders, field, variable, cause, .. } = counted.clone();
         finding.counted = Some(core::Counted { references, holders, field });
         let Some(moment) = moment else { return };
         let place = self.places.place(moment);
@@ -403,7 +403,9 @@ impl Run {
             finding.candidates.insert(0, Candidate { place: leaked, cause, variable });
             finding.candidates.truncate(CANDIDATES_MAX);
         }
-        (finding.cause, finding.variable, finding.exact) = (Cause::NotReleased, variable, true);
+        let cause = cause.map_or(Cause::NotReleased, events::cause);
+        (finding.cause, finding.variable, finding.exact) = (cause, variable, true);
+        finding.evidence.insert("not_released".to_owned(), true.into());
         finding.evidence.remove("inexact");
     }
 

@@ -313,7 +313,9 @@ fn details(mut payload: &[u8]) -> Option<Vec<Details>> {
         let (header, rest) = take::<wire::Details>(payload)?;
         let (lives, rest) = rest.split_at_checked(header.lives as usize * size_of::<wire::Life>())?;
         let (counts, rest) = rest.split_at_checked(header.counts as usize * size_of::<wire::Count>())?;
-        details.push(Details { block: header.block, lives: all(lives)?, counts: all(counts)? });
+        let (deaths, rest) = rest.split_at_checked(header.deaths as usize * size_of::<wire::Death>())?;
+        let (lives, counts, deaths) = (all(lives)?, all(counts)?, all(deaths)?);
+        details.push(Details { block: header.block, lives, counts, deaths });
         payload = rest;
     }
     Some(details)

@@ -178,8 +178,8 @@ impl SectionKind {
     pub const ACCESSES: SectionKind = SectionKind(13);
     /// One [`Sampling`].
     pub const SAMPLING: SectionKind = SectionKind(14);
-    /// [`Details`] of lost blocks, each followed by its [`Life`]s and its
-    /// [`Count`]s.
+    /// [`Details`] of lost blocks, each followed by its [`Life`]s, its
+    /// [`Count`]s and its [`Death`]s.
     pub const DETAILS: SectionKind = SectionKind(15);
     /// [`Zeroed`] counts.
     pub const ZEROED: SectionKind = SectionKind(16);
@@ -337,8 +337,7 @@ pub struct Details {
     pub block: u32,
     pub lives: u32,
     pub counts: u32,
-    /// Whether older ones were dropped.
-    pub cut: u32,
+    pub deaths: u32,
 }
 
 /// A slot that held a pointer to the block, from when it was set to when it was
@@ -349,12 +348,25 @@ pub struct Life {
     pub slot: u64,
     pub set: u64,
     pub read: u64,
+    /// When something else was stored there; 0 if nothing was.
+    pub ended: u64,
     pub set_stack: u32,
     pub read_stack: u32,
+    pub ended_stack: u32,
     /// Number of the life, from 1 on, from which the pointer came; 0 if unknown.
     pub from: u32,
     /// Whether it is the parameter of a function.
     pub is_given: u32,
+    pub reserved: u32,
+}
+
+/// A pointer to the block died, as a stamp says; in which slot is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Death {
+    pub time: u64,
+    pub stack: u32,
+    pub reserved: u32,
 }
 
 /// An integer in the block changed by one, or got its first value.

@@ -106,7 +106,7 @@ fn explanation<'a>(finding: &Finding, second: &'a Report) -> Option<&'a Finding>
 /// Of a cycle only the count is told: where its last pointer went is the answer.
 fn explain(finding: &mut Finding, told: &Finding) {
     finding.counted = told.counted.clone();
-    if told.cause != leakscope_core::Cause::NotReleased {
+    if !told.evidence.contains_key("not_released") {
         return;
     }
     if let Some(place) = finding.leaked.take() {
@@ -116,6 +116,7 @@ fn explain(finding: &mut Finding, told: &Finding) {
     finding.leaked = told.leaked.clone();
     finding.variable = told.variable.clone();
     (finding.cause, finding.exact) = (told.cause, told.exact);
+    finding.evidence.insert("not_released".to_owned(), true.into());
     finding.evidence.remove("inexact");
 }
 
