@@ -93,8 +93,13 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
             }
             What::Stores => {
                 builder.before(at);
-                let old = builder.as_word(builder.load(at.operand(0).ty(), at.operand(1)));
                 let new = builder.as_word(at.operand(0));
+                // What is assigned has nothing to do with what was there.
+                let changes = matches!(at.operand(0).opcode(), Some(Opcode::LLVMAdd | Opcode::LLVMSub));
+                let old = match changes {
+                    true => builder.as_word(builder.load(at.operand(0).ty(), at.operand(1))),
+                    false => new,
+                };
                 builder.call(counts, &[at.operand(1), old, new, site]);
             }
             What::Adds | What::Subtracts => {

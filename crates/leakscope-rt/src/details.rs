@@ -148,8 +148,13 @@ pub extern "C" fn __leakscope_counts(word: usize, old: u64, new: u64, site: usiz
     let offset = (word - block.start) as u32;
     let by_one = matches!(new.wrapping_sub(old) as i32, 1 | -1);
     let mut log = LOG.lock();
-    if by_one || new <= FIRST_MOST && !log.has_count(block.slot, offset) {
+    let is_first = !log.has_count(block.slot, offset);
+    if by_one || is_first && new <= FIRST_MOST {
         let stack = place(caller, site);
+        if by_one && is_first {
+            // It came there unseen.
+            log.counts(block.slot, offset, u64::from(old as u32), stack);
+        }
         log.counts(block.slot, offset, u64::from(new as u32), stack);
     }
 }
