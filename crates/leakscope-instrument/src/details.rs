@@ -31,6 +31,8 @@ enum What {
     Stores,
     Adds,
     Subtracts,
+    /// Memory is copied.
+    Copies,
 }
 
 /// What there is to be told in a module.
@@ -49,6 +51,7 @@ pub fn note<'m>(module: &'m Module<'_>) -> Vec<Detail<'m>> {
                 Some(Opcode::LLVMAtomicRMW) if is_counter(at) && at.is_subtraction() => {
                     (What::Subtracts, at.operand(0))
                 }
+                Some(Opcode::LLVMCall) if is_copy(at) => (What::Copies, at.operand(0)),
                 _ => continue,
             };
             let is_local = slot.without_steps().is(Opcode::LLVMAlloca);
@@ -58,6 +61,12 @@ pub fn note<'m>(module: &'m Module<'_>) -> Vec<Detail<'m>> {
         }
     }
     details
+}
+
+/// Whether a call copies as many bytes as its third argument says.
+fn is_copy(at: Value<'_>) -> bool {
+    let names = ["llvm.memcpy.", "llvm.memmove.", "memcpy", "memmove"];
+    at.called_name().is_some_and(|called| names.iter().any(|name| called.starts_with(name)))
 }
 
 fn is_counter(value: Value<'_>) -> bool {
@@ -70,6 +79,11 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
     let [reads, sets, ends, counts] =
         [c"leakscope.reads", c"leakscope.sets", c"leakscope.ends", c"leakscope.counts"]
             .map(|name| builder.function(name));
+    let copied = builder.runtime(
+        "__leakscope_copied",
+        builder.void_type(),
+        &[builder.pointer_type(), builder.pointer_type(), builder.word_type()],
+    );
     let mut sites = Sites::default();
     for Detail { at, what, name } in details {
         // SAFETY of the borrow: what was noted is of this module.
@@ -101,6 +115,10 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
                     false => new,
                 };
                 builder.call(counts, &[at.operand(1), old, new, site]);
+            }
+            What::Copies => {
+                builder.after(at);
+                builder.call(copied, &[at.operand(0), at.operand(1), builder.as_word(at.operand(2))]);
             }
             What::Adds | What::Subtracts => {
                 builder.after(at);

@@ -81,7 +81,11 @@ impl Objects {
 fn changes_by_one(at: Value<'_>) -> bool {
     let is_one = |value: Value<'_>| value.signed().is_some_and(|value| value.abs() == 1);
     match at.opcode() {
-        Some(Opcode::LLVMAtomicRMW) => (at.is_addition() || at.is_subtraction()) && is_one(at.operand(1)),
+        Some(Opcode::LLVMAtomicRMW) => {
+            // Clang keeps the operand of some in a local; most add one.
+            (at.is_addition() || at.is_subtraction())
+                && (is_one(at.operand(1)) || !at.operand(1).is_constant())
+        }
         Some(Opcode::LLVMStore) => {
             let (new, place) = (at.operand(0), at.operand(1));
             let is_local = place.without_steps().is(Opcode::LLVMAlloca) || place.without_steps().is_global();

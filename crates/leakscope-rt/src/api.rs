@@ -238,6 +238,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     if start != 0 {
         // SAFETY: two different live blocks, both at least so long.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
+        details::copied(start, address, before.min(size), caller);
         stamps::end(block);
         forget_parts(block);
         heap::free(thread, block, stack);

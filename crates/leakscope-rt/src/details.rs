@@ -123,6 +123,30 @@ pub extern "C" fn __leakscope_sets(pointer: usize, slot: usize, site: usize, is_
     }
 }
 
+/// Memory was copied: what it holds was read there, and set here.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn __leakscope_copied(to: usize, from: usize, bytes: usize) {
+    let caller = caller!();
+    copied(to, from, bytes, caller);
+}
+
+/// The same for the code at `caller`.
+pub fn copied(to: usize, from: usize, bytes: usize, caller: Caller) {
+    if !are_kept() {
+        return;
+    }
+    for slot in (to.next_multiple_of(8)..(to + bytes) & !7).step_by(8) {
+        // SAFETY: the program wrote there just now.
+        let word = unsafe { core::ptr::read_volatile(slot as *const usize) };
+        if let Some(block) = followed(word) {
+            let stack = place(caller, 0);
+            let mut log = LOG.lock();
+            log.reads(block.slot, (from + (slot - to)) as u64, stack);
+            log.sets(block.slot, slot as u64, stack, LIFE);
+        }
+    }
+}
+
 /// Something else is about to be stored where this pointer is.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn __leakscope_ends(pointer: usize, slot: usize, site: usize) {

@@ -115,10 +115,10 @@ fn end_of_holder(record: &Record, details: &Details, owner: &[u64], moment: &Mom
     let is_in_owner = |stack: u32| {
         record.stacks.get(&stack).is_some_and(|stack| stack.addresses.get(1..) == owner.get(1..))
     };
-    let lives = || details.lives.iter().filter(|life| life.read <= moment.time);
+    let lives = || details.lives.iter().filter(|life| held_until(life) <= moment.time);
     let own = lives().filter(|life| is_in_owner(life.read_stack)).max_by_key(|life| life.read);
     // A slot that others read too may not have been read here.
-    let last = lives().find(|life| life.read == moment.time && life.is_given == 0);
+    let last = lives().find(|life| held_until(life) == moment.time && life.is_given == 0);
     let Some(holder) = last.filter(|life| life.ended != 0).or(own) else {
         return End { cause: Some(Cause::Discarded), ..End::default() };
     };
@@ -198,14 +198,18 @@ fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
         |time: u64| inner + holding.iter().filter(|(from, to)| (*from..*to).contains(&time)).count() as u64;
     let references =
         |time: u64| counts.iter().rev().find(|count| count.time <= time).map_or(0, |count| count.value);
-    let mut times: Vec<u64> =
-        lives.iter().flat_map(|life| [life.set, life.read]).chain(counts.iter().map(|it| it.time)).collect();
+    let mut times: Vec<u64> = lives
+        .iter()
+        .flat_map(|life| [life.set, held_until(life)])
+        .chain(counts.iter().map(|it| it.time))
+        .collect();
     times.sort_unstable();
     times.dedup();
     let fits = |&time: &u64| references(time) <= holders(time);
     let first = times.iter().rposition(fits).map_or(0, |last| last + 1);
     let &time = times.get(first)?;
-    let read = lives.iter().find(|life| life.read == time).map(|life| life.read_stack);
+    let end = |life: &&Life| if life.ended == held_until(life) { life.ended_stack } else { life.read_stack };
+    let read = lives.iter().find(|life| held_until(life) == time).as_ref().map(end);
     let stack = read.or_else(|| counts.iter().find(|count| count.time == time).map(|count| count.stack))?;
     Some(Moment { time, stack, references: references(time), holders: holders(time) })
 }
@@ -215,14 +219,19 @@ fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
 fn holding(lives: &[Life], counts: &[Count]) -> Vec<(u64, u64)> {
     let mut from: Vec<u64> = lives.iter().map(|life| life.set).collect();
     for pair in counts.windows(2).filter(|pair| pair[1].value > pair[0].value) {
-        let is_it = |&(_, life): &(usize, &Life)| (life.set..life.read).contains(&pair[1].time);
+        let is_it = |&(_, life): &(usize, &Life)| (life.set..held_until(life)).contains(&pair[1].time);
         let latest = lives.iter().enumerate().filter(is_it).max_by_key(|(_, life)| life.set);
         if let Some((index, life)) = latest.filter(|(_, life)| life.set > pair[0].time) {
-            from[index] = from[index].max(pair[1].time).min(life.read);
+            from[index] = from[index].max(pair[1].time).min(held_until(life));
         }
     }
     let spans = lives.iter().zip(from).filter(|(life, _)| !borrows(life, lives, counts));
-    spans.map(|(life, from)| (from, life.read)).collect()
+    spans.map(|(life, from)| (from, held_until(life))).collect()
+}
+
+/// A slot that nobody ever read was for later, and has its pointer to the end.
+fn held_until(life: &Life) -> u64 {
+    if life.read == life.set { life.read.max(life.ended) } else { life.read }
 }
 
 /// Whether a slot has its pointer only while another one, from which it came,
@@ -233,8 +242,8 @@ fn borrows(life: &Life, lives: &[Life], counts: &[Count]) -> bool {
     };
     let goes_up = counts
         .windows(2)
-        .any(|pair| pair[1].value > pair[0].value && (life.set..=life.read).contains(&pair[1].time));
-    from.read >= life.read && !goes_up
+        .any(|pair| pair[1].value > pair[0].value && (life.set..=held_until(life)).contains(&pair[1].time));
+    from.read >= held_until(life) && !goes_up
 }
 
 /// Whether the function of a frame was given the block as a parameter, before a
@@ -250,7 +259,7 @@ fn is_given(record: &Record, lives: &[Life], stack: &Stack, frame: usize, time: 
 mod tests {
     use super::*;
 
-    /// Slots as `name: set-read`, with `<name` for where it came from; counts as
+    /// Slots as `name: set-read`, with `/end` if it was overwritten, and `<name` for where it came from; counts as
     /// `time=value`. The moment is `time: references/holders`.
     fn check(lives: &str, counts: &str, expected: &str) {
         let names: Vec<&str> = lives.split(", ").map(|it| it.split(':').next().unwrap()).collect();
@@ -261,13 +270,14 @@ mod tests {
                 let (span, from) = rest.split_once(" <").unwrap_or((rest, ""));
                 let (set, read) = span.split_once('-').unwrap();
                 let from = names.iter().position(|&name| name == from).map_or(0, |index| index as u32 + 1);
-                let read: u64 = read.parse().unwrap();
+                let (read, ended) = read.split_once('/').unwrap_or((read, "0"));
+                let (read, ended): (u64, u64) = (read.parse().unwrap(), ended.parse().unwrap());
                 Life {
                     slot: 0,
                     set: set.parse().unwrap(),
                     read,
-                    ended: 0,
-                    ended_stack: 0,
+                    ended,
+                    ended_stack: ended as u32,
                     reserved: 0,
                     set_stack: 0,
                     read_stack: read as u32,
@@ -303,6 +313,8 @@ mod tests {
         check("a: 1-30", "2=1 10=2 31=1", "10: 2/1");
         // A copy is stored before its reference is counted: no fit in between.
         check("a: 1-30, b: 10-29 <a", "2=1 3=2 12=3 31=2 32=1", "3: 2/1");
+        // One that is overwritten before anybody read it.
+        check("a: 1-30, b: 5-5/20 <a", "2=1 6=2 31=1", "20: 2/1");
         // Handed on: the old slot is not read again.
         check("a: 1-4, b: 5-9 <a", "2=1", "9: 1/0");
     }
