@@ -2,7 +2,6 @@
 // engines: track
 // options: --explain
 // stdout: 13
-// lsan: differs: it sees the place where the node is allocated, and words left on the stack hide it
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
