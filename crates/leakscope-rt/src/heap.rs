@@ -15,6 +15,10 @@ use crate::pools;
 use crate::size_class::{CLASSES, CLEARED_MAX, RECIPROCALS, SIZES, SMALL_MAX, class_of};
 use crate::thread::Thread;
 
+mod parts;
+
+pub use parts::{begin_part, end_part, hold_parts, is_part, may_hold_parts, new_entries, slot_of_entry};
+
 pub const META: usize = size_of::<Meta>();
 
 /// Slots of a chunk: as many as the smallest blocks that fit.
@@ -612,69 +616,6 @@ fn new_chunk(class: usize) -> Option<usize> {
     chunk.start = 0;
     chunk.set_usage(Use::Small);
     Some(index)
-}
-
-/// A chunk for entries of pools.
-pub fn new_entries() -> Option<usize> {
-    if !arena::ready() {
-        return None;
-    }
-    let mut index = arena::take(1, 1)?;
-    if index == 0 {
-        index = arena::take(1, 1)?;
-    }
-    // SAFETY: the chunk is ours; entries begin as zeros.
-    let chunk = unsafe {
-        core::ptr::write_bytes(arena::address_of(index) as *mut u8, 0, CHUNK);
-        &mut *arena::chunk(index)
-    };
-    chunk.capacity = (CHUNK / pools::ENTRY) as u32;
-    chunk.carved = 0;
-    *chunk.pooled.get_mut() = false;
-    chunk.set_usage(Use::Entries);
-    Some(index)
-}
-
-/// The slot of the entry at this address.
-pub fn slot_of_entry(address: usize) -> u64 {
-    let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
-    slot_of(offset >> CHUNK_SHIFT, (offset % CHUNK / pools::ENTRY) as u64)
-}
-
-/// A block of a pool is live from now on.
-pub fn begin_part(block: Block, stack: u32) {
-    block.set_live(block.room, stack);
-}
-
-/// It is not any more.
-pub fn end_part(block: Block) {
-    block.meta().set_free(0, State::Free);
-}
-
-/// Blocks of pools lie in this memory, if it is the heap's.
-pub fn hold_parts(start: usize, size: usize) {
-    let range = arena::range();
-    if !range.contains(&start) || start + size > range.end {
-        return;
-    }
-    let first = (start - range.start) >> CHUNK_SHIFT;
-    for index in first..=(start + size.max(1) - 1 - range.start) >> CHUNK_SHIFT {
-        // SAFETY: below the top.
-        unsafe { (*arena::chunk(index)).pooled.store(true, Ordering::Relaxed) };
-    }
-}
-
-/// Whether blocks of pools may lie in a block.
-#[inline(always)]
-pub fn may_hold_parts(block: Block) -> bool {
-    // SAFETY: the chunk of a block.
-    unsafe { (*arena::chunk((block.slot >> SLOT_SHIFT) as usize)).pooled.load(Ordering::Relaxed) }
-}
-
-/// Whether a block is one of a pool.
-pub fn is_part(block: Block) -> bool {
-    // SAFETY: the chunk of a block.
-    unsafe { (*arena::chunk((block.slot >> SLOT_SHIFT) as usize)).usage() == Use::Entries }
 }
 
 /// The block of a slot that is or was in use.

@@ -190,7 +190,10 @@ impl Writer {
             self.section(wire::SectionKind::STAMPS, |writer| {
                 scan::for_each_numbered(|block| {
                     let mut stamps = stamps::read(block);
-                    if scan::kept_by(block).is_some() {
+                    if !arena::range().contains(&block.start) {
+                        // Only pointers into the heap are.
+                        stamps = wire::Stamps { last_used: wire::NOT_FOLLOWED, ..wire::Stamps::default() };
+                    } else if scan::kept_by(block).is_some() {
                         // It is lost with its pool, whatever points to it.
                         stamps = wire::Stamps { last_used: stamps.last_used, ..wire::Stamps::default() };
                     }

@@ -8,6 +8,7 @@ use core::ffi::CStr;
 use leakscope_wire::{self as wire, SectionKind};
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::arena;
 use crate::calls;
 use crate::heap::{Block, Point};
 use crate::list::{List, Numbers};
@@ -192,7 +193,10 @@ impl Writer {
                 let last_used = stack_of_point(block.used);
                 // What a pool keeps is lost with the pool, whatever points to it.
                 let is_kept = block.is_part() && parts::keeper(block).is_some();
-                writer.put(&if is_kept {
+                writer.put(&if !arena::is_within(block.start) {
+                    // Only pointers into the heap are.
+                    wire::Stamps { last_used: wire::NOT_FOLLOWED, ..wire::Stamps::default() }
+                } else if is_kept {
                     wire::Stamps { last_used, ..wire::Stamps::default() }
                 } else {
                     let stacks = block.latest().map(|stamp| stack_of_point(stamp.point));
