@@ -5,6 +5,7 @@
 #   scripts/setup.sh build|test|bench
 set -eu
 
+lib=/usr/lib/x86_64-linux-gnu
 llvm=${LLVM_SYS_191_PREFIX:-/usr/lib/llvm-19}
 
 # A command or a file that must be there, and the package that brings it. Each purpose includes `build`.
@@ -21,6 +22,7 @@ $llvm/bin/llvm-config       llvm-19
 $llvm/lib/libLLVM-19.so     llvm-19-dev
 $llvm/lib/libclang-19.so.1  libclang1-19
 valgrind                    valgrind
+$lib/libz3.so.4             libz3-4
 "
 leak_sanitizer="$llvm/lib/clang/19/lib/linux/libclang_rt.lsan-x86_64.a libclang-rt-19-dev"
 test="$build
@@ -37,6 +39,7 @@ prlimit                     util-linux
 go                          golang-go
 promtool                    prometheus
 gdb                         gdb
+z3                          z3
 "
 bench="$build
 $leak_sanitizer

@@ -1,6 +1,7 @@
-//! Builds the runtime that goes into target programs, twice: as an object for
-//! linking, and as a shared object for preloading. Both become part of the
-//! `leakscope` executable, so that they are always found and always fit.
+//! Builds the runtimes that go into target programs: as an object for linking,
+//! as a shared object for preloading, and as an object for programs that tell
+//! terms. All become part of the `leakscope` executable, so that they are
+//! always found and always fit.
 
 #[path = "build_valgrind.rs"]
 mod valgrind;
@@ -13,17 +14,23 @@ use std::process::Command;
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let workspace = Path::new("../..").canonicalize().expect("the workspace is two folders up");
-    for source in
-        ["crates/leakscope-rt", "crates/leakscope-wire", "crates/leakscope-instrument", "Cargo.toml"]
-    {
+    for source in [
+        "crates/leakscope-rt",
+        "crates/leakscope-rt-symbolic",
+        "crates/leakscope-wire",
+        "crates/leakscope-instrument",
+        "Cargo.toml",
+    ] {
         println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }
 
     let target = out.join("runtime");
-    cargo(&workspace, &target, "staticlib", &["--features", "executable"]);
-    let object = only_member(&target.join("runtime/libleakscope_rt.a"), &out);
-    cargo(&workspace, &target, "cdylib", &[]);
+    cargo(&workspace, &target, "leakscope-rt", "staticlib", &["--features", "executable"]);
+    let object = only_member(&target, "leakscope_rt", &out);
+    cargo(&workspace, &target, "leakscope-rt", "cdylib", &[]);
     let preload = target.join("runtime/libleakscope_rt.so");
+    cargo(&workspace, &target, "leakscope-rt-symbolic", "staticlib", &[]);
+    let symbolic = only_member(&target, "leakscope_rt_symbolic", &out);
 
     // Linked in where all code of a program keeps frame pointers, and where it
     // was derived to sample accesses.
@@ -37,6 +44,7 @@ fn main() {
         ("RUNTIME_PRELOAD", &preload),
         ("RUNTIME_WHOLE", &whole),
         ("RUNTIME_SAMPLED", &sampled),
+        ("RUNTIME_SYMBOLIC", &symbolic),
     ] {
         println!("cargo::rustc-env={variable}={}", path.display());
         hasher.update(&fs::read(path).expect("built just now"));
@@ -68,9 +76,9 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 
 /// Builds the runtime. The flags are its own, whatever the workspace is built
 /// with; the target folder is its own, so that cargo does not wait for itself.
-fn cargo(workspace: &Path, target: &Path, crate_type: &str, more: &[&str]) {
+fn cargo(workspace: &Path, target: &Path, package: &str, crate_type: &str, more: &[&str]) {
     let mut command = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
-    command.current_dir(workspace).args(["rustc", "--quiet", "--package", "leakscope-rt", "--lib"]);
+    command.current_dir(workspace).args(["rustc", "--quiet", "--package", package, "--lib"]);
     command.args(["--profile", "runtime", "--crate-type", crate_type]).args(more);
     command.arg("--target-dir").arg(target);
     for variable in
@@ -84,13 +92,15 @@ fn cargo(workspace: &Path, target: &Path, crate_type: &str, more: &[&str]) {
 
 /// After link-time optimisation all of the runtime is in one object of the
 /// archive; the others are compiler support that it does not need.
-fn only_member(archive: &Path, out: &Path) -> PathBuf {
-    let list = Command::new("ar").arg("t").arg(archive).output().expect("ar runs");
+fn only_member(target: &Path, name: &str, out: &Path) -> PathBuf {
+    let archive = target.join(format!("runtime/lib{name}.a"));
+    let list = Command::new("ar").arg("t").arg(&archive).output().expect("ar runs");
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
-    let names: Vec<&str> = list.lines().filter(|name| name.starts_with("leakscope_rt-")).collect();
-    let [name] = names[..] else { panic!("expected one object of the runtime, found {names:?}") };
-    let object = out.join("leakscope_rt.o");
-    let content = Command::new("ar").arg("p").arg(archive).arg(name).output().expect("ar runs");
+    let start = format!("{name}-");
+    let members: Vec<&str> = list.lines().filter(|member| member.starts_with(&start)).collect();
+    let [member] = members[..] else { panic!("expected one object of the runtime, found {members:?}") };
+    let object = out.join(format!("{name}.o"));
+    let content = Command::new("ar").arg("p").arg(&archive).arg(member).output().expect("ar runs");
     fs::write(&object, content.stdout).expect("OUT_DIR is writable");
     // A program may have its own `operator new`, or even its own `malloc`.
     run(Command::new("objcopy").arg("--weaken").arg(&object));

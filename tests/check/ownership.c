@@ -219,7 +219,7 @@ void call_now_good(void)
 
 void call_now_bad(void)
 {
-    char *p = strdup("x"); // alloc @now; gap: a callback that is an argument is not followed
+    char *p = strdup("x"); // alloc @now
     call_now(only_reads, p);
 } // leak @now: p
 

@@ -459,7 +459,7 @@ static void vector_append(struct vector *vector, const void *from, int count)
 
 void vector_good(struct vector *vector, const char *text)
 {
-    char *copy = strdup(text); // gap: false alarm: copied by a length that is not known
+    char *copy = strdup(text);
     vector_append(vector, &copy, 1);
 }
 

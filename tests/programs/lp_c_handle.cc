@@ -1,5 +1,4 @@
 // A class around a C handle: opening it a second time overwrites the first handle instead of closing it.
-// gap: -O2: the optimiser leaves no use on the line
 // stdout: gzip 6, zstd 3
 #include <cstdio>
 #include <cstdlib>

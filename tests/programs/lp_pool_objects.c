@@ -105,10 +105,11 @@ int main(void) {
         refused += book_add(names[i], i < 2 ? -1 : 40 + i) < 0;
     book_remove_first();
     book_add("Barbara", 3);
-    book_forget_first();
 
     struct contact *guest = contact_new("Kay", 20);
     guest = book; // leaks @over: overwritten guest
+    book_forget_first();
+    guest = book;
     printf("%d contact, %d refused\n", guest != NULL, refused);
     return 0;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use leakscope_core::Finding;
+use leakscope_core::{Confidence, Finding};
 use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
 use petgraph::graph::{DiGraph, NodeIndex};
 use rayon::prelude::*;
@@ -22,6 +22,9 @@ use crate::world::World;
 pub struct Config {
     /// Blocks that are still held at the end of `main` are leaks too.
     pub at_exit: bool,
+    /// Report also what can only be a leak if a function that nothing is known
+    /// of keeps nothing, and what was found with ways joined.
+    pub pedantic: bool,
 }
 
 /// What is known of a whole program.
@@ -41,7 +44,7 @@ const FEW: usize = 30;
 
 pub fn analyze(program: &Program, models: &Models, config: &Config) -> Analysis {
     let world = World::new(program, models);
-    let options = simulate::Options { at_exit: config.at_exit };
+    let options = simulate::Options { at_exit: config.at_exit, pedantic: config.pedantic };
     let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
     let mut relevant = vec![false; program.functions.len()];
     let (mut leaks, mut cut) = (Vec::new(), Vec::new());
@@ -116,7 +119,7 @@ fn component_summaries(
 ) -> Vec<Outcome> {
     let is_cycle = component.len() > 1 || calls_itself(world.program, component[0]);
     if !is_cycle {
-        return vec![outcome(world, component[0], simulate(world, ready, component[0], options))];
+        return vec![outcome(world, component[0], simulate(world, ready, component[0], options), options)];
     }
     let mut cycle = InCycle { ready, cycle: component, current: vec![None; component.len()] };
     let mut outcomes = Vec::new();
@@ -130,11 +133,15 @@ fn component_summaries(
             1
         }
     };
-    for _ in 0..rounds {
+    for round in 1..=rounds {
         outcomes.clear();
         for (index, &id) in component.iter().enumerate() {
-            let mut done = outcome(world, id, simulate(world, &cycle, id, options));
-            Arc::make_mut(&mut done.summary).is_recursive = true;
+            let mut done = outcome(world, id, simulate(world, &cycle, id, options), options);
+            let summary = Arc::make_mut(&mut done.summary);
+            summary.is_recursive = true;
+            if round == rounds {
+                summary.widen_guards();
+            }
             cycle.current[index] = Some(done.summary.clone());
             outcomes.push(done);
         }
@@ -142,14 +149,16 @@ fn component_summaries(
     outcomes
 }
 
-fn outcome(world: &World, id: FuncId, mut simulated: Simulated) -> Outcome {
+fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simulate::Options) -> Outcome {
     let is_cut = simulated.is_cut;
     let leaks = std::mem::take(&mut simulated.leaks);
     let origins = &simulated.scope.sites.origins;
     let leaks = if is_cut {
         Vec::new()
     } else {
-        leaks.into_iter().map(|(site, leak)| (leak, origins[site].clone())).collect()
+        let is_told = |leak: &Leak| options.pedantic || leak.confidence != Confidence::Possible;
+        let leaks = leaks.into_iter().filter(|(_, leak)| is_told(leak));
+        leaks.map(|(site, leak)| (leak, origins[site].clone())).collect()
     };
     let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };
     Outcome { summary: Arc::new(summary), leaks, is_cut }

@@ -34,6 +34,17 @@ pub struct Case {
     /// The jump that led into blocks which only leave.
     pub left_at: Option<Spot>,
     pub feasibility: Feasibility,
+    pub flight: Flight,
+}
+
+/// What an exception that left a call is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flight {
+    /// There is none, or cleanups let it pass.
+    #[default]
+    None,
+    /// A handler for it is looked for, where the author expects one.
+    Sought,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +72,7 @@ pub struct Block {
 #[derive(Debug)]
 pub struct Mark {
     pub at: Spot,
+    pub ordinal: u32,
     pub is_taken: bool,
     pub length: u32,
     pub before: Option<Arc<Mark>>,
@@ -111,6 +123,10 @@ impl Case {
     pub fn fact_of(&self, scope: &Scope, value: &Value) -> Fact {
         match value {
             Value::Int(number) => Fact::exactly(*number),
+            // The address of a member is not null.
+            Value::Sum(Base::Symbol(id), Offset::At(bytes)) if *bytes != 0 && scope.pointers.contains(id) => {
+                Fact::ADDRESS
+            }
             Value::Sum(Base::Symbol(id), Offset::At(bytes)) => self.fact(scope, *id).plus(*bytes),
             Value::Sum(Base::Heap(block), Offset::At(0)) if self.is_nullable(*block) => Fact::NOT_NEGATIVE,
             Value::Sum(Base::Symbol(_), Offset::Any) | Value::Top | Value::Record(_) => Fact::ANY,

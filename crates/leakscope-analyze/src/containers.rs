@@ -91,7 +91,12 @@ pub fn role(function: &Function) -> Option<Role> {
         return None;
     }
     // Results of these come in memory of the caller's, before the container.
-    let comes_in_memory = name.starts_with("std::deque<") && function.signature.0.starts_with('v');
+    let is_iterator = |method: &str| {
+        ["begin", "end", "find", "erase", "insert", "emplace"].iter().any(|part| method.ends_with(part))
+    };
+    let comes_in_memory = name.starts_with("std::deque<")
+        && function.signature.0.starts_with('v')
+        && method().is_some_and(is_iterator);
     Some(match method()? {
         method if method.starts_with('~') || method == "clear" => {
             if has_pointers(name) {

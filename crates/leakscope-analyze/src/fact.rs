@@ -15,7 +15,7 @@ impl Fact {
     /// Addresses of objects: not small numbers that stand for something else.
     pub const ADDRESS: Fact = Fact { low: 4096, high: i64::MAX, is_nonzero: true };
     pub const TRUTH: Fact = Fact { low: 0, high: 1, is_nonzero: false };
-    pub const NEGATIVE: Fact = Fact { low: i64::MIN, high: -1, is_nonzero: true };
+    pub const POSITIVE: Fact = Fact { low: 1, high: i64::MAX, is_nonzero: true };
     pub const NOT_NEGATIVE: Fact = Fact { low: 0, high: i64::MAX, is_nonzero: false };
 
     pub fn exactly(number: i64) -> Fact {

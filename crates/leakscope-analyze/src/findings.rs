@@ -22,6 +22,7 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
     let place = |at: Spot| Place::new(vec![frame(program, id, at)]);
     finding.leaked = Some(place(leak.at));
     finding.exact = true;
+    finding.confidence = Some(leak.confidence);
     finding.cause = leak.cause;
     finding.variable = leak.variable;
     finding.candidates = leak
@@ -33,6 +34,7 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
         file: program.files[step.at.file.0 as usize].clone(),
         line: step.at.line,
         column: step.at.column,
+        ordinal: step.ordinal,
         taken: step.is_taken,
         function: program.function(step.function).display.clone(),
     };

@@ -13,6 +13,8 @@ pub struct Flow {
     pub block_of: Vec<BlockId>,
     /// For each block, what it needs from before.
     pub live_in: Vec<Vec<ValueId>>,
+    /// Values that some instruction reads.
+    pub is_used: Vec<bool>,
     /// For each block and instruction, the values that nothing reads after it.
     pub dying: Vec<Vec<Vec<ValueId>>>,
 }
@@ -54,8 +56,28 @@ impl Flow {
             live_in.push(before.values());
             dying.push(last);
         }
-        Some(Flow { order, is_loop_head, loops, block_of, live_in, dying })
+        let is_used = used_values(body);
+        Some(Flow { order, is_loop_head, loops, block_of, live_in, is_used, dying })
     }
+}
+
+/// Values that are used for more than to name a variable.
+pub fn used_values(body: &Body) -> Vec<bool> {
+    let mut used = vec![false; body.values as usize];
+    let mut note = |operand: &Operand| {
+        if let Operand::Value(value) = operand {
+            used[value.0 as usize] = true;
+        }
+    };
+    for block in &body.blocks {
+        for instruction in &block.instructions {
+            if !matches!(instruction.op, Op::Name { .. }) {
+                instruction.op.for_each_operand(&mut note);
+            }
+        }
+        block.end.operand().into_iter().for_each(&mut note);
+    }
+    used
 }
 
 /// Whether any block of a body can run again.

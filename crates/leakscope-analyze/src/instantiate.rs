@@ -1,6 +1,7 @@
 //! Summaries at their call sites (SPARROW, section 4.3): what the callee's
 //! symbols are here, which of its cases can be, and what they do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_ir::{FuncId, Spot, ValueId};
@@ -8,10 +9,11 @@ use rustc_hash::FxHashMap;
 
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Mark};
+use crate::fact::Fact;
 use crate::refine::{assume_in, compare};
 use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, ExitCase, Summary};
-use crate::value::{Base, HeapId, SymbolId, SymbolKey, Value};
+use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
 
 /// A call, with its arguments in the case at hand.
 pub struct Site<'a> {
@@ -19,6 +21,17 @@ pub struct Site<'a> {
     pub caller: FuncId,
     pub at: Spot,
     pub arguments: &'a [Value],
+    pub result_kind: ResultKind,
+}
+
+/// What a caller can learn from a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ResultKind {
+    /// A number is a status, which a caller should look at.
+    Status,
+    /// Of a container it may be the element that was there before.
+    Pointer,
+    UnusedPointer,
 }
 
 /// What one case of the callee makes of a case of the caller.
@@ -36,7 +49,7 @@ const MAX_STACK: usize = 8;
 
 /// `case` after the call, for each case of the callee that can be.
 pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summary) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
+    let mut possible = Vec::new();
     for (number, exit) in summary.cases.iter().enumerate() {
         let mut call = Instance {
             site,
@@ -48,9 +61,15 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
             blocks: FxHashMap::default(),
             renamed: Vec::new(),
         };
-        outcomes.extend(call.outcome(scope));
+        if let Some(outcome) = call.outcome(scope) {
+            possible.push((call, outcome));
+        }
     }
-    outcomes
+    let exits: Vec<&ExitCase> = possible.iter().map(|(call, _)| call.exit).collect();
+    for (call, outcome) in &mut possible {
+        call.excuse_arguments(scope, &mut outcome.case, &exits);
+    }
+    possible.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 struct Instance<'a> {
@@ -137,6 +156,7 @@ impl Instance<'_> {
             let before = after.path.take();
             after.path = Some(Arc::new(Mark {
                 at: self.site.at,
+                ordinal: 0,
                 is_taken: true,
                 length: before.as_ref().map_or(0, |mark| mark.length) + self.exit.path.len() as u32,
                 before,
@@ -175,6 +195,39 @@ impl Instance<'_> {
                 after.escape(scope, &value);
             }
         }
+    }
+
+    /// An argument that the callee takes in another case, which the caller
+    /// cannot tell from this one, is taken.
+    fn excuse_arguments(&mut self, scope: &mut Scope, after: &mut Case, possible: &[&ExitCase]) {
+        if possible.len() < 2 || after.blocks.is_empty() {
+            return;
+        }
+        let (summary, exit) = (self.summary, self.exit);
+        let taken: BTreeSet<SymbolId> = possible
+            .iter()
+            .filter(|case| case.exit == exit.exit && !is_told_apart(summary, case, exit, self.site))
+            .flat_map(|case| self.taken_parameters(case))
+            .collect();
+        let own = self.taken_parameters(exit);
+        for id in taken.into_iter().filter(|id| !own.contains(id)) {
+            let value = self.symbol(scope, id);
+            let value = self.carry(value);
+            after.escape(scope, &value);
+        }
+    }
+
+    /// Arguments that a case releases or gives away; and those that it stores,
+    /// where the callee looks like one that inserts into a container.
+    fn taken_parameters(&self, case: &ExitCase) -> BTreeSet<SymbolId> {
+        let inserts = self.site.result_kind != ResultKind::Status;
+        let writes = case.writes.iter().filter(|_| inserts);
+        let written = writes.flat_map(|write| write.value.bases()).filter_map(|(base, _)| match base {
+            Base::Symbol(id) => Some(id),
+            _ => None,
+        });
+        let all = case.freed.iter().chain(&case.escaped).copied().chain(written);
+        all.filter(|id| matches!(self.summary.symbols.key(*id), SymbolKey::Parameter(_))).collect()
     }
 
     /// What the callee knows of values that it made.
@@ -306,6 +359,26 @@ impl Instance<'_> {
         self.renamed.push(known);
         self.blocks.insert(block, known);
     }
+}
+
+/// Whether a caller knows which of two cases it is: by what it passes, or by
+/// what it gets back and looks at. What is inside of an argument is the
+/// callee's to know.
+fn is_told_apart(summary: &Summary, one: &ExitCase, other: &ExitCase, site: &Site) -> bool {
+    let fact = |case: &ExitCase, id: SymbolId| {
+        case.facts.iter().find(|(known, _)| *known == id).map_or(Fact::ANY, |(_, fact)| *fact)
+    };
+    let by_argument = one
+        .facts
+        .iter()
+        .any(|&(id, own)| summary.symbols.is_of_parameters(id) && own.and(fact(other, id)).is_none());
+    let result = |case: &ExitCase| match &case.result {
+        Value::Int(number) => Fact::exactly(*number),
+        Value::Sum(Base::Symbol(id), Offset::At(bytes)) => fact(case, *id).plus(*bytes),
+        Value::Sum(Base::Heap(_), _) => Fact::ADDRESS,
+        _ => Fact::ANY,
+    };
+    by_argument || site.result_kind != ResultKind::UnusedPointer && result(one).and(result(other)).is_none()
 }
 
 /// Whether an address leads to memory that was there before the caller.

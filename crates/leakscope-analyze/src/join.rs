@@ -27,12 +27,15 @@ pub struct Property {
 
 impl Property {
     pub fn of(case: &Case, scope: &Scope) -> Property {
-        let usable = if case.blocks.is_empty() { BTreeSet::new() } else { case.usable(scope) };
+        let mut usable = if case.blocks.is_empty() { BTreeSet::new() } else { case.usable(scope) };
+        let (mut kept, published) = kept_blocks(case, scope);
+        kept.retain(|block| !published.contains(block));
+        usable.retain(|block| !published.contains(block));
         Property {
-            blocks: case.blocks.keys().copied().collect(),
-            kept: kept_blocks(case),
+            blocks: case.blocks.keys().copied().filter(|block| !published.contains(block)).collect(),
+            kept,
             usable,
-            freed: case.freed.clone(),
+            freed: case.freed.iter().copied().filter(|id| is_near(scope, *id)).collect(),
             escaped: parameters(&case.escaped, scope),
             stored: parameters(&case.stored, scope),
             selectors: Vec::new(),
@@ -53,20 +56,44 @@ impl Property {
     }
 }
 
+/// An argument, or what it points to.
+fn is_near(scope: &Scope, id: SymbolId) -> bool {
+    match scope.symbols.key(id) {
+        SymbolKey::Parameter(_) => true,
+        SymbolKey::Content(Base::Symbol(outer), Offset::At(_)) => {
+            matches!(scope.symbols.key(*outer), SymbolKey::Parameter(_))
+        }
+        _ => false,
+    }
+}
+
 /// What came in as an argument itself: deeper parts would tell too many cases
 /// apart.
 fn parameters(ids: &BTreeSet<SymbolId>, scope: &Scope) -> BTreeSet<SymbolId> {
     ids.iter().copied().filter(|id| matches!(scope.symbols.key(*id), SymbolKey::Parameter(_))).collect()
 }
 
-fn kept_blocks(case: &Case) -> BTreeSet<HeapId> {
+/// Blocks that memory of others points to, and of these the ones in globals
+/// that somebody reads: their loss is not what cases are told apart for.
+fn kept_blocks(case: &Case, scope: &Scope) -> (BTreeSet<HeapId>, BTreeSet<HeapId>) {
+    let (mut kept, mut published) = (BTreeSet::new(), BTreeSet::new());
     if case.blocks.is_empty() {
-        return BTreeSet::new();
+        return (kept, published);
     }
-    let others =
-        case.memory.iter().filter(|((base, _), _)| matches!(base, Base::Symbol(_) | Base::Global(_)));
-    let held = others.flat_map(|(_, cell)| cell.value.heap_blocks());
-    held.filter(|block| case.blocks.contains_key(block)).collect()
+    for ((base, _), cell) in case.memory.iter() {
+        let held = cell.value.heap_blocks().filter(|block| case.blocks.contains_key(block));
+        match base {
+            Base::Symbol(_) => kept.extend(held),
+            Base::Global(global) if scope.world.is_never_read(*global) => kept.extend(held),
+            Base::Global(_) => {
+                let held: Vec<HeapId> = held.collect();
+                kept.extend(&held);
+                published.extend(held);
+            }
+            _ => {}
+        }
+    }
+    (kept, published)
 }
 
 /// Whether growing values are to stop growing.
@@ -281,7 +308,15 @@ impl Joiner {
         };
         let all_plain = own.parts().iter().chain(others.parts()).all(is_plain);
         if !all_plain {
-            let value = case.any_of(scope, vec![own.clone(), others]);
+            let mut parts: Vec<Value> = own.parts().iter().chain(others.parts()).cloned().collect();
+            // Beside what may be anything, only what leads to memory counts.
+            if parts.contains(&Value::Top) {
+                parts.retain(|part| *part == Value::Top || !is_plain(part));
+            }
+            let value = match holder {
+                Holder::Cell(base, offset) => case.either(scope, (base, offset), parts),
+                _ => case.any_of(scope, parts),
+            };
             self.is_changed |= value != own;
             return value;
         }

@@ -22,6 +22,7 @@ mod models;
 mod names;
 mod refine;
 mod relevance;
+mod returns;
 mod scope;
 mod simulate;
 mod summary;

@@ -131,11 +131,35 @@ impl Case {
                     None if offset == Offset::Any => value.clone(),
                     None => self.first_content(scope, base, offset),
                 };
-                let either = self.any_of(scope, vec![old, value.clone()]);
+                let either = self.either(scope, (base, offset), vec![old, value.clone()]);
                 Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: either, bytes });
             }
         }
         before
+    }
+
+    /// One of `values` in a cell. In memory that was there before, what is not
+    /// known for certain counts only if it can be a block of this procedure,
+    /// an argument, or what the cell held at first.
+    pub fn either(&mut self, scope: &mut Scope, cell: (Base, Offset), values: Vec<Value>) -> Value {
+        let mut parts: Vec<Value> = values.iter().flat_map(|value| value.parts()).cloned().collect();
+        let is_old = matches!(cell.0, Base::Symbol(_) | Base::Global(_));
+        if is_old && (parts.len() > 3 || parts.contains(&Value::Top)) {
+            let first = scope.symbols.find(&SymbolKey::Content(cell.0, cell.1));
+            let counts = |part: &Value| match part {
+                Value::Sum(Base::Symbol(id), _) => {
+                    Some(*id) == first || matches!(scope.symbols.key(*id), SymbolKey::Parameter(_))
+                }
+                Value::Int(_) => false,
+                _ => true,
+            };
+            let count = parts.len();
+            parts.retain(counts);
+            if parts.len() < count {
+                parts.push(Value::Top);
+            }
+        }
+        self.any_of(scope, parts)
     }
 
     /// What a pointer in memory that others see means for its block.
@@ -195,9 +219,15 @@ impl Case {
             let moved = self.load(scope, &from.plus(Offset::Any));
             if moved.has_heap() {
                 self.store(scope, &to.plus(Offset::Any), &moved, 8);
+            } else {
+                self.keep_copied(scope, to, &moved);
             }
             return;
         };
+        if bytes.is_none() && matches!(source, Base::Symbol(_)) {
+            let moved = self.first_content(scope, source, Offset::Any);
+            self.keep_copied(scope, to, &moved);
+        }
         let bytes = bytes.unwrap_or(i64::MAX);
         let mut moved: Vec<(Offset, Cell)> = Vec::new();
         for (at, cell) in self.cells(source) {
@@ -223,6 +253,15 @@ impl Case {
         }
         for (at, cell) in moved {
             self.store(scope, &Value::Sum(target, at), &cell.value, cell.bytes);
+        }
+    }
+
+    /// Pointers among what was copied to a place, or in a number, that is not
+    /// known have another holder from then on.
+    fn keep_copied(&mut self, scope: &mut Scope, to: &Value, moved: &Value) {
+        let is_local = |base: Base| matches!(scope.symbols.owner(base), Base::Local(_));
+        if !to.bases().all(|(base, _)| is_local(base)) {
+            self.escape(scope, moved);
         }
     }
 

@@ -79,6 +79,8 @@ struct Entry {
     zeroed: bool,
     #[serde(default)]
     pure: bool,
+    #[serde(default)]
+    compares: bool,
 }
 
 impl Entry {
@@ -122,6 +124,8 @@ pub struct Model {
     noreturn_if: Vec<(u32, Fact)>,
     /// Writes nothing through its arguments.
     is_pure: bool,
+    /// The same texts give the same number.
+    compares: bool,
 }
 
 /// What a result or output argument is.
@@ -132,6 +136,7 @@ enum Place {
     Argument(u32),
     Within(u32),
     NonNull,
+    Positive,
     Null,
     Realloc,
 }
@@ -192,7 +197,7 @@ impl Model {
         };
         let place = |key, text: &str| {
             Place::named(text)
-                .ok_or_else(|| wrong(key, "new, borrowed, argN, withinN, nonnull or null", text))
+                .ok_or_else(|| wrong(key, "new, borrowed, argN, withinN, nonnull, positive or null", text))
         };
         let returns = entry.returns.as_deref().map(|text| place("returns", text)).transpose()?;
         let mut out = Vec::new();
@@ -233,7 +238,8 @@ impl Model {
             fails,
             is_noreturn: entry.noreturn,
             noreturn_if,
-            is_pure: entry.pure,
+            is_pure: entry.pure || entry.compares,
+            compares: entry.compares,
         })
     }
 
@@ -254,6 +260,7 @@ impl Model {
             is_noreturn: false,
             noreturn_if: Vec::new(),
             is_pure: false,
+            compares: false,
         })
     }
 
@@ -270,7 +277,8 @@ impl Model {
         let origin = Arc::new(origin);
         let origins = std::iter::repeat_n(origin, maker.blocks).collect();
         let symbols = Arc::new(maker.symbols);
-        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, ..Summary::default() }
+        let compares = self.compares;
+        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, compares, ..Summary::default() }
     }
 }
 
@@ -318,7 +326,7 @@ impl Maker<'_> {
         let (succeeds, fails) = match model.fails {
             Fails::Never => (Fact::ANY, None),
             Fails::Null => (Fact::NONZERO, Some(Fact::exactly(0))),
-            Fails::Negative => (Fact::NOT_NEGATIVE, Some(Fact::NEGATIVE)),
+            Fails::Negative => (Fact::NOT_NEGATIVE, Some(Fact::exactly(-1))),
             Fails::Nonzero => (Fact::exactly(0), Some(Fact::NONZERO)),
         };
         let mut cases = Vec::new();
@@ -357,6 +365,7 @@ impl Maker<'_> {
                 Value::one_of([Value::NULL, inside]).unwrap_or(Value::Top)
             }
             Some(Place::NonNull) => self.unknown(case, Fact::ADDRESS),
+            Some(Place::Positive) => self.unknown(case, Fact::POSITIVE),
             Some(Place::Null) => Value::NULL,
             Some(Place::Borrowed | Place::Realloc) | None => self.unknown(case, fact),
         }
@@ -372,7 +381,7 @@ impl Maker<'_> {
                 Place::Within(index) => {
                     Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any)
                 }
-                Place::Borrowed | Place::NonNull => self.unknown(case, Fact::ANY),
+                Place::Borrowed | Place::NonNull | Place::Positive => self.unknown(case, Fact::ANY),
                 Place::Realloc => continue,
             };
             case.writes.push(Write { base: Base::Symbol(parameter), offset: Offset::At(0), value, bytes: 8 });
@@ -431,6 +440,7 @@ impl Place {
             "new" => Place::New,
             "borrowed" => Place::Borrowed,
             "nonnull" => Place::NonNull,
+            "positive" => Place::Positive,
             "null" => Place::Null,
             "realloc" => Place::Realloc,
             _ => match (numbered("arg"), numbered("within")) {

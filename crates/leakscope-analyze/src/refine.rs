@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::Compare;
+use leakscope_ir::{Binary, Compare};
 
 use crate::case::Case;
 use crate::fact::{Fact, negated, swapped};
@@ -20,6 +20,10 @@ pub fn compare(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right:
         (Value::Int(_), _) => (swapped(op), right, left),
         _ => (op, left, right),
     };
+    // Which of several values it is may be another in the next turn of a loop.
+    if scope.is_in_loop() && [left, right].iter().any(|value| matches!(value, Value::OneOf(_))) {
+        return Value::Top;
+    }
     scope.symbols.value(SymbolKey::Compare(op, left.clone(), right.clone()))
 }
 
@@ -134,6 +138,14 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
                     return assume(case, scope, value, truth);
                 }
             }
+            // Bits that are not there together are in neither.
+            if let (SymbolKey::Binary(Binary::Or, left, right), Compare::Eq, true) =
+                (scope.symbols.key(*id).clone(), op, number == 0 && *bytes == 0)
+            {
+                return assume_compare(case, scope, op, &left, &Value::NULL)
+                    && assume_compare(case, scope, op, &right, &Value::NULL)
+                    && restrict(case, scope, *id, Fact::exactly(0));
+            }
             let known = case.fact(scope, *id);
             let shifted = number.saturating_sub(*bytes);
             if op == Compare::Ne && known.low == shifted && shifted != 0 {
@@ -165,6 +177,13 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
             let narrowed = Value::one_of(kept).unwrap_or(Value::Top);
             replace(case, value, &narrowed);
             case.drop_unreachable(scope);
+            // What it would have held if it were otherwise is not there.
+            let is_left = |block: &HeapId| narrowed.heap_blocks().any(|left| left == *block);
+            let gone: Vec<HeapId> = value.heap_blocks().filter(|block| !is_left(block)).collect();
+            if !gone.is_empty() {
+                let usable = case.usable(scope);
+                case.blocks.retain(|block, _| !gone.contains(block) || usable.contains(block));
+            }
             match &narrowed {
                 Value::OneOf(_) => true,
                 one => assume_compare(case, scope, op, one, &right),

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::value::{HeapId, SymbolId, Symbols};
+use crate::value::{Base, HeapId, SymbolId, Symbols, Value};
 use crate::world::World;
 
 pub struct Scope<'a> {
@@ -17,6 +17,8 @@ pub struct Scope<'a> {
     pub freed_in_loops: BTreeSet<(usize, BlockId)>,
     /// What came in and is released in some case.
     pub ever_freed: BTreeSet<SymbolId>,
+    /// Symbols whose parts have addresses: pointers, and no numbers.
+    pub pointers: FxHashSet<SymbolId>,
     /// Heads of the loops around the block that runs now.
     pub loops: Vec<BlockId>,
 }
@@ -49,12 +51,20 @@ impl<'a> Scope<'a> {
             sites: Sites::default(),
             freed_in_loops: BTreeSet::new(),
             ever_freed: BTreeSet::new(),
+            pointers: FxHashSet::default(),
             loops: Vec::new(),
         }
     }
 
     pub fn note_free(&mut self, block: HeapId) {
         self.freed_in_loops.extend(self.loops.iter().map(|&head| (block.site(), head)));
+    }
+
+    pub fn note_pointers(&mut self, value: &Value) {
+        self.pointers.extend(value.bases().filter_map(|(base, _)| match base {
+            Base::Symbol(id) => Some(id),
+            _ => None,
+        }));
     }
 
     pub fn is_in_loop(&self) -> bool {

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leakscope_core::Cause;
+use leakscope_core::{Cause, Confidence};
 use leakscope_ir::{
-    BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId, VariableId,
+    Block, BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId,
+    VariableId,
 };
 
-use crate::case::{Case, Feasibility, Mark};
+use crate::case::{Case, Feasibility, Flight, Mark};
 use crate::flow::Flow;
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, assume_compare};
@@ -18,14 +19,17 @@ use crate::summary::{Exit, Step, Summary};
 use crate::value::{Base, HeapId, Offset, Point, SymbolKey, Value};
 use crate::world::{World, constant};
 
-/// Cases of one block; above, the nearest are joined.
-const MAX_CASES: usize = 16;
+/// Cases of one block; above, the nearest are joined. A procedure that takes
+/// too long is tried again with fewer.
+const MAX_CASES: [usize; 3] = [16, 5, 2];
 /// Work in one procedure, for each block and at least; a run of a block costs
 /// as much as its case is large.
 const WORK_PER_BLOCK: usize = 600;
 const MIN_WORK: usize = 40_000;
 /// Joins of a case before growing values are widened.
 const JOINS: u32 = 3;
+/// Branches of a way that is easily followed.
+const SHORT: usize = 6;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
 
@@ -46,6 +50,7 @@ pub struct Simulated<'a> {
 /// Blocks of one site are lost here.
 #[derive(Clone, Debug)]
 pub struct Leak {
+    pub confidence: Confidence,
     pub at: Spot,
     pub cause: Cause,
     pub variable: Option<String>,
@@ -57,6 +62,9 @@ pub struct Leak {
 pub struct Options {
     /// Blocks that `main` still holds at its end are leaks too.
     pub at_exit: bool,
+    /// Functions of which nothing is known do not keep what they get, and
+    /// warnings count though ways were joined.
+    pub pedantic: bool,
 }
 
 pub fn simulate<'a>(
@@ -64,6 +72,47 @@ pub fn simulate<'a>(
     summaries: &dyn Summaries,
     id: FuncId,
     options: &Options,
+) -> Simulated<'a> {
+    let mut tries = MAX_CASES.into_iter().map(|max_cases| {
+        simulate_with(world, summaries, id, options, &Bounds { max_cases, ..Bounds::default() })
+    });
+    let mut last = tries.next().expect("at least one bound");
+    while last.is_cut {
+        match tries.next() {
+            Some(next) => last = next,
+            None => break,
+        }
+    }
+    last
+}
+
+/// The same where some arguments are known functions, `depth` calls of this
+/// kind inside of another.
+pub fn simulate_with_callbacks<'a>(
+    world: &'a World<'a>,
+    summaries: &dyn Summaries,
+    id: FuncId,
+    options: &Options,
+    callbacks: &[(u32, FuncId)],
+    depth: usize,
+) -> Simulated<'a> {
+    simulate_with(world, summaries, id, options, &Bounds { max_cases: MAX_CASES[0], callbacks, depth })
+}
+
+/// How a procedure is simulated.
+#[derive(Default)]
+struct Bounds<'c> {
+    max_cases: usize,
+    callbacks: &'c [(u32, FuncId)],
+    depth: usize,
+}
+
+fn simulate_with<'a>(
+    world: &'a World<'a>,
+    summaries: &dyn Summaries,
+    id: FuncId,
+    options: &Options,
+    bounds: &Bounds,
 ) -> Simulated<'a> {
     let function = world.program.function(id);
     let body = function.body.as_ref().expect("a function with a body");
@@ -73,7 +122,12 @@ pub fn simulate<'a>(
     };
     let mut first = Case::default();
     for index in 0..function.parameters {
-        first.set(ValueId(index), scope.symbols.value(SymbolKey::Parameter(index)));
+        let given = bounds.callbacks.iter().find(|(at, _)| *at == index);
+        let value = match given {
+            Some((_, function)) => Value::address(Base::Function(*function)),
+            None => scope.symbols.value(SymbolKey::Parameter(index)),
+        };
+        first.set(ValueId(index), value);
     }
     let mut simulation = Simulation {
         function,
@@ -84,6 +138,8 @@ pub fn simulate<'a>(
         options,
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
+        max_cases: bounds.max_cases,
+        depth: bounds.depth,
         is_caught: false,
         work: 0,
         returns_at: None,
@@ -101,8 +157,11 @@ pub struct Simulation<'a, 'b> {
     pub body: &'a Body,
     flow: Flow,
     pub summaries: &'b dyn Summaries,
-    options: &'b Options,
+    pub options: &'b Options,
     entries: Vec<Vec<Entry>>,
+    pub max_cases: usize,
+    /// Of calls with functions as arguments, one in another.
+    pub depth: usize,
     /// Blocks in their order, with the entry to run.
     queue: BTreeSet<(u32, u32, usize)>,
     /// An exception of the call at hand would be caught here, so the author
@@ -159,8 +218,9 @@ impl<'a> Simulation<'a, '_> {
         let property = self.property(block, &case);
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);
+        let max_cases = self.max_cases;
         let nearest = || {
-            (entries.len() >= MAX_CASES)
+            (entries.len() >= max_cases)
                 .then(|| (0..entries.len()).min_by_key(|&index| entries[index].property.distance(&property)))
                 .flatten()
         };
@@ -202,10 +262,13 @@ impl<'a> Simulation<'a, '_> {
         property
     }
 
-    fn block(&mut self, id: BlockId, case: Case) {
+    fn block(&mut self, id: BlockId, mut case: Case) {
         let body = self.body;
         let block = body.block(id);
         self.result.scope.loops.clone_from(&self.flow.loops[id.0 as usize]);
+        if block.role == BlockRole::Catches {
+            case.flight = Flight::Sought;
+        }
         self.returns_at = matches!(block.end, Terminator::Return(_)).then_some(block.end_at);
         let mut cases = vec![case];
         let last = block.instructions.len().saturating_sub(1);
@@ -232,6 +295,11 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
+    /// Whether an instruction to come reads a value.
+    pub fn is_used(&self, value: ValueId) -> bool {
+        self.flow.is_used[value.0 as usize]
+    }
+
     /// Values that nothing reads any more are gone, and with them the last
     /// pointers that only they were.
     fn drop_values(&mut self, case: &mut Case, block: BlockId, index: usize, at: Spot) {
@@ -254,7 +322,7 @@ impl<'a> Simulation<'a, '_> {
                 for (to, truth) in [(*yes, true), (*no, false)] {
                     let mut taken = case.clone();
                     if assume(&mut taken, self.scope(), &condition, truth) {
-                        self.mark(&mut taken, block.end_at, truth);
+                        self.mark(&mut taken, block, truth != block.branch.is_negated);
                         self.go(id, to, taken);
                     }
                 }
@@ -265,14 +333,14 @@ impl<'a> Simulation<'a, '_> {
                     let mut taken = case.clone();
                     let right = Value::Int(*number);
                     if assume_compare(&mut taken, self.scope(), Compare::Eq, &value, &right) {
-                        self.mark(&mut taken, block.end_at, true);
+                        self.mark(&mut taken, block, true);
                         self.go(id, *to, taken);
                     }
                     if !assume_compare(&mut case, self.scope(), Compare::Ne, &value, &right) {
                         return;
                     }
                 }
-                self.mark(&mut case, block.end_at, false);
+                self.mark(&mut case, block, false);
                 self.go(id, *default, case);
             }
             Terminator::Anywhere(blocks) => {
@@ -285,16 +353,18 @@ impl<'a> Simulation<'a, '_> {
                 let value = value.as_ref().map_or(Value::Top, |value| self.operand(&case, value));
                 self.exit(Exit::Return, case, value, block.end_at);
             }
+            Terminator::Resume if case.flight == Flight::Sought => {}
             Terminator::Resume => self.exit(Exit::Throw, case, Value::Top, block.end_at),
             Terminator::Unreachable => {}
         }
     }
 
-    fn mark(&self, case: &mut Case, at: Spot, is_taken: bool) {
+    fn mark(&self, case: &mut Case, block: &Block, is_taken: bool) {
+        let (at, ordinal) = (block.end_at, block.branch.ordinal);
         let length = case.path.as_ref().map_or(0, |mark| mark.length) + 1;
         if length <= MAX_PATH && at.line > 0 {
             let before = case.path.take();
-            case.path = Some(Arc::new(Mark { at, is_taken, length, before, inner: None }));
+            case.path = Some(Arc::new(Mark { at, ordinal, is_taken, length, before, inner: None }));
         }
     }
 
@@ -337,7 +407,7 @@ impl<'a> Simulation<'a, '_> {
     }
 
     /// Variables of scopes that a block is outside of are gone.
-    fn end_scopes(&mut self, case: &mut Case, target: &leakscope_ir::Block, at: Spot) {
+    fn end_scopes(&mut self, case: &mut Case, target: &Block, at: Spot) {
         let Some(scope) = target.scope else { return };
         let body = self.body;
         let ends = |id: &VariableId| {
@@ -462,6 +532,17 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
+    fn confidence(&self, block: HeapId, path: &[Step]) -> Confidence {
+        let is_own = self.result.scope.sites.origins[block.site()].stack.len() <= 1;
+        if self.max_cases < MAX_CASES[0] || self.options.pedantic {
+            Confidence::Possible
+        } else if is_own && path.len() <= SHORT && !self.result.scope.is_in_loop() {
+            Confidence::Sure
+        } else {
+            Confidence::Likely
+        }
+    }
+
     fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
         let place = (at, cause, variable.clone());
         match self.result.leaks.get_mut(&block.site()) {
@@ -473,7 +554,8 @@ impl<'a> Simulation<'a, '_> {
             }
             None => {
                 let path = steps(self.id, case.path.as_ref());
-                let leak = Leak { at, cause, variable, path, others: Vec::new() };
+                let confidence = self.confidence(block, &path);
+                let leak = Leak { confidence, at, cause, variable, path, others: Vec::new() };
                 self.result.leaks.insert(block.site(), leak);
             }
         }
@@ -487,7 +569,7 @@ pub fn steps(function: FuncId, newest: Option<&Arc<Mark>>) -> Vec<Step> {
     while let Some(mark) = next {
         match &mark.inner {
             Some(inner) => path.extend(inner.iter().rev()),
-            None => path.push(Step { function, at: mark.at, is_taken: mark.is_taken }),
+            None => path.push(Step { function, at: mark.at, ordinal: mark.ordinal, is_taken: mark.is_taken }),
         }
         next = mark.before.as_ref();
     }

@@ -23,6 +23,8 @@ pub struct Summary {
     pub is_recursive: bool,
     /// It may write numbers through its arguments that no case tells of.
     pub writes_numbers: bool,
+    /// It returns a number that depends on its first two arguments alone.
+    pub compares: bool,
     /// Of the blocks, by site.
     pub origins: Vec<Arc<Origin>>,
 }
@@ -62,7 +64,23 @@ pub struct Write {
 pub struct Step {
     pub function: FuncId,
     pub at: Spot,
+    pub ordinal: u32,
     pub is_taken: bool,
+}
+
+impl Summary {
+    /// Numbers that a recursion counts stand for all that it could count
+    /// further: of what comes in, only the sign is kept.
+    pub fn widen_guards(&mut self) {
+        for case in &mut self.cases {
+            for (id, fact) in &mut case.facts {
+                if self.symbols.is_input(*id) && fact.number().is_none() {
+                    fact.low = if fact.low > 0 { 1 } else { i64::MIN };
+                    fact.high = if fact.high < 0 { -1 } else { i64::MAX };
+                }
+            }
+        }
+    }
 }
 
 impl ExitCase {

@@ -7,14 +7,18 @@ use leakscope_core::Cause;
 use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Shape, Spot, ValueId};
 
 use crate::arithmetic;
-use crate::case::{Case, Feasibility};
+use crate::case::{Case, Feasibility, Flight};
 use crate::containers::{self, Dropped};
-use crate::instantiate::{Outcome, Site, instantiate};
+use crate::exits::summarise;
+use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::refine::{assume, compare};
-use crate::simulate::Simulation;
+use crate::simulate::{Simulation, simulate_with_callbacks};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
+
+/// Functions that get functions, one in another, that are followed.
+const MAX_CALLBACKS: usize = 2;
 
 impl Simulation<'_, '_> {
     /// The cases after an instruction; those that an exception leaves go to
@@ -41,7 +45,7 @@ impl Simulation<'_, '_> {
                     self.merge(&mut after, outcome.case, instruction.result);
                 }
             }
-            return after.into_values().collect();
+            return self.few(after, instruction.result);
         }
         let mut after = Vec::with_capacity(cases.len());
         for mut case in cases {
@@ -53,6 +57,20 @@ impl Simulation<'_, '_> {
             }
         }
         after
+    }
+
+    /// The cases after a call, the nearest of too many joined.
+    fn few(&mut self, mut after: BTreeMap<(Property, Class), Case>, at: ValueId) -> Vec<Case> {
+        while after.len() > self.max_cases {
+            let ((property, class), case) = after.pop_last().expect("more than the bound");
+            let nearest = after
+                .iter_mut()
+                .min_by_key(|((other, other_class), _)| (*other_class != class, other.distance(&property)));
+            if let Some((_, nearest)) = nearest {
+                join(nearest, case, self.scope(), Point::Call(at), Growth::Free);
+            }
+        }
+        after.into_values().collect()
     }
 
     /// Cases after a call that agree on the property become one at once.
@@ -94,7 +112,9 @@ impl Simulation<'_, '_> {
                 self.store(case, &to, &value, shape, instruction.at);
             }
             Op::Step { base, offset, terms } => {
-                let mut address = self.operand(case, base).plus(Offset::At(*offset));
+                let base = self.operand(case, base);
+                self.scope().note_pointers(&base);
+                let mut address = base.plus(Offset::At(*offset));
                 for (index, stride) in terms {
                     address = match self.operand(case, index) {
                         Value::Int(index) => address.plus(Offset::At(index.wrapping_mul(*stride))),
@@ -266,8 +286,13 @@ impl Simulation<'_, '_> {
         let mut outcomes = match callees {
             Some(callees) => {
                 let mut outcomes = Vec::new();
+                let world = self.result.scope.world;
                 for callee in callees {
-                    outcomes.extend(self.call_function(instruction, callee, &arguments, case.clone()));
+                    let of_callee = self.call_function(instruction, callee, &arguments, case.clone());
+                    let comes_back = world.returns(callee);
+                    outcomes.extend(
+                        of_callee.into_iter().filter(|outcome| comes_back || outcome.exit == Exit::Throw),
+                    );
                 }
                 outcomes
             }
@@ -300,6 +325,9 @@ impl Simulation<'_, '_> {
             arguments.iter().for_each(|argument| case.escape(self.scope(), argument));
             return vec![Outcome { exit: Exit::Throw, ..returned(case) }];
         }
+        if function.name == "__cxa_begin_catch" {
+            case.flight = Flight::None;
+        }
         if let Some(role) = world.role(callee) {
             let pair = function.signature.0.starts_with('s');
             let before = case.clone();
@@ -310,7 +338,17 @@ impl Simulation<'_, '_> {
             }
             return vec![returned(case)];
         }
-        let site = Site { result: instruction.result, caller: self.id, at: instruction.at, arguments };
+        let site = Site {
+            result: instruction.result,
+            caller: self.id,
+            at: instruction.at,
+            arguments,
+            result_kind: match function.signature.0.starts_with('p') {
+                true if self.is_used(instruction.result) => ResultKind::Pointer,
+                true => ResultKind::UnusedPointer,
+                false => ResultKind::Status,
+            },
+        };
         if let Some(summary) = world.model(callee) {
             return self.call_summary(&site, summary, case);
         }
@@ -321,18 +359,50 @@ impl Simulation<'_, '_> {
         for argument in arguments.iter().skip(function.parameters as usize) {
             case.escape(self.scope(), argument);
         }
-        match self.summaries.summary(callee).filter(|_| function.body.is_some()) {
+        let summary = match self.with_callbacks(callee, arguments) {
+            Some(summary) => Some(summary),
+            None => self.summaries.summary(callee).filter(|_| function.body.is_some()),
+        };
+        match summary {
             Some(summary) => self.call_summary(&site, &summary, case),
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
         }
     }
 
+    /// The summary of a function that calls what it gets as an argument, with
+    /// the functions that it gets here.
+    fn with_callbacks(&self, callee: FuncId, arguments: &[Value]) -> Option<Arc<Summary>> {
+        let world = self.result.scope.world;
+        let given = |&index: &u32| match arguments.get(index as usize)? {
+            Value::Sum(Base::Function(function), _) => Some((index, *function)),
+            _ => None,
+        };
+        let callbacks: Vec<(u32, FuncId)> =
+            world.called_parameters(callee).iter().filter_map(given).collect();
+        if callbacks.is_empty() || self.depth >= MAX_CALLBACKS {
+            return None;
+        }
+        let simulated =
+            simulate_with_callbacks(world, self.summaries, callee, self.options, &callbacks, self.depth + 1);
+        (!simulated.is_cut).then(|| Arc::new(summarise(callee, simulated)))
+    }
+
     fn call_summary(&mut self, site: &Site, summary: &Summary, mut case: Case) -> Vec<Outcome> {
         if summary.writes_numbers {
             site.arguments.iter().for_each(|argument| clobber_numbers(&mut case, argument));
         }
-        instantiate(&case, self.scope(), site, summary)
+        let mut outcomes = instantiate(&case, self.scope(), site, summary);
+        if let (true, false, [left, right, ..]) =
+            (summary.compares, self.result.scope.is_in_loop(), site.arguments)
+        {
+            let key = SymbolKey::Binary(Binary::Other, left.clone(), right.clone());
+            let value = self.scope().symbols.value(key);
+            if value != Value::Top {
+                outcomes.iter_mut().for_each(|outcome| outcome.case.set(site.result, value.clone()));
+            }
+        }
+        outcomes
     }
 
     /// Code that nobody knows keeps what it is given.
@@ -343,7 +413,9 @@ impl Simulation<'_, '_> {
         mut case: Case,
     ) -> Vec<Outcome> {
         for argument in arguments {
-            case.escape(self.scope(), argument);
+            if !self.options.pedantic {
+                case.escape(self.scope(), argument);
+            }
             case.clobber(argument);
         }
         let thrown = self.is_caught.then(|| Outcome { exit: Exit::Throw, ..returned(case.clone()) });

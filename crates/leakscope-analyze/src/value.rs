@@ -80,6 +80,8 @@ pub enum Holder {
 
 /// Alternatives that a value keeps apart; more are a symbol.
 const MAX_ALTERNATIVES: usize = 8;
+/// Distances from one base that are kept apart.
+const MAX_OFFSETS: usize = 3;
 /// Dereferences in an access path: SPARROW's k.
 const MAX_DEPTH: u8 = 5;
 /// Operations in a symbol.
@@ -186,6 +188,7 @@ impl Value {
         }
         all.sort();
         all.dedup();
+        forget_offsets(&mut all);
         match all.len() {
             0 => Some(Value::Top),
             1 => all.pop(),
@@ -310,6 +313,15 @@ impl Symbols {
         match value {
             Value::Int(_) => Depth { is_input: true, ..Depth::default() },
             Value::Sum(base, _) => self.depth_of_base(*base),
+            Value::OneOf(parts) if parts.len() <= 3 && !parts.contains(&Value::Top) => {
+                let depths = parts.iter().map(|part| self.depth_of_value(part));
+                let deepest = depths.reduce(|a, b| Depth {
+                    dereferences: a.dereferences.max(b.dereferences),
+                    operations: a.operations.max(b.operations),
+                    is_input: a.is_input && b.is_input,
+                });
+                deepest.unwrap_or_default()
+            }
             _ => Depth { operations: MAX_OPERATIONS, ..Depth::default() },
         }
     }
@@ -343,6 +355,22 @@ impl Symbols {
         }
     }
 
+    /// An argument, or a number that is computed from arguments alone.
+    pub fn is_of_parameters(&self, id: SymbolId) -> bool {
+        let of_value = |value: &Value| match value {
+            Value::Int(_) => true,
+            Value::Sum(Base::Symbol(id), _) => self.is_of_parameters(*id),
+            _ => false,
+        };
+        match self.key(id) {
+            SymbolKey::Parameter(_) => true,
+            SymbolKey::Binary(_, left, right) | SymbolKey::Compare(_, left, right) => {
+                of_value(left) && of_value(right)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether `id` is `other` or made of it.
     pub fn mentions(&self, id: SymbolId, other: Base) -> bool {
         if self.marks[id.0 as usize] & mark(other) == 0 {
@@ -372,6 +400,25 @@ impl Symbols {
 
     pub fn base_mentions(&self, base: Base, other: Base) -> bool {
         base == other || matches!(base, Base::Symbol(id) if self.mentions(id, other))
+    }
+}
+
+/// Of one base with many distances, sorted, none is known.
+fn forget_offsets(parts: &mut Vec<Value>) {
+    let base = |part: &Value| match part {
+        Value::Sum(base, _) => Some(*base),
+        _ => None,
+    };
+    if parts.len() <= MAX_OFFSETS {
+        return;
+    }
+    let mut start = 0;
+    while start < parts.len() {
+        let group = parts[start..].iter().take_while(|part| base(part) == base(&parts[start])).count();
+        if let (Some(base), true) = (base(&parts[start]), group > MAX_OFFSETS) {
+            parts.splice(start..start + group, [Value::Sum(base, Offset::Any)]);
+        }
+        start += 1;
     }
 }
 

@@ -4,11 +4,13 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::{Body, Callee, Function, GlobalId, Op, Operand, Program, ValueId};
+use leakscope_ir::{Body, Callee, Cell, FuncId, Function, GlobalId, Op, Operand, Program, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::containers::{self, Role};
+use crate::flow::used_values;
 use crate::models::{Model, Models};
+use crate::returns::returning;
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
 
@@ -19,6 +21,9 @@ pub struct World<'a> {
     models: Vec<Option<Arc<Summary>>>,
     roles: Vec<Option<Role>>,
     first: FxHashMap<(GlobalId, i64), Value>,
+    returns: Vec<bool>,
+    /// Parameters that a function calls.
+    called: Vec<Vec<u32>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -64,19 +69,22 @@ impl<'a> World<'a> {
                 .map(move |cell| ((GlobalId(index as u32), cell.offset), constant(&cell.value)))
         });
         let roles = program.functions.iter().map(containers::role).collect();
-        World {
-            program,
-            roles,
-            first: first.collect(),
-            models: program.functions.iter().map(modelled).collect(),
-            globals,
-        }
+        let models: Vec<Option<Arc<Summary>>> = program.functions.iter().map(modelled).collect();
+        let is_noreturn = |index: usize| match &models[index] {
+            Some(model) => model.cases.is_empty(),
+            None => program.functions[index].is_noreturn,
+        };
+        let returns = returning(program, is_noreturn);
+        let called = program.functions.iter().map(called_parameters).collect();
+        World { program, roles, first: first.collect(), models, globals, returns, called }
     }
 
     /// What is at `offset` of a global that nobody writes.
     pub fn initial(&self, global: GlobalId, offset: Offset) -> Option<Value> {
         let Offset::At(at) = offset else { return None };
-        if self.globals[global.0 as usize].is_written || self.program.global(global).initial.is_none() {
+        let cells = self.program.global(global).initial.as_ref()?;
+        let is_unknown = |cell: &Cell| cell.value == Operand::Unknown && cell.covers(at);
+        if self.globals[global.0 as usize].is_written || cells.last().is_some_and(is_unknown) {
             return None;
         }
         Some(self.first.get(&(global, at)).cloned().unwrap_or(Value::NULL))
@@ -89,12 +97,22 @@ impl<'a> World<'a> {
         uses.is_loaded && !uses.is_read
     }
 
+    /// Whether calls of a function come back, other than by an exception.
+    pub fn returns(&self, function: FuncId) -> bool {
+        self.returns[function.0 as usize]
+    }
+
+    /// Parameters that a small function calls.
+    pub fn called_parameters(&self, function: FuncId) -> &[u32] {
+        &self.called[function.0 as usize]
+    }
+
     /// Of a function of the C++ standard library.
-    pub fn role(&self, function: leakscope_ir::FuncId) -> Option<Role> {
+    pub fn role(&self, function: FuncId) -> Option<Role> {
         self.roles[function.0 as usize]
     }
 
-    pub fn model(&self, function: leakscope_ir::FuncId) -> Option<&Arc<Summary>> {
+    pub fn model(&self, function: FuncId) -> Option<&Arc<Summary>> {
         self.models[function.0 as usize].as_ref()
     }
 }
@@ -104,6 +122,30 @@ impl<'a> World<'a> {
 pub fn is_library(function: &Function) -> bool {
     let name = &function.display;
     ["std::", "__gnu_cxx::"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Larger functions are not looked at again for what they are given.
+const SMALL: usize = 60;
+
+fn called_parameters(function: &Function) -> Vec<u32> {
+    let Some(body) = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL) else {
+        return Vec::new();
+    };
+    let mut called = Vec::new();
+    let mut note = |operand: &Operand| match operand {
+        Operand::Value(value) if value.0 < function.parameters => called.push(value.0),
+        _ => {}
+    };
+    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+        if let Op::Call(call) = &instruction.op
+            && let Callee::Pointer(pointer) = &call.callee
+        {
+            note(pointer);
+        }
+    }
+    called.sort_unstable();
+    called.dedup();
+    called
 }
 
 pub fn constant(operand: &Operand) -> Value {
@@ -186,23 +228,4 @@ fn global_of(operand: &Operand, derived: &FxHashMap<ValueId, GlobalId>) -> Optio
         Operand::Value(value) => derived.get(value).copied(),
         _ => None,
     }
-}
-
-/// Values that are used for more than to name a variable.
-fn used_values(body: &Body) -> Vec<bool> {
-    let mut used = vec![false; body.values as usize];
-    let mut note = |operand: &Operand| {
-        if let Operand::Value(value) = operand {
-            used[value.0 as usize] = true;
-        }
-    };
-    for block in &body.blocks {
-        for instruction in &block.instructions {
-            if !matches!(instruction.op, Op::Name { .. }) {
-                instruction.op.for_each_operand(&mut note);
-            }
-        }
-        block.end.operand().into_iter().for_each(&mut note);
-    }
-    used
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::{Report, Totals};
+use crate::{Report, Totals, Verdict};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailOn {
@@ -11,6 +11,8 @@ pub enum FailOn {
     Lost,
     /// Blocks that were never freed, lost or not.
     Forgotten,
+    /// Warnings that a run has shown to be leaks.
+    MustLeak,
     /// Any finding at all, warnings too.
     Any,
     /// Nothing: the command only reports.
@@ -18,7 +20,7 @@ pub enum FailOn {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected lost, forgotten, any or none, found {0:?}")]
+#[error("expected lost, forgotten, must-leak, any or none, found {0:?}")]
 pub struct FailOnError(String);
 
 impl FailOn {
@@ -33,6 +35,9 @@ impl FailOn {
             _ if report.fault.is_some() => true,
             FailOn::Lost => found(summary.lost),
             FailOn::Forgotten => found(summary.lost) || found(summary.forgotten),
+            FailOn::MustLeak => {
+                report.findings.iter().any(|finding| finding.verdict == Some(Verdict::MustLeak))
+            }
             FailOn::Any => !report.findings.is_empty(),
         }
     }
@@ -45,6 +50,7 @@ impl FromStr for FailOn {
         match text {
             "lost" => Ok(FailOn::Lost),
             "forgotten" => Ok(FailOn::Forgotten),
+            "must-leak" => Ok(FailOn::MustLeak),
             "any" => Ok(FailOn::Any),
             "none" => Ok(FailOn::None),
             _ => Err(FailOnError(text.to_owned())),
@@ -65,7 +71,7 @@ mod tests {
             Report::new(Command::Run, Engine::Track, target, findings)
         };
         let check = |report: Report, failing: &[&str]| {
-            for option in ["lost", "forgotten", "any", "none"] {
+            for option in ["lost", "forgotten", "must-leak", "any", "none"] {
                 let fails = option.parse::<FailOn>().unwrap().fails(&report);
                 assert_eq!(fails, failing.contains(&option), "--fail-on {option} with {report:?}");
             }
@@ -75,6 +81,13 @@ mod tests {
         check(report(Some(Kind::Forgotten)), &["forgotten", "any"]);
         check(report(Some(Kind::Stale)), &["any"]);
         check(report(Some(Kind::Warning)), &["any"]);
+        let judged = |verdict| {
+            let mut judged = report(Some(Kind::Warning));
+            judged.findings[0].verdict = Some(verdict);
+            judged
+        };
+        check(judged(Verdict::MustLeak), &["must-leak", "any"]);
+        check(judged(Verdict::MayLeak), &["any"]);
         let fault = Fault {
             kind: FaultKind::DoubleFree,
             address: 16,
@@ -82,12 +95,12 @@ mod tests {
             allocated: None,
             freed: None,
         };
-        check(Report { fault: Some(fault), ..report(None) }, &["lost", "forgotten", "any"]);
+        check(Report { fault: Some(fault), ..report(None) }, &["lost", "forgotten", "must-leak", "any"]);
     }
 
     #[test]
     fn other_words_are_refused() {
         let error = "leaks".parse::<FailOn>().unwrap_err();
-        assert_eq!(error.to_string(), "expected lost, forgotten, any or none, found \"leaks\"");
+        assert_eq!(error.to_string(), "expected lost, forgotten, must-leak, any or none, found \"leaks\"");
     }
 }

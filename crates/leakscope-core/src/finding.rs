@@ -10,6 +10,9 @@ pub struct Finding {
     pub id: String,
     pub kind: Kind,
     pub verdict: Option<Verdict>,
+    /// How much a warning is to be trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
     /// `None` for static warnings, as is `bytes`.
     pub blocks: Option<u64>,
     pub bytes: Option<u64>,
@@ -51,13 +54,24 @@ pub enum Kind {
     Warning,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Allocated and lost in one function, on a short way.
+    Sure,
+    Likely,
+    /// Ways were joined, or nothing is known of a function that got the block.
+    Possible,
+}
+
+/// What validation says of a warning, in the order in which to fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     MustLeak,
-    LikelyNotLeak,
-    Bloat,
     MayLeak,
+    Bloat,
+    LikelyNotLeak,
 }
 
 /// How the last pointer went.
@@ -137,6 +151,12 @@ pub struct PathStep {
     pub file: String,
     pub line: u32,
     pub column: u32,
+    /// Which of the function's branches at this place, in the order of its
+    /// blocks.
+    #[serde(default)]
+    pub ordinal: u32,
+    /// Whether the source's condition held; of a `switch`, whether it went to
+    /// a `case`.
     pub taken: bool,
     pub function: String,
 }
@@ -174,6 +194,7 @@ impl Finding {
             id: String::new(),
             kind,
             verdict: None,
+            confidence: None,
             blocks: None,
             bytes: None,
             allocated,

@@ -7,6 +7,7 @@
 
 mod allocator;
 pub mod baseline;
+mod branch;
 mod fail_on;
 mod finding;
 mod frame;
@@ -18,13 +19,15 @@ pub mod suppress;
 
 pub use allocator::{Allocator, PoolFunction, PoolRole, PoolSize};
 pub use baseline::{Baseline, BaselineError};
+pub use branch::taken_destination;
 pub use fail_on::{FailOn, FailOnError};
 pub use finding::{
-    Candidate, Cause, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, SiblingFree, Verdict,
+    Candidate, Cause, Confidence, Counted, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place,
+    SiblingFree, Verdict,
 };
 pub use frame::Module;
 pub use live::{Amount, Live};
 pub use path::tidy;
-pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals};
+pub use report::{Command, Engine, Exit, Report, SCHEMA, Summary, Target, Tool, Totals, Validation};
 pub use stale::{StaleOrder, StaleOrderError};
 pub use suppress::{SuppressError, SuppressionUse, Suppressions};

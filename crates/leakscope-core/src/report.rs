@@ -23,6 +23,17 @@ pub struct Report {
     /// What [`Report::suppress`] took out, by rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppressions: Vec<SuppressionUse>,
+    /// Of warnings that were validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
+}
+
+/// What validating took; the verdicts are with the findings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    pub runs: u64,
+    pub seconds: f64,
+    pub seed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,6 +123,7 @@ impl Report {
             findings,
             summary: Summary::default(),
             suppressions: Vec::new(),
+            validation: None,
         };
         report.arrange();
         report
@@ -125,12 +137,11 @@ impl Report {
 
     fn arrange(&mut self) {
         self.findings.sort_by(|a, b| {
-            (a.kind, !a.via.is_empty(), std::cmp::Reverse(a.bytes), &a.id).cmp(&(
-                b.kind,
-                !b.via.is_empty(),
-                std::cmp::Reverse(b.bytes),
-                &b.id,
-            ))
+            let key = |finding: &Finding| {
+                (finding.kind, finding.verdict, !finding.via.is_empty(), finding.confidence)
+            };
+            let size = std::cmp::Reverse::<Option<u64>>;
+            (key(a), size(a.bytes), &a.id).cmp(&(key(b), size(b.bytes), &b.id))
         });
         self.sum();
     }

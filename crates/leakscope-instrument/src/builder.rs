@@ -156,14 +156,54 @@ impl<'m> Builder<'m> {
         Value::new(unsafe { LLVMBuildAdd(self.raw, a.raw, b.raw, c"".as_ptr()) })
     }
 
-    pub fn subtract(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
-        // SAFETY: integers of one type.
-        Value::new(unsafe { LLVMBuildSub(self.raw, a.raw, b.raw, c"".as_ptr()) })
+    pub fn and(&self, a: Value<'m>, mask: u64) -> Value<'m> {
+        // SAFETY: a live builder and a word.
+        Value::new(unsafe { LLVMBuildAnd(self.raw, a.raw, self.word(mask).raw, c"".as_ptr()) })
     }
 
     pub fn multiply(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
         // SAFETY: integers of one type.
         Value::new(unsafe { LLVMBuildMul(self.raw, a.raw, b.raw, c"".as_ptr()) })
+    }
+
+    pub fn subtract(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
+        // SAFETY: integers of one type.
+        Value::new(unsafe { LLVMBuildSub(self.raw, a.raw, b.raw, c"".as_ptr()) })
+    }
+
+    /// What is left of a word by a power of two.
+    pub fn remainder(&self, word: Value<'m>, divisor: u64) -> Value<'m> {
+        // SAFETY: two words.
+        Value::new(unsafe { LLVMBuildAnd(self.raw, word.raw, self.word(divisor - 1).raw, c"".as_ptr()) })
+    }
+
+    /// A word of an array of them.
+    pub fn element(&self, array: Value<'m>, index: Value<'m>) -> Value<'m> {
+        let mut index = index.raw;
+        // SAFETY: a pointer and a word.
+        Value::new(unsafe {
+            LLVMBuildGEP2(self.raw, self.word_type().raw, array.raw, &mut index, 1, c"".as_ptr())
+        })
+    }
+
+    /// The lower 32 bits of a word.
+    pub fn lower_half(&self, word: Value<'m>) -> Value<'m> {
+        // SAFETY: a word, and a type of this context.
+        Value::new(unsafe {
+            LLVMBuildTrunc(self.raw, word.raw, LLVMInt32TypeInContext(self.context), c"".as_ptr())
+        })
+    }
+
+    /// Zero of the type of a value.
+    pub fn zero_of(&self, value: Value<'m>) -> Value<'m> {
+        // SAFETY: the type of a live value.
+        Value::new(unsafe { LLVMConstNull(value.ty().raw) })
+    }
+
+    pub fn is_negative(&self, value: Value<'m>) -> Value<'m> {
+        let (less, zero) = (LLVMIntPredicate::LLVMIntSLT, self.zero_of(value));
+        // SAFETY: an integer and zero of its type.
+        Value::new(unsafe { LLVMBuildICmp(self.raw, less, value.raw, zero.raw, c"".as_ptr()) })
     }
 
     /// A pointer as an integer or the other way round, or the value itself.
@@ -248,6 +288,15 @@ impl<'m> Builder<'m> {
         Value::new(unsafe {
             LLVMBuildICmp(self.raw, LLVMIntPredicate::LLVMIntEQ, a.raw, b.raw, c"".as_ptr())
         })
+    }
+
+    /// The lesser of two numbers.
+    pub fn least(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
+        // SAFETY: two integers of one type.
+        let is_less = Value::new(unsafe {
+            LLVMBuildICmp(self.raw, LLVMIntPredicate::LLVMIntULT, a.raw, b.raw, c"".as_ptr())
+        });
+        self.select(is_less, a, b)
     }
 
     pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
@@ -366,6 +415,13 @@ impl<'m> Builder<'m> {
         let mut index = self.word(bytes).raw;
         // SAFETY: a constant pointer and a constant.
         Value::new(unsafe { LLVMConstGEP2(self.byte_type().raw, global.raw, &mut index, 1) })
+    }
+
+    /// Puts a value in the place of what an instruction gives, which goes.
+    pub fn replace_instruction(&self, at: Value<'m>, by: Value<'m>) {
+        // SAFETY: two values of one type; the first is an instruction.
+        unsafe { LLVMReplaceAllUsesWith(at.raw, by.raw) };
+        at.erase();
     }
 
     /// Puts a global in the place of another, which goes.

@@ -9,7 +9,7 @@
 //! LLVM 19.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -20,7 +20,7 @@ use llvm_sys::debuginfo::LLVMMetadataKind::*;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 
-use crate::ir::Value;
+use crate::ir::{Location, Value};
 use crate::llvm::{Function, Module};
 
 /// A type; with a dimension, an array without so many of its first indices.
@@ -117,6 +117,27 @@ impl<'m> Types<'m> {
             Shape::Pointer(pointee) | Shape::Reference(pointee) => pointee?.name(),
             _ => None,
         }
+    }
+
+    /// The scope in which a place stands.
+    pub fn scope(&self, place: Location<'m>) -> Option<Scope<'m>> {
+        // SAFETY: a live place.
+        let raw = unsafe { LLVMDILocationGetScope(place.raw) };
+        (!raw.is_null()).then_some(Scope(Node { raw, context: self.context, module: PhantomData }))
+    }
+
+    /// Whether a scope lies in another, and is not that of a function.
+    pub fn is_inner(&self, scope: Scope<'m>) -> bool {
+        matches!(scope.0.kind(), LLVMDILexicalBlockMetadataKind | LLVMDILexicalBlockFileMetadataKind)
+    }
+
+    /// A scope of a function, and those around it.
+    pub fn scopes_around(&self, scope: Scope<'m>) -> HashSet<Scope<'m>> {
+        let outer = |&scope: &Scope<'m>| {
+            let parent = || scope.0.operand(1).map(Scope);
+            self.is_inner(scope).then(parent).flatten()
+        };
+        std::iter::successors(Some(scope), outer).collect()
     }
 
     /// What a call of `llvm.dbg.declare` says.
@@ -309,6 +330,10 @@ const NAME: usize = 2;
 const SYMBOL: usize = 3;
 const TYPE: usize = 4;
 const UNIT: usize = 5;
+
+/// A scope of the source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Scope<'m>(Node<'m>);
 
 /// Any metadata.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -77,7 +77,7 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
     module.add(guards::DETAILS)?;
     let builder = Builder::new(module);
     let [reads, sets, ends, counts] =
-        [c"leakscope.reads", c"leakscope.sets", c"leakscope.ends", c"leakscope.counts"]
+        [c"leakscope.reads", c"leakscope.sets", c"leakscope.slot.ends", c"leakscope.counts"]
             .map(|name| builder.function(name));
     let copied = builder.runtime(
         "__leakscope_copied",

@@ -20,17 +20,27 @@ pub struct Epochs<'m> {
     /// The runtime's clock of the thread, and the function's copy of it.
     clock: Value<'m>,
     now: Value<'m>,
+    /// When the function began: what it has, it has got since.
+    start: Value<'m>,
+    /// Whether it may be given what nobody else has.
+    is_given_alone: bool,
     since: HashMap<Value<'m>, Value<'m>>,
 }
 
 impl<'m> Epochs<'m> {
     /// Keeps the function's copy up to date: what it calls may change it.
-    pub fn mark(builder: &Builder<'m>, clock: Value<'m>, function: Function<'m>) -> Epochs<'m> {
+    pub fn mark(
+        builder: &Builder<'m>,
+        clock: Value<'m>,
+        function: Function<'m>,
+        is_given_alone: bool,
+    ) -> Epochs<'m> {
         let calls: Vec<Value<'m>> = function.instructions().filter(|&at| needs_context(at)).collect();
         let now = builder.local(function, builder.word(0));
-        let epochs = Epochs { clock, now, since: HashMap::new() };
         // After the first value of the copy.
-        epochs.refresh(builder);
+        let start = builder.load(builder.word_type(), clock);
+        builder.store(start, now);
+        let epochs = Epochs { clock, now, start, is_given_alone, since: HashMap::new() };
         for call in calls {
             if call.must_be_tail_call() {
                 continue;
@@ -87,27 +97,41 @@ impl<'m> Epochs<'m> {
         }
     }
 
-    /// The local gets a value by `store`: the moment that counts is before
-    /// what made the value. A value that it had before is had since then.
-    pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, store: Value<'m>, old: Value<'m>) {
-        let Some(&since) = self.since.get(&local) else { return };
-        let value = store.operand(0);
-        let origin = value.without_steps();
-        let moment = match origin.opcode() {
-            Some(Opcode::LLVMLoad | Opcode::LLVMCall | Opcode::LLVMInvoke) => {
+    /// The moment that counts for what `store` assigns: before what made the
+    /// value.
+    pub fn moment(&self, builder: &Builder<'m>, store: Value<'m>) -> Value<'m> {
+        let origin = store.operand(0).without_steps();
+        match origin.opcode() {
+            // What is got through another local may be had by it alone.
+            Some(Opcode::LLVMLoad) => match self.since.get(&holder(origin)) {
+                Some(&since) => builder.before(origin).load(builder.word_type(), since),
+                None => self.now(builder.before(origin)),
+            },
+            Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
                 builder.before(origin);
-                self.now(builder)
+                let through = origin.arguments().filter_map(|argument| self.since.get(&holder(argument)));
+                through.fold(self.now(builder), |moment, &since| {
+                    builder.least(moment, builder.load(builder.word_type(), since))
+                })
             }
             // A parameter, a constant, the address of something.
-            None => self.now(builder.before(store)),
-            Some(Opcode::LLVMAlloca) => self.now(builder.before(store)),
+            None | Some(Opcode::LLVMAlloca) => self.now(builder.before(store)),
             // One of several, some of which may be older.
-            Some(_) => builder.word(0),
-        };
-        builder.before(store);
-        let before = builder.load(builder.word_type(), since);
-        let is_same = builder.equal(builder.as_pointer(value), old);
-        builder.store(builder.select(is_same, before, moment), since);
+            Some(_) => self.earliest(builder),
+        }
+    }
+
+    /// Since when anything may be had that the function has: from its start
+    /// on, unless it was given something that nobody else may have.
+    fn earliest(&self, builder: &Builder<'m>) -> Value<'m> {
+        if self.is_given_alone { builder.word(0) } else { self.start }
+    }
+
+    /// The local has had its value since `moment`.
+    pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, moment: Value<'m>) {
+        if let Some(&since) = self.since.get(&local) {
+            builder.store(moment, since);
+        }
     }
 
     /// When the local got its value; the beginning of time if that is not
@@ -118,4 +142,14 @@ impl<'m> Epochs<'m> {
             None => builder.word(0),
         }
     }
+}
+
+/// The variable through which a pointer is read, over as many others as lie
+/// between.
+fn holder(pointer: Value<'_>) -> Value<'_> {
+    let mut at = pointer.without_steps();
+    while at.is(Opcode::LLVMLoad) {
+        at = at.operand(0).without_steps();
+    }
+    at
 }

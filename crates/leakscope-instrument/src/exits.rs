@@ -27,6 +27,8 @@ pub struct Exits<'m> {
     result: Option<Value<'m>>,
     /// Blocks in which that place counts.
     shared: HashSet<Block<'m>>,
+    /// Ends of lives that come with a `ret`, and not before other code.
+    returning: HashSet<Value<'m>>,
 }
 
 impl<'m> Exits<'m> {
@@ -55,7 +57,19 @@ impl<'m> Exits<'m> {
                 Some((end, location?))
             })
             .collect();
-        let mut exits = Exits { slot: None, destination, result, shared: HashSet::new() };
+        let comes_with_return = |at: &Value<'m>| {
+            at.is(Opcode::LLVMRet)
+                || at.is_intrinsic()
+                || at.is(Opcode::LLVMLoad) && Some(at.operand(0)) == result
+        };
+        let returning = function
+            .value()
+            .returns()
+            .flat_map(|ret| {
+                std::iter::successors(Some(ret), |at| at.previous()).take_while(comes_with_return)
+            })
+            .collect();
+        let mut exits = Exits { slot: None, destination, result, shared: HashSet::new(), returning };
         if !jumps.is_empty() {
             let slot = builder.local(function, builder.word(0));
             for (jump, location) in jumps {
@@ -82,7 +96,7 @@ impl<'m> Exits<'m> {
         }
         // The only `return` of a function has its line on what it returns, or
         // on the `ret`.
-        let ret = block.terminator().filter(|at| at.is(Opcode::LLVMRet));
+        let ret = block.terminator().filter(|at| at.is(Opcode::LLVMRet) && self.returning.contains(&end));
         let value = ret.and_then(|ret| ret.operands().next()).filter(|value| value.opcode().is_some());
         let stated = value.and_then(|value| match self.result {
             Some(slot) if value.is(Opcode::LLVMLoad) && value.operand(0) == slot => {

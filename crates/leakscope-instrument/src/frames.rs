@@ -25,7 +25,7 @@ pub enum Frames {
 pub fn clear(module: &Module<'_>, which: Frames) {
     let never_returns = Kind::named("noreturn");
     let mut any = false;
-    for function in module.functions().filter(|function| !function.is_declaration()) {
+    for function in module.bodies() {
         let lasts = function.name() == "main" || function.is(never_returns);
         if which == Frames::All {
             // Registers too hold what is dead, until something else is put there.

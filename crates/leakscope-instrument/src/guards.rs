@@ -2,64 +2,128 @@
 //! a range check that is inlined, and a call behind it. They are functions
 //! because LLVM's C interface cannot split a block.
 
-/// Blocks whose pointers are followed lie where an address has the value 4
-/// above bit 42; `leakscope-rt` reserves just that. What was never written may
-/// be any value, but must be one value, hence `freeze`.
+use leakscope_wire::followed;
+
+/// Added to a module before it is optimised.
 ///
-/// The runtime's functions are weak, because a shared object is linked before
-/// the program that brings the runtime. They touch only memory of their own,
-/// as far as the program can tell.
-pub const BEFORE_OPTIMISATION: &str = r#"
+/// What was never written may be any value, but must be one value, hence
+/// `freeze`. The runtime's functions are weak, because a shared object is
+/// linked before the program that brings the runtime. They touch only memory
+/// of their own, as far as the program can tell.
+///
+/// What is inlined must be small: there are as many as stores and ends of
+/// lives. `leakscope.*.stamp` are behind it, and do what the runtime's functions
+/// do where nothing is new: they find the block's stamp and the number of the
+/// event by a few loads, and write time and event. All else they leave to the
+/// runtime, which does not see them: so no frame, and a tail call.
+pub fn before_optimisation() -> String {
+    [
+        ("$HIGH", followed::BLOCKS >> RANGE_BITS),
+        ("$RANGE", u64::from(RANGE_BITS)),
+        ("$BLOCKS", followed::BLOCKS),
+        ("$STAMPS", followed::STAMPS - followed::BLOCKS),
+        ("$STEPS", followed::STEPS),
+        ("$EVENT_BITS", u64::from(followed::EVENT_BITS)),
+        ("$EVENT", (1 << followed::EVENT_BITS) - 1),
+        ("$KEY_SHIFT", u64::from(64 - followed::NUMBERS_BITS)),
+        ("$KEY", followed::KEY),
+        ("$TICKS", followed::TICKS - 1),
+    ]
+    .iter()
+    .fold(BEFORE_OPTIMISATION.to_owned(), |text, (name, value)| {
+        text.replace(name, &value.cast_signed().to_string())
+    })
+}
+
+/// How the names of guards begin.
+pub const PREFIX: &str = "leakscope.";
+
+/// Whether a function gets the context of its call as its argument number
+/// [`CONTEXT`], and not by the thread's variable.
+pub fn takes_context(name: &str) -> bool {
+    name.starts_with(PREFIX) && name.ends_with(".stamp")
+}
+
+pub const CONTEXT: u32 = 2;
+
+/// An address above these bits says whether it is followed.
+const RANGE_BITS: u32 = 42;
+const _: () = assert!(followed::END - followed::BLOCKS == 1 << RANGE_BITS);
+
+const BEFORE_OPTIMISATION: &str = r#"
 ; A pointer in memory is overwritten by `new`. Returns the clock.
 define i64 @leakscope.overwritten(ptr %old, ptr %site, ptr %new, i64 %now) alwaysinline nounwind {
 entry:
   %value = freeze ptr %old
   %number = ptrtoint ptr %value to i64
-  %high = lshr i64 %number, 42
-  %inside = icmp eq i64 %high, 4
+  %high = lshr i64 %number, $RANGE
+  %inside = icmp eq i64 %high, $HIGH
   %other = icmp ne ptr %value, %new
   %dies = and i1 %inside, %other
   br i1 %dies, label %report, label %done, !prof !0
 report:
-  %later = call preserve_mostcc i64 @__leakscope_stamp(ptr %value, ptr %site, i64 0, ptr %new, i64 0) nomerge
+  call preserve_mostcc void @leakscope.overwritten.stamp(ptr %value, ptr %site, i64 0, ptr %new) #0
+  %later = load volatile i64, ptr @leakscope_clock
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %later, %report ]
   ret i64 %clock
 }
 
-; A local dies that got its value at `since`; `kept` is what takes its place,
-; or null. Returns the clock. The 1 says that it is a local.
-define i64 @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept, i64 %since, i64 %now) alwaysinline nounwind {
+; The life of a local ends that got its value at `since`. Returns the clock.
+define i64 @leakscope.ends(ptr %old, ptr %site, i64 %since, i64 %now) alwaysinline nounwind {
 entry:
-  %later = icmp ne i64 %since, %now
-  br i1 %later, label %look, label %done
-look:
   %value = freeze ptr %old
+  %ticked = icmp ne i64 %since, %now
+  br i1 %ticked, label %look, label %done
+look:
   %number = ptrtoint ptr %value to i64
-  %high = lshr i64 %number, 42
-  %inside = icmp eq i64 %high, 4
-  %other = icmp ne ptr %value, %kept
-  %dies = and i1 %inside, %other
-  br i1 %dies, label %report, label %done, !prof !0
+  %high = lshr i64 %number, $RANGE
+  %inside = icmp eq i64 %high, $HIGH
+  br i1 %inside, label %report, label %done, !prof !0
 report:
-  %moment = call preserve_mostcc i64 @__leakscope_stamp(ptr %value, ptr %site, i64 %place, ptr %kept, i64 1) nomerge
+  call preserve_mostcc void @leakscope.ends.stamp(ptr %value, ptr %site, i64 0, i64 %since) #0
+  %later = load volatile i64, ptr @leakscope_clock
   br label %done
 done:
-  %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %moment, %report ]
+  %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
+  ret i64 %clock
+}
+
+; The same, where the place of the end was noted, and `kept` stays behind.
+define i64 @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept, i64 %since, i64 %now) alwaysinline nounwind {
+entry:
+  %value = freeze ptr %old
+  %ticked = icmp ne i64 %since, %now
+  br i1 %ticked, label %look, label %done
+look:
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, $RANGE
+  %inside = icmp eq i64 %high, $HIGH
+  br i1 %inside, label %report, label %done, !prof !0
+report:
+  %stays = call preserve_mostcc i64 @leakscope.dies.stamp(ptr %value, ptr %site, i64 0, ptr %kept, i64 %place, i64 %since) #0
+  %later = load volatile i64, ptr @leakscope_clock
+  br label %done
+done:
+  %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
   ret i64 %clock
 }
 
 ; A result is dropped that was made after `since`, unless it died later than
-; `until`.
+; `until`. Without a tick of the clock, none was made.
 define void @leakscope.dropped(ptr %old, ptr %site, i64 %since, i64 %until) alwaysinline nounwind {
   %value = freeze ptr %old
   %number = ptrtoint ptr %value to i64
-  %high = lshr i64 %number, 42
-  %inside = icmp eq i64 %high, 4
-  br i1 %inside, label %report, label %done, !prof !0
+  %high = lshr i64 %number, $RANGE
+  %inside = icmp eq i64 %high, $HIGH
+  br i1 %inside, label %look, label %done, !prof !0
+look:
+  %now = load i64, ptr @leakscope_clock
+  %ticked = icmp ne i64 %now, %since
+  br i1 %ticked, label %report, label %done
 report:
-  call void @__leakscope_drop(ptr %value, ptr %site, i64 %since, i64 %until) nomerge
+  call preserve_mostcc void @__leakscope_drop(ptr %value, ptr %site, i64 %since, i64 %until) #0
   br label %done
 done:
   ret void
@@ -73,7 +137,7 @@ define void @leakscope.returns(i64 %outer, ptr %site, i64 %place, ptr %value) al
   %further = icmp ugt i64 %own, %outer
   br i1 %further, label %report, label %done, !prof !0
 report:
-  call void @__leakscope_returns(i64 %own, ptr %site, i64 %place, ptr %value) nomerge
+  call preserve_mostcc void @__leakscope_returns(i64 %own, ptr %site, i64 %place, ptr %value) nomerge
   br label %done
 done:
   ret void
@@ -85,11 +149,11 @@ define void @leakscope.shrinks(ptr %old, ptr %new, ptr %site) alwaysinline nounw
   br i1 %less, label %look, label %done
 look:
   %number = ptrtoint ptr %new to i64
-  %high = lshr i64 %number, 42
-  %inside = icmp eq i64 %high, 4
+  %high = lshr i64 %number, $RANGE
+  %inside = icmp eq i64 %high, $HIGH
   br i1 %inside, label %report, label %done
 report:
-  call void @__leakscope_shrinks(ptr %old, ptr %new, ptr %site) nomerge
+  call preserve_mostcc void @__leakscope_shrinks(ptr %old, ptr %new, ptr %site) nomerge
   br label %done
 done:
   ret void
@@ -99,29 +163,172 @@ done:
 define void @leakscope.unwound(ptr %old, ptr %site) alwaysinline nounwind {
   %value = freeze ptr %old
   %number = ptrtoint ptr %value to i64
-  %high = lshr i64 %number, 42
-  %inside = icmp eq i64 %high, 4
+  %high = lshr i64 %number, $RANGE
+  %inside = icmp eq i64 %high, $HIGH
   br i1 %inside, label %report, label %done
 report:
-  call void @__leakscope_unwound(ptr %value, ptr %site) nomerge
+  call preserve_mostcc void @__leakscope_unwound(ptr %value, ptr %site) nomerge
   br label %done
 done:
   ret void
 }
 
-declare extern_weak preserve_mostcc i64 @__leakscope_stamp(ptr, ptr, i64, ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+; What is behind the guards has the context of the call as its third argument,
+; which is put there later.
+
+define linkonce_odr hidden preserve_mostcc void @leakscope.overwritten.stamp(ptr %old, ptr %site, i64 %context, ptr %new) noinline nounwind {
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i64 0)
+  %is_done = icmp ne i32 %result, 2
+  br i1 %is_done, label %done, label %help, !prof !1
+done:
+  ret void
+help:
+  store i64 %context, ptr @leakscope_context
+  musttail call preserve_mostcc void @__leakscope_overwritten(ptr %old, ptr %site, i64 %context, ptr %new)
+  ret void
+}
+
+define linkonce_odr hidden preserve_mostcc void @leakscope.ends.stamp(ptr %old, ptr %site, i64 %context, i64 %since) noinline nounwind {
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr null, i64 %since)
+  %is_done = icmp ne i32 %result, 2
+  br i1 %is_done, label %done, label %help, !prof !1
+done:
+  ret void
+help:
+  store i64 %context, ptr @leakscope_context
+  musttail call preserve_mostcc void @__leakscope_ends(ptr %old, ptr %site, i64 %context, i64 %since)
+  ret void
+}
+
+; Returns 1 if the pointer goes on in its block.
+define linkonce_odr hidden preserve_mostcc i64 @leakscope.dies.stamp(ptr %old, ptr %site, i64 %context, ptr %kept, i64 %place, i64 %since) noinline nounwind {
+  %salt = call i64 @llvm.fshl.i64(i64 %place, i64 %place, i64 32)
+  %salted = xor i64 %context, %salt
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i64 %since)
+  %is_done = icmp ne i32 %result, 2
+  br i1 %is_done, label %done, label %help, !prof !1
+done:
+  %stays = zext i32 %result to i64
+  ret i64 %stays
+help:
+  store i64 %context, ptr @leakscope_context
+  %later = musttail call preserve_mostcc i64 @__leakscope_dies(ptr %old, ptr %site, i64 %context, ptr %kept, i64 %place, i64 %since)
+  ret i64 %later
+}
+
+; Where the stamp is of the block that holds an address within reach.
+define internal ptr @leakscope.stamp.of(i64 %pointer) alwaysinline nounwind {
+  %offset = sub i64 %pointer, $BLOCKS
+  %chunk = lshr i64 %offset, 16
+  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
+  %step_half = load i32, ptr %step_at
+  %step = zext i32 %step_half to i64
+  %low = and i64 %pointer, 65535
+  %scaled = mul i64 %low, %step
+  %quotient = lshr i64 %scaled, 28
+  %place = and i64 %quotient, 1048560
+  %start = sub i64 %pointer, %low
+  %stamps = add i64 %start, $STAMPS
+  %stamp_at = add i64 %stamps, %place
+  %stamp = inttoptr i64 %stamp_at to ptr
+  ret ptr %stamp
+}
+
+; Stamps the block if it was stamped after `since`: if not, what the pointer was
+; got from still holds it. Returns 0, or 1 if the pointer goes on in its block, or
+; 2 if the runtime must do it.
+define internal i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i64 %since) alwaysinline nounwind {
+entry:
+  %pointer = ptrtoint ptr %old to i64
+  %offset = sub i64 %pointer, $BLOCKS
+  %reach = load i64, ptr @leakscope_reach
+  %within = icmp ult i64 %offset, %reach
+  br i1 %within, label %block, label %help, !prof !1
+block:
+  %stamp = call ptr @leakscope.stamp.of(i64 %pointer)
+  %latest = load atomic i64, ptr %stamp monotonic, align 8
+  %last = lshr i64 %latest, $EVENT_BITS
+  %is_borrowed = icmp ule i64 %last, %since
+  br i1 %is_borrowed, label %nothing, label %owned
+owned:
+  %kept_number = ptrtoint ptr %kept to i64
+  %difference = xor i64 %pointer, %kept_number
+  %is_near = icmp ult i64 %difference, 65536
+  br i1 %is_near, label %near, label %live, !prof !0
+near:
+  %kept_stamp = call ptr @leakscope.stamp.of(i64 %kept_number)
+  %is_same = icmp eq ptr %stamp, %kept_stamp
+  br i1 %is_same, label %stays, label %live
+live:
+  %tables = load ptr, ptr @leakscope_tables
+  %is_new = icmp eq ptr %tables, null
+  br i1 %is_new, label %help, label %find, !prof !0
+find:
+  %key = mul i64 %salted, $KEY
+  %index = lshr i64 %key, $KEY_SHIFT
+  %entry_at = getelementptr { i64, i64 }, ptr %tables, i64 %index
+  %known_key = load atomic i64, ptr %entry_at monotonic, align 8
+  %is_known = icmp eq i64 %known_key, %key
+  br i1 %is_known, label %found, label %help, !prof !1
+found:
+  %number_at = getelementptr { i64, i64 }, ptr %tables, i64 %index, i32 1
+  %event_half = load atomic i32, ptr %number_at monotonic, align 8
+  %event = zext i32 %event_half to i64
+  %clock = load i64, ptr @leakscope_clock
+  %most = call i64 @llvm.umax.i64(i64 %clock, i64 %last)
+  %time = add i64 %most, 1
+  %tick = and i64 %time, $TICKS
+  %is_tick = icmp eq i64 %tick, 0
+  br i1 %is_tick, label %help, label %put, !prof !0
+put:
+  store i64 %time, ptr @leakscope_clock
+  %before = and i64 %latest, $EVENT
+  %shifted = shl i64 %time, $EVENT_BITS
+  %word = or i64 %shifted, %event
+  store atomic i64 %word, ptr %stamp monotonic, align 8
+  %is_other = icmp ne i64 %before, %event
+  br i1 %is_other, label %push, label %nothing
+push:
+  %earlier_at = getelementptr i64, ptr %stamp, i64 1
+  %earlier = load atomic i64, ptr %earlier_at monotonic, align 8
+  %moved = shl i64 %earlier, $EVENT_BITS
+  %pushed = or i64 %moved, %before
+  store atomic i64 %pushed, ptr %earlier_at monotonic, align 8
+  br label %nothing
+nothing:
+  ret i32 0
+stays:
+  ret i32 1
+help:
+  ret i32 2
+}
+
+@leakscope_clock = extern_weak thread_local(initialexec) global i64
+@leakscope_context = extern_weak thread_local(initialexec) global i64
+@leakscope_tables = extern_weak thread_local(initialexec) global ptr
+@leakscope_reach = external global i64
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.fshl.i64(i64, i64, i64)
+declare extern_weak preserve_mostcc void @__leakscope_overwritten(ptr, ptr, i64, ptr) cold nounwind
+declare extern_weak preserve_mostcc void @__leakscope_ends(ptr, ptr, i64, i64) cold nounwind
+declare extern_weak preserve_mostcc i64 @__leakscope_dies(ptr, ptr, i64, ptr, i64, i64) cold nounwind
+declare extern_weak preserve_mostcc void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind
+
+attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
 declare ptr @llvm.frameaddress.p0(i32)
-declare extern_weak void @__leakscope_shrinks(ptr, ptr, ptr) cold nounwind willreturn
-declare extern_weak void @__leakscope_returns(i64, ptr, i64, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak void @__leakscope_unwound(ptr, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc void @__leakscope_shrinks(ptr, ptr, ptr) cold nounwind willreturn
+declare extern_weak preserve_mostcc void @__leakscope_returns(i64, ptr, i64, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc void @__leakscope_unwound(ptr, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
+!1 = !{!"branch_weights", i32 2000, i32 1}
 "#;
 
 /// The same where the deaths of locals are wanted that only borrow.
 pub fn before_optimisation_of_all() -> String {
-    BEFORE_OPTIMISATION.replace("icmp ne i64 %since, %now", "icmp eq i64 %now, %now")
+    before_optimisation()
+        .replace("icmp ne i64 %since, %now", "icmp eq i64 %now, %now")
+        .replace("i64 %since) #0", "i64 0) #0")
 }
 
 /// What is added to optimised code, and inlined there.
@@ -177,7 +384,7 @@ done:
   ret void
 }
 
-define void @leakscope.ends(ptr %old, ptr %slot, ptr %site, ptr %new) alwaysinline nounwind {
+define void @leakscope.slot.ends(ptr %old, ptr %slot, ptr %site, ptr %new) alwaysinline nounwind {
   %value = freeze ptr %old
   %number = ptrtoint ptr %value to i64
   %high = lshr i64 %number, 42
@@ -186,7 +393,7 @@ define void @leakscope.ends(ptr %old, ptr %slot, ptr %site, ptr %new) alwaysinli
   %ends = and i1 %inside, %other
   br i1 %ends, label %report, label %done
 report:
-  call void @__leakscope_ends(ptr %value, ptr %slot, ptr %site) nomerge
+  call void @__leakscope_slot_ends(ptr %value, ptr %slot, ptr %site) nomerge
   br label %done
 done:
   ret void
@@ -206,6 +413,6 @@ done:
 
 declare extern_weak void @__leakscope_reads(ptr, ptr, ptr) nounwind willreturn
 declare extern_weak void @__leakscope_sets(ptr, ptr, ptr, i64) nounwind willreturn
-declare extern_weak void @__leakscope_ends(ptr, ptr, ptr) nounwind willreturn
+declare extern_weak void @__leakscope_slot_ends(ptr, ptr, ptr) nounwind willreturn
 declare extern_weak void @__leakscope_counts(ptr, i64, i64, ptr) nounwind willreturn
 "#;

@@ -382,6 +382,24 @@ impl<'m> Value<'m> {
             && unsafe { !LLVMGetCallSiteEnumAttribute(self.raw, 1, kind).is_null() }
     }
 
+    /// The blocks that a phi's values come from, with the values.
+    pub fn incoming(self) -> impl Iterator<Item = (Block<'m>, Value<'m>)> {
+        // SAFETY: asked only of phis; so many values are there.
+        (0..unsafe { LLVMCountIncoming(self.raw) }).map(move |index| unsafe {
+            (
+                Block::new(LLVMGetIncomingBlock(self.raw, index)),
+                Value::new(LLVMGetIncomingValue(self.raw, index)),
+            )
+        })
+    }
+
+    /// Whether an argument of a call is a copy in memory of what it points to.
+    pub fn passes_copy(self, argument: u32) -> bool {
+        let kind = crate::llvm::Kind::named("byval").number();
+        // SAFETY: asked of calls, for arguments that they have.
+        unsafe { !LLVMGetCallSiteEnumAttribute(self.raw, argument + 1, kind).is_null() }
+    }
+
     /// Takes an instruction out that has no users.
     pub fn erase(self) {
         // SAFETY: a live instruction, which nobody has a handle of any more.

@@ -3,7 +3,7 @@
 //! A module comes in as unoptimised bitcode and goes out as optimised bitcode:
 //! instrumentation before optimisation, while locals are still in memory; the
 //! user's own optimisation level; instrumentation after it. What each variant
-//! does is in a module of its own (`track`, `sample`). This crate does not know where
+//! does is in a module of its own (`track`, `sample`, `symbolic`). This crate does not know where
 //! a module came from, nor how it becomes a program.
 
 mod address;
@@ -23,8 +23,11 @@ mod names;
 mod objects;
 mod pools;
 mod sample;
+mod scopes;
 mod sites;
 mod stamps;
+mod superseded;
+mod symbolic;
 mod track;
 mod twins;
 mod unwinding;
@@ -44,6 +47,8 @@ pub enum Variant {
     Explain,
     /// Heap accesses are reported in bursts.
     Sample,
+    /// What depends on the input is told as terms over it.
+    Symbolic,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -85,8 +90,16 @@ pub fn transform_with_pools(
         Variant::Track => track::before_optimisation(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Explain => track::with_details(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Sample => {}
+        Variant::Symbolic => {
+            symbolic::before_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
+        }
     }
     verify(&module, "before optimisation")?;
+    if variant == Variant::Track && level != Level::O0 {
+        track::prune(&mut module).map_err(InstrumentError::Optimise)?;
+    }
+    // Terms are not worth more: they make code large, and most of it seldom runs.
+    let level = if variant == Variant::Symbolic { Level::O1 } else { level };
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
         Variant::Track | Variant::Explain => {
@@ -94,6 +107,7 @@ pub fn transform_with_pools(
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }
         Variant::Sample => sample::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
+        Variant::Symbolic => {}
     }
     verify(&module, "after instrumentation")?;
     Ok(module.bitcode())

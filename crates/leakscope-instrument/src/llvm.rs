@@ -12,6 +12,8 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::Once;
 
+use crate::guards;
+
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
@@ -137,6 +139,7 @@ impl Module<'_> {
             let names: Vec<CString> = successors(non_null(LLVMGetFirstFunction(parsed)), |&function| {
                 non_null(LLVMGetNextFunction(function))
             })
+            .filter(|&function| LLVMGetLinkage(function) == LLVMLinkage::LLVMExternalLinkage)
             .filter(|&function| LLVMIsDeclaration(function) == 0)
             .map(|function| CStr::from_ptr(LLVMGetValueName2(function, &mut 0)).to_owned())
             .collect();
@@ -151,6 +154,12 @@ impl Module<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The program's functions that have a body: not the guards.
+    pub fn bodies(&self) -> impl Iterator<Item = Function<'_>> {
+        self.functions()
+            .filter(|function| !function.is_declaration() && !function.name().starts_with(guards::PREFIX))
     }
 
     /// Every function, defined or declared, without LLVM's intrinsics.

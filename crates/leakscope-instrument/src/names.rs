@@ -19,6 +19,7 @@ use crate::address::{Indexed, RecordType, Step};
 use crate::debug_info::{Shape, Type, Types, Variable};
 use crate::ir::{Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
+use crate::scopes::{self, Life};
 use form::Form::{self, Object, Pointee};
 
 pub use fields::FieldName;
@@ -94,6 +95,11 @@ impl<'m> Names<'m> {
     /// its own name, unless it is a union.
     pub fn slot(&self, address: Value<'m>) -> Option<String> {
         self.text_of(address).filter(|_| !self.is_librarys)
+    }
+
+    /// The lives of locals that the compiler does not mark, as far as known.
+    pub fn lives(&self) -> HashMap<Value<'m>, Life<'m>> {
+        scopes::lives(&self.types, self.function)
     }
 
     /// Whether the source has a name for the object at `address`, whoever's.

@@ -7,7 +7,7 @@
 //! registers. Slots are null before their first store, so that an old value
 //! is always one that the program stored.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use leakscope_core::PoolFunction;
 use leakscope_wire::Cause;
@@ -20,6 +20,7 @@ use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::objects::{self, Objects};
 use crate::pools;
+use crate::scopes::Life;
 use crate::sites::Sites;
 use crate::unwinding;
 use crate::writes::{self, Length};
@@ -68,6 +69,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
     let shared = Shared {
+        ends: builder.function(c"leakscope.ends"),
         dies: builder.function(c"leakscope.dies"),
         overwritten: builder.function(c"leakscope.overwritten"),
         dropped: builder.function(c"leakscope.dropped"),
@@ -92,36 +94,32 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
         builder,
     };
     let (mut sites, mut objects) = (Sites::default(), Objects::default());
-    let functions: Vec<Function<'_>> =
-        module.functions().filter(|function| !function.is_declaration()).collect();
+    let functions: Vec<Function<'_>> = module.bodies().collect();
     for function in functions {
-        if !function.name().starts_with("leakscope.") {
-            let names = Names::new(module, function);
-            let exits = Exits::mark(&shared.builder, function);
-            objects::without_lines(&shared.builder, &names, function);
-            if let Some(file) = names.file() {
-                function.instructions().for_each(|at| objects.add_count(&file, at));
-            }
-            if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
-                for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
-                    objects.add(&shared.builder, &names, &exits, &file, call);
-                }
-            }
-            let is_called_by_others = function.is_address_taken();
-            let epochs = Epochs::mark(&shared.builder, shared.clock, function);
-            let unwinding = unwinding::blocks(function);
-            let mut body = Body {
-                shared: &shared,
-                sites: &mut sites,
-                names,
-                exits,
-                epochs,
-                unwinding,
-                function,
-                is_called_by_others,
-            };
-            body.instrument();
+        let names = Names::new(module, function);
+        let exits = Exits::mark(&shared.builder, function);
+        objects::without_lines(&shared.builder, &names, function);
+        if let Some(file) = names.file() {
+            function.instructions().for_each(|at| objects.add_count(&file, at));
         }
+        if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
+            for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
+                objects.add(&shared.builder, &names, &exits, &file, call);
+            }
+        }
+        let is_called_by_others = function.is_address_taken();
+        let epochs = Epochs::mark(&shared.builder, shared.clock, function, is_called_by_others);
+        let mut body = Body {
+            shared: &shared,
+            sites: &mut sites,
+            names,
+            exits,
+            epochs,
+            unwinding: unwinding::blocks(function),
+            function,
+            is_called_by_others,
+        };
+        body.instrument();
     }
     objects.write(module);
     Ok(())
@@ -129,6 +127,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
 
 /// What the functions of a module have in common.
 struct Shared<'m> {
+    ends: Callee<'m>,
     dies: Callee<'m>,
     overwritten: Callee<'m>,
     dropped: Callee<'m>,
@@ -171,8 +170,18 @@ struct Local<'m> {
     /// Where its life begins and ends; without, it is the whole function.
     starts: Vec<Value<'m>>,
     ends: Vec<Value<'m>>,
+    /// Whether they are the compiler's marks.
+    is_marked: bool,
     /// The call that fills it, if it is for a result that has no name.
     filled_by: Option<Value<'m>>,
+}
+
+/// How the value of a local dies: where, and what takes its place.
+struct Death<'m> {
+    old: Value<'m>,
+    site: Value<'m>,
+    place: Value<'m>,
+    kept: Value<'m>,
 }
 
 impl<'m> Body<'_, 'm> {
@@ -188,7 +197,8 @@ impl<'m> Body<'_, 'm> {
                 self.structure_result(at);
             }
         }
-        let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at)).collect();
+        let lives = self.names.lives();
+        let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at, &lives)).collect();
         for local in &locals {
             if local.words.as_ref().is_none_or(|words| !words.is_empty()) {
                 self.epochs.follow(&self.shared.builder, self.function, local.alloca);
@@ -221,8 +231,15 @@ impl<'m> Body<'_, 'm> {
             if let Some(ty) = parameter.passed_by_value(self.function) {
                 let words = ty.words(self.shared.layout, INLINE_WORDS);
                 let bytes = ty.bytes(self.shared.layout);
-                let local =
-                    Local { alloca: parameter, words, bytes, starts: vec![], ends: vec![], filled_by: None };
+                let local = Local {
+                    alloca: parameter,
+                    words,
+                    bytes,
+                    starts: vec![],
+                    ends: vec![],
+                    is_marked: true,
+                    filled_by: None,
+                };
                 returns.iter().for_each(|&end| self.end(&local, end));
             }
         }
@@ -337,7 +354,7 @@ impl<'m> Body<'_, 'm> {
         }
     }
 
-    fn local(&self, at: Value<'m>) -> Option<Local<'m>> {
+    fn local(&self, at: Value<'m>, lives: &HashMap<Value<'m>, Life<'m>>) -> Option<Local<'m>> {
         let (ty, bytes) = at.local(self.shared.layout)?;
         let bytes = bytes.filter(|&bytes| bytes == ty.bytes(self.shared.layout))?;
         let words = ty.words(self.shared.layout, INLINE_WORDS);
@@ -354,11 +371,15 @@ impl<'m> Body<'_, 'm> {
                 .collect()
         };
         // What the compiler keeps for itself dies where it is used.
-        let starts = marks("llvm.lifetime.start");
+        let (mut starts, mut ends) = (marks("llvm.lifetime.start"), marks("llvm.lifetime.end"));
+        let life = lives.get(&at).filter(|_| starts.is_empty());
+        if let Some(Life { start, ends: unmarked }) = life {
+            (starts, ends) = (vec![*start], unmarked.clone());
+        }
         let is_own = starts.is_empty() && !self.names.is_named(at);
         let words = if is_own || self.is_callers(at) { Some(Vec::new()) } else { words };
         let filled_by = if self.names.is_named(at) { None } else { at.users().find_map(filled_by) };
-        Some(Local { filled_by, alloca: at, words, bytes, starts, ends: marks("llvm.lifetime.end") })
+        Some(Local { filled_by, alloca: at, words, bytes, starts, ends, is_marked: life.is_none() })
     }
 
     /// A parameter that is never assigned: the caller has the pointer too,
@@ -402,7 +423,9 @@ impl<'m> Body<'_, 'm> {
         let builder = &self.shared.builder;
         let ((location, place), cause) = match local.filled_by {
             Some(call) => ((call.location(), None), Cause::Discarded),
-            None => (self.exits.of(end), Cause::ScopeEnd),
+            None if local.is_marked => (self.exits.of(end), Cause::ScopeEnd),
+            // The last that stands in the scope.
+            None => ((end.previous().and_then(Value::location).or(end.location()), None), Cause::ScopeEnd),
         };
         // What is returned lives on.
         let kept = self.exits.returned(builder, end).unwrap_or(builder.null());
@@ -425,7 +448,7 @@ impl<'m> Body<'_, 'm> {
             let name = name.or_else(|| self.names.slot(local.alloca));
             let site = self.sites.of(builder, cause, location, name);
             let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-            self.local_dies(local.alloca, old, site, place, kept);
+            self.local_dies(local.alloca, Death { old, site, place, kept });
         }
     }
 
@@ -464,24 +487,37 @@ impl<'m> Body<'_, 'm> {
                 let site = self.sites.of(builder, Cause::Unwound, at.location(), name);
                 builder.before(at);
                 let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-                self.local_dies(local.alloca, old, site, builder.word(0), builder.null());
+                let death = Death { old, site, place: builder.word(0), kept: builder.null() };
+                self.local_dies(local.alloca, death);
             }
         }
     }
 
-    /// The value of a local dies, where the builder is.
-    fn local_dies(
-        &self,
-        local: Value<'m>,
-        old: Value<'m>,
-        site: Value<'m>,
-        place: Value<'m>,
-        kept: Value<'m>,
-    ) {
+    /// The value of a local dies with it, where the builder is.
+    fn local_dies(&self, local: Value<'m>, death: Death<'m>) {
         let builder = &self.shared.builder;
+        let Death { old, site, place, kept } = death;
         let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
-        let now = builder.call(self.shared.dies, &[old, site, place, kept, since, now]);
+        let is_plain = kept == builder.null() && place == builder.word(0);
+        let now = if is_plain {
+            builder.call(self.shared.ends, &[old, site, since, now])
+        } else {
+            builder.call(self.shared.dies, &[old, site, place, kept, since, now])
+        };
         self.epochs.set(builder, now);
+    }
+
+    /// A local gets another value, `new`, by `store`, before which the builder
+    /// is.
+    fn replaced(&self, local: Value<'m>, old: Value<'m>, site: Value<'m>, new: Value<'m>, store: Value<'m>) {
+        let builder = &self.shared.builder;
+        let moment = self.epochs.moment(builder, store);
+        builder.before(store);
+        self.local_dies(local, Death { old, site, place: builder.word(0), kept: new });
+        // A part of a local says nothing of the others.
+        if store.operand(1) == local {
+            self.epochs.assign(builder, local, moment);
+        }
     }
 
     /// A pointer in memory is replaced, where the builder is.
@@ -521,10 +557,7 @@ impl<'m> Body<'_, 'm> {
             builder.null()
         };
         if is_local {
-            self.local_dies(holder, old, site, builder.word(0), new);
-            if slot == holder {
-                self.epochs.assign(builder, slot, at, old);
-            }
+            self.replaced(holder, old, site, new, at);
         } else {
             self.overwritten(old, site, new);
         }

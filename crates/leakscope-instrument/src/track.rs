@@ -15,7 +15,7 @@ use leakscope_core::PoolFunction;
 
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::{contexts, details, guards, pools, stamps, unwinding, uses};
+use crate::{contexts, details, guards, pools, stamps, superseded, unwinding, uses};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -35,7 +35,7 @@ const ALLOCATORS: [&str; 35] = [
 pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
     unwinding::let_return(module);
     prepare(module);
-    stamps::insert(module, own, guards::BEFORE_OPTIMISATION)?;
+    stamps::insert(module, own, &guards::before_optimisation())?;
     pools::insert(module, own)
 }
 
@@ -75,10 +75,17 @@ fn prepare(module: &Module<'_>) {
     }
 }
 
+/// Takes out what need not be reported, in code that is to be optimised.
+pub fn prune(module: &mut Module<'_>) -> Result<(), String> {
+    module.run_passes("function(sroa)", &PassOptions::new(Vectors::None))?;
+    superseded::remove(module);
+    Ok(())
+}
+
 /// Keeps frames: each function has a frame pointer, and stays on the stack
 /// until it returns.
 pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
-    for function in module.functions().filter(|function| !function.is_declaration()) {
+    for function in module.bodies() {
         function.set_string("frame-pointer", "all");
         function.set_string("disable-tail-calls", "true");
         // What is left below the stack pointer is dead.
@@ -88,7 +95,9 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;
     contexts::insert(module);
     let builder = Builder::new(module);
-    for name in ["leakscope_context", "leakscope_site", "leakscope_clock", "leakscope_outer"] {
+    for name in
+        ["leakscope_context", "leakscope_site", "leakscope_clock", "leakscope_tables", "leakscope_outer"]
+    {
         builder.settle_thread_word(name);
     }
     Ok(())

@@ -26,10 +26,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
     module.add(guards::AFTER_OPTIMISATION)?;
     let builder = Builder::new(module);
     let used = builder.function(c"leakscope.used");
-    for function in module.functions().filter(|function| !function.is_declaration()) {
-        if function.name().starts_with("leakscope.") {
-            continue;
-        }
+    for function in module.bodies() {
         for Use { at, pointer } in find(function) {
             builder.before(at);
             // A `ret` has the line of the closing brace; what it returns may
@@ -104,7 +101,8 @@ fn used_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
 
 /// A call of the runtime.
 fn is_ours(call: Value<'_>) -> bool {
-    call.called_name().is_some_and(|name| name.starts_with("__leakscope_"))
+    let is_ours = |name: &str| name.starts_with("__leakscope_") || name.starts_with(guards::PREFIX);
+    call.called_name().is_some_and(is_ours)
 }
 
 fn is_result(value: Value<'_>) -> bool {

@@ -73,8 +73,20 @@ fn check_output(language: &str, source: &str, levels: &[&str], expected: &str) {
 /// The deaths that the runtime hears of, as `line:variable`. `make` gives a
 /// block, line 1 is that of `body`.
 fn check_deaths(body: &str, expected: &str) {
+    check_deaths_at(&LEVELS, body, expected);
+}
+
+fn check_deaths_at(levels: &[&str], body: &str, expected: &str) {
     let source = format!("void *make(void);\nchar *held, *other;\n# 1\n{body}\n");
-    check_output("c", &source, &LEVELS, expected);
+    check_output("c", &source, levels, expected);
+}
+
+/// Optimised code does not tell of those that a later one makes needless.
+fn check_pruned(body: &str, all: &str, pruned: &str) {
+    let (unoptimised, optimised) = LEVELS.split_at(1);
+    assert_eq!(unoptimised, ["O0"]);
+    check_deaths_at(unoptimised, body, all);
+    check_deaths_at(optimised, body, pruned);
 }
 
 #[test]
@@ -299,7 +311,7 @@ fn a_parameter_that_is_never_assigned_is_the_callers() {
 
 #[test]
 fn a_pointer_that_steps_stays_in_its_block() {
-    check_deaths(
+    check_pruned(
         "int main(void) {
              char *p = make();
              while (p[1]) p++;
@@ -309,10 +321,11 @@ fn a_pointer_that_steps_stays_in_its_block() {
              p = 0;
              return 0;
          }",
+        "6:q 7:p ",
         "7:p ",
     );
     // The local that had the block alone goes on in it by way of another.
-    check_deaths(
+    check_pruned(
         "int main(void) {
              char *p = make();
              char *q = p + 1;
@@ -321,9 +334,10 @@ fn a_pointer_that_steps_stays_in_its_block() {
              p = 0;
              return 0;
          }",
+        "5:q 6:p ",
         "6:p ",
     );
-    check_deaths(
+    check_pruned(
         "int main(void) {
              char *p = make();
              char *q = p + 1;
@@ -333,6 +347,7 @@ fn a_pointer_that_steps_stays_in_its_block() {
              return 0;
          }",
         "5:q 6:p ",
+        "6:p ",
     );
     check_deaths(
         "int main(void) {
@@ -361,6 +376,40 @@ fn a_store_of_the_same_pointer_is_no_death() {
              return 0;
          }",
         "6:held 7:p ",
+    );
+}
+
+#[test]
+fn of_copies_the_last_to_go_dies() {
+    // In a loop, and by a way that both come on.
+    check_pruned(
+        "__attribute__((noinline)) int count(char *end) { return *end; }
+         int main(void) {
+             char *p = make();
+             int sum = 0;
+             for (char *q = p; sum < 1; q++)
+                 sum += count(q) + 1;
+             {
+                 char *at = sum ? p : p + 2;
+                 sum += count(at);
+             }
+             p = 0;
+             return sum - 1;
+         }",
+        "5:q 10:at 11:p ",
+        "11:p ",
+    );
+    // On one of two ways another has it: the first may be the last on the other.
+    check_deaths(
+        "__attribute__((noinline)) int is_set(char *p) { return *p; }
+         int main(void) {
+             char *p = make(), *q = 0;
+             if (!is_set(p))
+                 q = p;
+             p = 0;
+             return q ? is_set(q) : 1;
+         }",
+        "6:p 7:q ",
     );
 }
 

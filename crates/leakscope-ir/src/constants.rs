@@ -8,6 +8,8 @@ use crate::read::Names;
 
 /// Cells of a global beyond these are not read: large tables hold no secrets.
 const MAX_CELLS: usize = 4096;
+/// Letters of a text that are known.
+const MAX_TEXT: u64 = 4;
 
 /// A constant as an operand; what is not an address or an integer is unknown.
 pub fn operand<'m>(names: &Names<'m>, layout: Layout<'m>, value: Value<'m>) -> Operand {
@@ -87,8 +89,8 @@ fn add_cells<'m>(
         }
     } else if let Some((element, length)) = ty.elements() {
         let stride = element.bytes(layout) as i64;
-        // Texts are of no interest.
         if stride == 1 {
+            add_text(names, layout, value, offset, length, cells);
             return;
         }
         for index in 0..length.min(MAX_CELLS as u64) {
@@ -99,6 +101,28 @@ fn add_cells<'m>(
     } else {
         let value = operand(names, layout, value);
         cells.push(Cell { offset, bytes: ty.bytes(layout) as u32, value });
+    }
+}
+
+/// Of a text only the beginning is of interest; the rest is one cell.
+fn add_text<'m>(
+    names: &Names<'m>,
+    layout: Layout<'m>,
+    value: Value<'m>,
+    offset: i64,
+    length: u64,
+    cells: &mut Vec<Cell>,
+) {
+    let known = length.min(MAX_TEXT);
+    for index in 0..known {
+        if let Some(letter) = value.element(index as u32) {
+            let value = operand(names, layout, letter);
+            cells.push(Cell { offset: offset + index as i64, bytes: 1, value });
+        }
+    }
+    if length > known {
+        let bytes = u32::try_from(length - known).unwrap_or(u32::MAX);
+        cells.push(Cell { offset: offset + known as i64, bytes, value: Operand::Unknown });
     }
 }
 

@@ -12,7 +12,7 @@ mod llvm;
 mod program;
 mod read;
 
-pub use link::link;
+pub use link::{Presence, link, needed};
 pub use program::*;
 pub use read::{Module, read};
 

@@ -20,6 +20,67 @@ pub fn link(modules: Vec<Module>) -> Program {
     linker.program
 }
 
+/// When a linker takes a module into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Always,
+    /// A member of a static library.
+    WhereNeeded,
+}
+
+/// The modules that a linker takes: of those of static libraries only what
+/// others refer to. A program of nothing but libraries has all of them.
+pub fn needed(modules: Vec<(Module, Presence)>) -> Vec<Module> {
+    let mut is_taken: Vec<bool> = modules.iter().map(|(_, when)| *when == Presence::Always).collect();
+    if !is_taken.contains(&true) {
+        return modules.into_iter().map(|(module, _)| module).collect();
+    }
+    let mut providers: FxHashMap<&str, usize> = FxHashMap::default();
+    for (index, (module, _)) in modules.iter().enumerate() {
+        for name in module.defined() {
+            let known = providers.entry(name).or_insert(index);
+            if is_taken[index] && !is_taken[*known] {
+                *known = index;
+            }
+        }
+    }
+    let mut open: Vec<usize> = (0..modules.len()).filter(|&index| is_taken[index]).collect();
+    while let Some(index) = open.pop() {
+        for name in modules[index].0.undefined() {
+            if let Some(&provider) = providers.get(name)
+                && !std::mem::replace(&mut is_taken[provider], true)
+            {
+                open.push(provider);
+            }
+        }
+    }
+    let mut is_taken = is_taken.into_iter();
+    modules.into_iter().filter(|_| is_taken.next() == Some(true)).map(|(module, _)| module).collect()
+}
+
+impl Module {
+    /// Names that other modules can refer to.
+    fn defined(&self) -> impl Iterator<Item = &str> {
+        let Program { functions, globals, .. } = &self.program;
+        let functions = functions
+            .iter()
+            .filter(|function| function.body.is_some() && function.linkage != Linkage::Internal)
+            .map(|function| function.name.as_str());
+        let globals = globals
+            .iter()
+            .filter(|global| global.initial.is_some() && global.linkage != Linkage::Internal)
+            .map(|global| global.name.as_str());
+        functions.chain(globals).chain(self.aliases.iter().map(|(name, _)| name.as_str()))
+    }
+
+    fn undefined(&self) -> impl Iterator<Item = &str> {
+        let Program { functions, globals, .. } = &self.program;
+        let functions = functions.iter().filter(|function| function.body.is_none());
+        let globals = globals.iter().filter(|global| global.initial.is_none());
+        functions.map(|function| function.name.as_str()).chain(globals.map(|global| global.name.as_str()))
+    }
+}
+
 #[derive(Default)]
 struct Linker {
     program: Program,

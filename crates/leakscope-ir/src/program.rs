@@ -138,6 +138,16 @@ pub struct Block {
     /// Of its first instruction.
     pub scope: Option<ScopeId>,
     pub role: BlockRole,
+    pub branch: Branch,
+}
+
+/// What the source says of the branch at the end of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// Among the function's branches with the same place.
+    pub ordinal: u32,
+    /// The source's condition holds where the machine's does not.
+    pub is_negated: bool,
 }
 
 /// What the compiler made a block for, where that matters.
@@ -352,6 +362,12 @@ pub enum Terminator {
     /// An exception goes on to the caller.
     Resume,
     Unreachable,
+}
+
+impl Cell {
+    pub fn covers(&self, offset: i64) -> bool {
+        (self.offset..self.offset.saturating_add(self.bytes.into())).contains(&offset)
+    }
 }
 
 impl Program {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use leakscope_core::taken_destination;
 use llvm_sys::LLVMAtomicRMWBinOp::*;
 use llvm_sys::LLVMIntPredicate::*;
 use llvm_sys::LLVMLinkage::*;
@@ -139,6 +140,7 @@ struct BodyReader<'a, 'm> {
     blocks: FxHashMap<llvm::Block<'m>, BlockId>,
     variables: FxHashMap<usize, VariableId>,
     scopes: Scopes,
+    branches: FxHashMap<Spot, u32>,
     body: Body,
 }
 
@@ -160,6 +162,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             blocks,
             variables: FxHashMap::default(),
             scopes: Scopes::default(),
+            branches: FxHashMap::default(),
             body,
         }
     }
@@ -169,7 +172,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         for block in function.blocks() {
             let (mut instructions, mut end, mut end_at): (Vec<Instruction>, _, _) =
                 (Vec::new(), Terminator::Unreachable, Spot::UNKNOWN);
-            let (mut scope, mut role) = (None, BlockRole::Plain);
+            let (mut scope, mut role, mut branch) = (None, BlockRole::Plain, Branch::default());
             if is_exit(block.name()) {
                 role = BlockRole::Exit;
             }
@@ -191,6 +194,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                         if let Terminator::Invoke { .. } = terminator {
                             instructions.push(Instruction { result, op: self.call(instruction), at });
                         }
+                        branch = self.branch(instruction, &terminator, at);
                         (end, end_at) = (terminator, at);
                     }
                     None => match self.op(instruction) {
@@ -214,7 +218,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             for instruction in instructions.iter_mut().filter(|instruction| instruction.at.line == 0) {
                 instruction.at = end_at;
             }
-            self.body.blocks.push(Block { instructions, end, end_at, scope, role });
+            self.body.blocks.push(Block { instructions, end, end_at, scope, role, branch });
         }
         let names: FxHashMap<ValueId, VariableId> =
             local_names.into_iter().map(|(variable, local)| (local, variable)).collect();
@@ -223,6 +227,26 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                 *variable = names.get(&instruction.result).copied();
             }
         }
+    }
+
+    /// Branches are told apart by place and ordinal, the same for all who
+    /// read this bitcode.
+    fn branch(&mut self, instruction: Value<'m>, end: &Terminator, at: Spot) -> Branch {
+        if !matches!(end, Terminator::Branch { .. } | Terminator::Switch { .. }) {
+            return Branch::default();
+        }
+        let next = self.branches.entry(at).or_default();
+        let ordinal = *next;
+        *next += 1;
+        let is_negated = match *end {
+            Terminator::Branch { yes, no, .. } => {
+                let blocks = instruction.successors();
+                let names = [blocks[0].name(), blocks[1].name()];
+                taken_destination(names, [yes.0 as usize, no.0 as usize]) == 1
+            }
+            _ => false,
+        };
+        Branch { ordinal, is_negated }
     }
 
     fn operand(&self, value: Value<'m>) -> Operand {

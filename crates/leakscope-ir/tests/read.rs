@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use leakscope_ir::{Callee, Module, Op, Program, Type, link, read};
+use leakscope_ir::{Callee, Module, Op, Presence, Program, Terminator, Type, link, needed, read};
 
 fn module(source: &str) -> Module {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -61,6 +61,26 @@ fn names_mean_the_same_in_all_units() {
     );
 }
 
+/// Members of a static library that nothing refers to are not of the program.
+#[test]
+fn libraries_give_what_is_needed() {
+    let parts = |when| {
+        vec![
+            (module("void used(void); int main(void) { used(); return 0; }"), when),
+            (module("void deeper(void); void used(void) { deeper(); }"), Presence::WhereNeeded),
+            (module("void used(void); void unused(void) { used(); }"), Presence::WhereNeeded),
+            (module("void deeper(void) {}"), Presence::WhereNeeded),
+        ]
+    };
+    let names = |when| {
+        let modules = needed(parts(when)).into_iter();
+        let first = modules.map(|module| calls(&module.program)[0].0.clone());
+        first.collect::<Vec<_>>()
+    };
+    assert_eq!(names(Presence::Always), ["main", "used", "deeper"]);
+    assert_eq!(names(Presence::WhereNeeded), ["main", "used", "unused", "deeper"]);
+}
+
 #[test]
 fn variables_have_names_types_and_lines() {
     let program = link(vec![module(
@@ -84,4 +104,60 @@ fn variables_have_names_types_and_lines() {
 fn damaged_bitcode_is_an_error() {
     assert!(read(b"not bitcode").is_err());
     assert!(read(&[]).is_err());
+}
+
+/// Branches of a function with this body: the source from each one's place
+/// on, and `not` where the machine tests the opposite of the source.
+fn branches(statement: &str) -> Vec<String> {
+    let line = format!("int x(void); int f(int a, int b, int c) {{ {statement} return a; }}");
+    let program = link(vec![module(&line)]);
+    let body = program.functions.iter().find_map(|function| function.body.as_ref()).expect("a body");
+    let ends = body.blocks.iter().filter(|block| matches!(block.end, Terminator::Branch { .. }));
+    ends.map(|block| {
+        let rest: String = line[block.end_at.column as usize - 1..].chars().take(2).collect();
+        let not = if block.branch.is_negated { " not" } else { "" };
+        format!("{} {}{not}", rest.trim(), block.branch.ordinal)
+    })
+    .collect()
+}
+
+#[test]
+fn branches_are_those_of_the_source() {
+    let check = |statement, expected: &[&str]| assert_eq!(branches(statement), expected, "{statement}");
+    check("if (a) x();", &["a) 0"]);
+    check("if (!a) x();", &["!a 0 not"]);
+    check("if (!!a) x();", &["!! 0"]);
+    check("if (!a) { } else x();", &["!a 0 not"]);
+    check("if (!a) return 3;", &["!a 0 not"]);
+    check("if (!a && b) x();", &["&& 0 not", "!a 0"]);
+    check("if (a && !b) x();", &["&& 0", "a 0 not"]);
+    check("if (!a || !b) x();", &["|| 0 not", "!a 0 not"]);
+    check("if (!(a || b)) x();", &["|| 0", "!( 0 not"]);
+    check("if (!(a && b) && c) x();", &["&& 0", "&& 0 not", "!( 0"]);
+    check("if (!(a || b) || c) x();", &["|| 0", "|| 0 not", "!( 0"]);
+    check("b = !a && b;", &["&& 0 not"]);
+    check("b = !a || b;", &["|| 0 not"]);
+    check("b = !a ? b : c;", &["!a 0 not"]);
+    check("while (!a) a = x();", &["wh 0"]);
+    check("while (!a && b) a = x();", &["&& 0 not", "wh 0"]);
+    check("for (; !a; a++) x();", &["fo 0"]);
+    check("do a = x(); while (!a);", &["a 0"]);
+    check("do { if (!b) break; } while (!a);", &["!b 0 not", "} 0"]);
+    check("switch (a) { case 1: if (!b) x(); }", &["!b 0 not"]);
+}
+
+/// A macro's branches have the place where it is used.
+#[test]
+fn branches_of_one_place_are_numbered() {
+    let program = link(vec![module(
+        "int x(void);\n#define BOTH(a, b) if (a) x(); if (!b) x()\nint f(int a, int b) { BOTH(a, b); return a; }",
+    )]);
+    let body = program.functions.iter().find_map(|function| function.body.as_ref()).expect("a body");
+    let found: Vec<(u32, u32, bool)> = body
+        .blocks
+        .iter()
+        .filter(|block| matches!(block.end, Terminator::Branch { .. }))
+        .map(|block| (block.end_at.line, block.branch.ordinal, block.branch.is_negated))
+        .collect();
+    assert_eq!(found, [(3, 0, false), (3, 1, true)]);
 }

@@ -19,6 +19,7 @@ mod suggest;
 mod table;
 mod text;
 mod tree;
+mod verdicts;
 mod wording;
 
 use leakscope_core::{Place, Report};

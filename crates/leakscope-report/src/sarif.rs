@@ -11,7 +11,7 @@ use std::path::Path;
 use leakscope_core::{Exit, Fault, FaultKind, Finding, Frame, Kind, PathStep, Place, Report, Verdict};
 use serde_json::{Map, Value, json};
 
-use crate::{fault, paths, wording};
+use crate::{fault, paths, verdicts, wording};
 
 /// The report as a SARIF log. Paths inside `base_dir` become relative to
 /// `%SRCROOT%`, which is what code scanning needs to show them.
@@ -165,7 +165,7 @@ fn fault_rule_index(kind: FaultKind) -> usize {
 fn level(finding: &Finding) -> &'static str {
     match finding.verdict {
         Some(Verdict::MustLeak) => "error",
-        Some(Verdict::LikelyNotLeak) => "note",
+        Some(Verdict::Bloat | Verdict::LikelyNotLeak) => "note",
         _ => RULES[rule_index(finding.kind)].level,
     }
 }
@@ -430,6 +430,7 @@ fn message(finding: &Finding, related: &[Related]) -> String {
         Kind::Warning => match finding.verdict {
             Some(Verdict::MustLeak) => "block leaks for certain".to_owned(),
             Some(Verdict::LikelyNotLeak) => "block likely does not leak".to_owned(),
+            Some(Verdict::Bloat) => "block is freed late".to_owned(),
             _ => "block may leak".to_owned(),
         },
     };
@@ -441,6 +442,9 @@ fn message(finding: &Finding, related: &[Related]) -> String {
     }
     if !finding.via.is_empty() {
         text += "; reachable only from other lost blocks";
+    }
+    if let Some(reason) = verdicts::reason(finding) {
+        let _ = write!(text, " ({}: {reason})", verdicts::name(finding.verdict));
     }
     text + &links(related)
 }

@@ -19,6 +19,7 @@ use crate::snippet::{self, Files, Sources, Spot};
 use crate::stack::{self, Line};
 use crate::suggest;
 use crate::tree::{self, Root};
+use crate::verdicts;
 use crate::wording::{self, FEW};
 
 #[derive(Clone, Debug)]
@@ -50,13 +51,21 @@ pub fn text(report: &Report, sources: &dyn Sources, options: &TextOptions) -> St
         .filter(|root| options.show_forgotten || root.finding.kind != Kind::Forgotten)
         .collect();
     let (shown, cut) = roots.split_at(options.max.unwrap_or(roots.len()).min(roots.len()));
+    let mut group = None;
     for root in shown {
+        if report.validation.is_some() && group != root.finding.verdict {
+            group = root.finding.verdict;
+            let _ = writeln!(out, "{}\n", page.paint(BOLD, &verdicts::heading(report, group)));
+        }
         out += &page.finding(root, &mut files);
         out.push('\n');
     }
     out += &page.cut(cut);
     out += &page.outcome();
-    out += &page.totals(&roots);
+    out += &match &report.validation {
+        Some(validation) => page.verdicts(validation),
+        None => page.totals(&roots),
+    };
     if let Some(hint) = hint::next_step(report) {
         let _ = writeln!(out, "{}{hint}", page.paint(HINT, "hint: "));
     }
@@ -68,7 +77,7 @@ const FORGOTTEN: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 const FINE: Style = AnsiColor::BrightGreen.on_default().effects(Effects::BOLD);
 const HINT: Style = AnsiColor::BrightCyan.on_default().effects(Effects::BOLD);
 pub(crate) const BOLD: Style = Style::new().effects(Effects::BOLD);
-const DIM: Style = Style::new().effects(Effects::DIMMED);
+pub(crate) const DIM: Style = Style::new().effects(Effects::DIMMED);
 
 /// Lines of the allocation's stack, and of any other.
 pub(crate) const ALLOCATION_LINES: usize = 12;
@@ -121,6 +130,7 @@ impl Page<'_> {
     fn finding(&self, root: &Root, files: &mut Files) -> String {
         let finding = root.finding;
         let mut out = self.headline(root);
+        out += &self.verdict(finding);
         let level = if finding.kind == Kind::Lost { Level::ERROR } else { Level::WARNING };
         let spots = self.spots(root, files);
         out += &self.snippets(level, spots, files);
@@ -159,6 +169,7 @@ impl Page<'_> {
         let size = wording::size(finding.blocks.unwrap_or(0), finding.bytes.unwrap_or(0));
         let says = match (finding.kind, finding.verdict) {
             (Kind::Warning, Some(Verdict::MustLeak)) => format!("block leaks for certain, allocated in {at}"),
+            (Kind::Warning, Some(Verdict::Bloat)) => format!("block is freed late, allocated in {at}"),
             (Kind::Warning, Some(Verdict::LikelyNotLeak)) => {
                 format!("block likely does not leak, allocated in {at}")
             }

@@ -5,6 +5,7 @@ use core::ptr::null_mut;
 
 use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
+use crate::size_class::SMALL_MAX;
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
 use crate::{
@@ -107,8 +108,10 @@ pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usiz
 #[inline(always)]
 fn begun(thread: &mut Thread, request: Request) -> usize {
     let start = heap::allocate(thread, request);
-    if let Some(slot) = heap::slot_at(start) {
-        begin_stamps(thread, slot, request.stack);
+    begin_stamps(thread, start, request.stack);
+    if mode::samples()
+        && let Some(slot) = heap::slot_at(start)
+    {
         accesses::begin(thread, slot);
     }
     start
@@ -116,20 +119,21 @@ fn begun(thread: &mut Thread, request: Request) -> usize {
 
 /// A block begins its life, if it is one of those that are followed.
 #[inline(always)]
-pub fn begin_stamps(thread: &mut Thread, slot: u64, stack: u32) {
+pub fn begin_stamps(thread: &mut Thread, start: usize, stack: u32) {
     if mode::is_selective() {
-        begin_selectively(thread, slot, stack);
+        begin_selectively(thread, start, stack);
     } else {
-        stamps::begin(thread, slot);
+        stamps::begin(thread, start);
     }
 }
 
 /// The same where not all blocks are followed, or their deaths are counted.
 #[cold]
-fn begin_selectively(thread: &mut Thread, slot: u64, stack: u32) {
+fn begin_selectively(thread: &mut Thread, start: usize, stack: u32) {
+    let Some(slot) = heap::slot_at(start) else { return };
     moments::born(slot, stack);
     if only::follows(stack) {
-        stamps::begin(thread, slot);
+        stamps::begin(thread, start);
     }
 }
 
@@ -138,7 +142,7 @@ fn begin_selectively(thread: &mut Thread, slot: u64, stack: u32) {
 fn go_on_selectively(thread: &mut Thread, block: Block, stack: u32) {
     moments::born(block.slot, stack);
     match (only::follows(stack), stamps::are_kept(block)) {
-        (true, false) => stamps::begin(thread, block.slot),
+        (true, false) => stamps::begin(thread, block.start),
         (false, true) => stamps::end(block),
         _ => {}
     }
@@ -229,6 +233,9 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
         stamps::holder_freed(thread, block, size, caller);
     }
     if heap::resize(block, size, stack) {
+        if block.room > SMALL_MAX {
+            stamps::resized(address, block.room);
+        }
         if mode::is_selective() {
             go_on_selectively(thread, block, stack);
         }

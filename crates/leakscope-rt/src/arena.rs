@@ -10,11 +10,14 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use leakscope_wire::followed;
+
 use crate::lock::Lock;
-use crate::{mode, sys};
+use crate::sys::Untouched;
+use crate::{details, mode, moments, sys};
 
 pub const CHUNK: usize = 1 << CHUNK_SHIFT;
-pub const CHUNK_SHIFT: usize = 16;
+pub const CHUNK_SHIFT: usize = followed::CHUNK_BITS as usize;
 
 /// Reserved where the address space is not limited.
 const FULL_SIZE: usize = 1 << 42;
@@ -37,16 +40,27 @@ pub static SIZE: AtomicUsize = AtomicUsize::new(0);
 static TOP: AtomicUsize = AtomicUsize::new(0);
 static CHUNKS: AtomicUsize = AtomicUsize::new(0);
 static METAS: AtomicUsize = AtomicUsize::new(0);
-static STAMPS_BASE: AtomicUsize = AtomicUsize::new(0);
+static USES: AtomicUsize = AtomicUsize::new(0);
 static ACCESSES_BASE: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the blocks lie if pointers to them are followed: instrumented code
-/// has this range built in. Nothing else is ever placed there by itself.
-const FOLLOWED: usize = 1 << 44;
+/// Bytes from the start of the blocks in which pointers are followed: all of
+/// their reservation, or none.
+static REACH: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes kept for the deaths of a block's pointers, or for its accesses.
-pub const STAMPS: usize = 24;
+/// The same for instrumented code, which asks for the runtime's help beyond
+/// it: for every death if deaths are counted.
+#[cfg_attr(feature = "executable", unsafe(export_name = "leakscope_reach"))]
+static OWN_REACH: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes kept for the accesses of a block.
 pub const ACCESSES: usize = 12;
+
+/// Where blocks and stamps lie if pointers are followed: instrumented code
+/// has it built in. Nothing else is ever placed there by itself.
+const BLOCKS: usize = followed::BLOCKS as usize;
+const STAMPS: usize = followed::STAMPS as usize;
+const STEPS: usize = followed::STEPS as usize;
+const _: () = assert!(FULL_SIZE == (followed::END - followed::BLOCKS) as usize);
 
 /// Address space limit that was found at the start, if it left less than
 /// [`FULL_SIZE`].
@@ -148,38 +162,70 @@ fn reserve() -> bool {
     if size < FULL_SIZE {
         LIMITED.store(size, Ordering::Relaxed);
     }
-    let (follows, samples) = (mode::follows_pointers(), mode::samples());
+    let follows = mode::follows_pointers();
     while size >= LEAST_SIZE.min(FULL_SIZE) {
-        // One more chunk, so that the start can be aligned.
-        let followed = if follows { sys::reserve_at(FOLLOWED, size + CHUNK) } else { 0 };
-        let (base, each) = match () {
-            _ if samples => (&ACCESSES_BASE, ACCESSES),
-            _ if followed != 0 => (&STAMPS_BASE, STAMPS),
-            _ => (&STAMPS_BASE, 0),
-        };
-        let sizes = [size + CHUNK, size / 2, size / CHUNK * size_of::<Chunk>(), size / 16 * each];
-        let blocks = if followed != 0 { followed } else { sys::reserve(sizes[0]) };
-        let beside = if each != 0 { sys::reserve(sizes[3]) } else { 0 };
-        let [metas, chunks] = [sys::reserve(sizes[1]), sys::reserve(sizes[2])];
-        if blocks != 0 && metas != 0 && chunks != 0 && (beside != 0) == (each != 0) {
-            METAS.store(metas, Ordering::Relaxed);
-            CHUNKS.store(chunks, Ordering::Relaxed);
-            base.store(beside, Ordering::Relaxed);
-            SIZE.store(size, Ordering::Relaxed);
-            // Release: whoever sees the base sees the rest.
-            BASE.store((blocks + CHUNK - 1) & !(CHUNK - 1), Ordering::Release);
+        if follows && reserve_followed(size) || reserve_plain(size) {
             return true;
-        }
-        for (address, bytes) in [blocks, metas, chunks, beside].into_iter().zip(sizes) {
-            if address != 0 {
-                // SAFETY: reserved just now, and used by nobody.
-                unsafe { sys::release(address, bytes) };
-            }
         }
         size = (size / 2) & !(CHUNK * GROWTH - 1);
         LIMITED.store(size, Ordering::Relaxed);
     }
     false
+}
+
+fn reserve_plain(size: usize) -> bool {
+    // One more chunk, so that the start can be aligned.
+    let sizes = [size + CHUNK, size / 2, size / CHUNK * size_of::<Chunk>()];
+    let [blocks, metas, chunks] = sizes.map(sys::reserve);
+    let accesses = if mode::samples() { sys::reserve(size / 16 * ACCESSES) } else { 0 };
+    let is_whole = blocks != 0 && metas != 0 && chunks != 0 && (accesses != 0) == mode::samples();
+    if is_whole {
+        ACCESSES_BASE.store(accesses, Ordering::Relaxed);
+        use_reservation((blocks + CHUNK - 1) & !(CHUNK - 1), metas, chunks, size);
+    } else {
+        let all = [blocks, metas, chunks].into_iter().zip(sizes);
+        release_all(all.chain([(accesses, size / 16 * ACCESSES)]));
+    }
+    is_whole
+}
+
+/// The same where pointers are followed, with what that needs.
+fn reserve_followed(size: usize) -> bool {
+    let blocks = sys::reserve_at(BLOCKS, size, Untouched::Faults);
+    let stamps = sys::reserve_at(STAMPS, size, Untouched::IsRead);
+    let steps = sys::reserve_at(STEPS, size / CHUNK * size_of::<u32>(), Untouched::IsRead);
+    let sizes = [size / 4, size / 2, size / CHUNK * size_of::<Chunk>()];
+    let [uses, metas, chunks] = sizes.map(sys::reserve);
+    let is_whole = [blocks, stamps, steps, uses, metas, chunks].iter().all(|&address| address != 0);
+    if is_whole {
+        USES.store(uses, Ordering::Relaxed);
+        set_reach(size);
+        use_reservation(blocks, metas, chunks, size);
+    } else {
+        let fixed = [(blocks, size), (stamps, size), (steps, size / CHUNK * size_of::<u32>())];
+        release_all(fixed.into_iter().chain([uses, metas, chunks].into_iter().zip(sizes)));
+    }
+    is_whole
+}
+
+fn set_reach(size: usize) {
+    REACH.store(size, Ordering::Relaxed);
+    OWN_REACH.store(if moments::are_counted() || details::are_kept() { 0 } else { size }, Ordering::Relaxed);
+}
+
+fn use_reservation(blocks: usize, metas: usize, chunks: usize, size: usize) {
+    METAS.store(metas, Ordering::Relaxed);
+    CHUNKS.store(chunks, Ordering::Relaxed);
+    SIZE.store(size, Ordering::Relaxed);
+    // Release: whoever sees the base sees the rest.
+    BASE.store(blocks, Ordering::Release);
+}
+
+fn release_all(reservations: impl Iterator<Item = (usize, usize)>) {
+    for (address, bytes) in reservations.filter(|&(address, _)| address != 0) {
+        // SAFETY: reserved just now, and used by nobody.
+        unsafe { sys::release(address, bytes) };
+    }
 }
 
 /// Bytes that the blocks may take if the address space is limited, else 0.
@@ -192,8 +238,9 @@ pub fn limited_to() -> usize {
 pub fn shrink(limit: usize) {
     let runs = RUNS.lock();
     let size = SIZE.load(Ordering::Relaxed);
-    let (beside, each) = beside();
-    let own = size + size / 2 + size / CHUNK * size_of::<Chunk>() + size / 16 * each;
+    let followed = if is_followed() { size + size / 4 + size / CHUNK * size_of::<u32>() } else { 0 };
+    let sampled = if accesses() != 0 { size / 16 * ACCESSES } else { 0 };
+    let own = size + size / 2 + size / CHUNK * size_of::<Chunk>() + followed + sampled;
     let others = address_space_used().saturating_sub(own);
     let wanted = share_of(limit.saturating_sub(others)).max(runs.committed * CHUNK);
     if wanted >= size {
@@ -202,20 +249,29 @@ pub fn shrink(limit: usize) {
     SIZE.store(wanted, Ordering::Relaxed);
     LIMITED.store(wanted, Ordering::Relaxed);
     let (kept, count) = (wanted / CHUNK, size / CHUNK);
+    if is_followed() {
+        set_reach(wanted);
+    }
     // SAFETY: the ends of our reservations, beyond what was ever committed.
     unsafe {
         sys::unmap(address_of(kept), size - wanted);
         sys::unmap(metas() + wanted / 2, (size - wanted) / 2);
-        if each != 0 {
-            sys::unmap(beside + wanted / 16 * each, (size - wanted) / 16 * each);
+        if is_followed() {
+            sys::unmap(STAMPS + wanted, size - wanted);
+            sys::unmap(use_of(0) as usize + wanted / 4, (size - wanted) / 4);
+            let [from, end] = [kept, count].map(|chunk| (step(chunk) as usize).next_multiple_of(sys::PAGE));
+            sys::unmap(from, end - from);
+        }
+        if accesses() != 0 {
+            sys::unmap(accesses() + wanted / 16 * ACCESSES, (size - wanted) / 16 * ACCESSES);
         }
         sys::unmap(chunk(kept) as usize, (count - kept) * size_of::<Chunk>());
     }
 }
 
 /// What blocks get of the address space. Their metadata gets half as much,
-/// their stamps one and a half times as much, their accesses three quarters,
-/// and a part is left for everything else.
+/// their stamps as much and their uses a quarter, or their accesses three
+/// quarters, and a part is left for everything else.
 fn share_of(left: usize) -> usize {
     let parts = match () {
         _ if mode::follows_pointers() => 4,
@@ -269,25 +325,58 @@ pub fn metas() -> usize {
     METAS.load(Ordering::Relaxed)
 }
 
-/// Start of the stamps, by slot as the metadata; 0 if there are none.
+/// Whether pointers are followed.
 #[inline(always)]
-pub fn stamps() -> usize {
-    STAMPS_BASE.load(Ordering::Relaxed)
+pub fn is_followed() -> bool {
+    REACH.load(Ordering::Relaxed) != 0
+}
+
+/// Where the deaths of pointers into the block around `address` are kept: 16
+/// bytes for a small block, and for each chunk of a large one. Zero where no
+/// block is.
+#[inline(always)]
+pub fn stamps_at(address: usize) -> Option<usize> {
+    let offset = address.wrapping_sub(BLOCKS);
+    if offset >= REACH.load(Ordering::Relaxed) {
+        return None;
+    }
+    // SAFETY: readable for all of the reservation.
+    let step = unsafe { (*step(offset >> CHUNK_SHIFT)).load(Ordering::Relaxed) };
+    Some(stamps_by(address, step))
+}
+
+/// The same in a chunk in which offsets are multiplied by this.
+#[inline(always)]
+pub fn stamps_by(address: usize, step: u32) -> usize {
+    let offset = address.wrapping_sub(BLOCKS);
+    let number = ((offset % CHUNK) as u64 * u64::from(step)) >> 32;
+    STAMPS + (offset & !(CHUNK - 1)) + number as usize * 16
+}
+
+/// Where the last use of a slot is kept.
+#[inline(always)]
+pub fn use_of(slot: u64) -> *const AtomicU32 {
+    (USES.load(Ordering::Relaxed) + slot as usize * size_of::<u32>()) as *const AtomicU32
+}
+
+/// By what an offset in a chunk is multiplied; 0 leads to the chunk's first
+/// stamp.
+fn step(chunk: usize) -> *const AtomicU32 {
+    (STEPS + chunk * size_of::<u32>()) as *const AtomicU32
+}
+
+/// Says what blocks a chunk has, before the first of them is known.
+pub fn set_step(chunk: usize, multiplier: u32) {
+    if is_followed() {
+        // SAFETY: committed with the chunk, which is the caller's.
+        unsafe { (*step(chunk)).store(multiplier, Ordering::Relaxed) };
+    }
 }
 
 /// Start of what is kept of accesses, by slot as the metadata; 0 if nothing is.
 #[inline(always)]
 pub fn accesses() -> usize {
     ACCESSES_BASE.load(Ordering::Relaxed)
-}
-
-/// What is kept beside the metadata: where it starts, and bytes for a slot.
-fn beside() -> (usize, usize) {
-    match (stamps(), accesses()) {
-        (0, 0) => (0, 0),
-        (0, base) => (base, ACCESSES),
-        (base, _) => (base, STAMPS),
-    }
 }
 
 /// Addresses that blocks have or may get.
@@ -380,13 +469,13 @@ impl Runs {
         if end > self.committed {
             let wanted = end.next_multiple_of(GROWTH);
             let (from, more) = (self.committed, wanted - self.committed);
-            let (beside, each) = beside();
             // SAFETY: the ranges lie in our reservations, since `end` does and
             // their sizes are multiples of the growth.
             let done = unsafe {
                 sys::commit(chunk(from) as usize, more * size_of::<Chunk>())
                     && sys::commit(metas() + from * CHUNK / 2, more * CHUNK / 2)
-                    && (each == 0 || sys::commit(beside + from * CHUNK / 16 * each, more * CHUNK / 16 * each))
+                    && (!is_followed() || commit_followed(from, more))
+                    && (accesses() == 0 || commit_accesses(from, more))
                     && sys::commit(address_of(from), more * CHUNK)
             };
             if !done {
@@ -516,6 +605,28 @@ impl Runs {
         unsafe { (*chunk(index + count - 1)).set_usage(Use::None) };
         self.dirty -= if first.dirty { count } else { 0 };
     }
+}
+
+/// # Safety
+/// The chunks lie in our reservations.
+unsafe fn commit_followed(from: usize, more: usize) -> bool {
+    // Whole pages of the small arrays: what lies before was committed before.
+    let commit = |start: usize, bytes: usize| {
+        let first = start & !(sys::PAGE - 1);
+        // SAFETY: as the caller says.
+        unsafe { sys::commit(first, (start + bytes - first).next_multiple_of(sys::PAGE)) }
+    };
+    commit(STAMPS + from * CHUNK, more * CHUNK)
+        && commit(use_of(0) as usize + from * CHUNK / 4, more * CHUNK / 4)
+        && commit(step(from) as usize, more * size_of::<u32>())
+}
+
+/// # Safety
+/// As [`commit_followed`].
+unsafe fn commit_accesses(from: usize, more: usize) -> bool {
+    let each = CHUNK / 16 * ACCESSES;
+    // SAFETY: as the caller says.
+    unsafe { sys::commit(accesses() + from * each, more * each) }
 }
 
 fn bin_of(count: usize) -> usize {

@@ -125,8 +125,7 @@ fn allocated(part: Part, caller: Caller) {
     let thread = api::this_thread();
     let stack = api::stack(thread, caller);
     if let Some(block) = pools::begin(Part { stack, ..part }) {
-        for_each_pointer(block, |_, word| stamps::leave_stale(word));
-        api::begin_stamps(thread, block.slot, stack);
+        api::begin_stamps(thread, block.start, stack);
     }
 }
 
@@ -166,13 +165,13 @@ fn content_dies(thread: &mut Thread, block: Block, caller: Caller) {
         site => site,
     };
     for_each_pointer(block, |place, word| {
-        stamps::stamp(thread, word, caller, What { site, place: place as u64 });
+        stamps::stamp(thread, word, caller, What::freed(site, place as u64));
     });
 }
 
 /// Calls `f` with the place and value of each word that may point to a block.
 fn for_each_pointer(block: Block, mut f: impl FnMut(usize, usize)) {
-    if arena::stamps() == 0 || block.size() > mode::searched_max() {
+    if !arena::is_followed() || block.size() > mode::searched_max() {
         return;
     }
     let range = arena::range();

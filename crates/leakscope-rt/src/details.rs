@@ -149,7 +149,7 @@ pub fn copied(to: usize, from: usize, bytes: usize, caller: Caller) {
 
 /// Something else is about to be stored where this pointer is.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn __leakscope_ends(pointer: usize, slot: usize, site: usize) {
+pub extern "C" fn __leakscope_slot_ends(pointer: usize, slot: usize, site: usize) {
     let caller = caller!();
     if let Some(block) = followed(pointer) {
         let stack = place(caller, site);
@@ -257,7 +257,7 @@ fn followed(pointer: usize) -> Option<Block> {
 }
 
 fn place(caller: Caller, site: usize) -> u32 {
-    events::number(api::this_thread(), caller, What { site, place: 0 })
+    events::number(api::this_thread(), caller, What::at(site, 0))
 }
 
 impl Log {

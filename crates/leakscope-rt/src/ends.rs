@@ -33,7 +33,7 @@ pub fn thread_ends(thread: &mut Thread) {
         return;
     }
     let mut die = |word: usize, place: u64| {
-        let what = What { place: exit.what.place | place, ..exit.what };
+        let what = What::at(exit.what.site, exit.what.place | place);
         stamps::stamp_if(thread, word, |_| true, || events::of_stack(exit.stack, what));
     };
     die(exit.value, 0);

@@ -8,17 +8,19 @@
 //! in it is walked once. The frame is part of the key because code that was
 //! not derived leaves the context as it is.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use leakscope_wire::followed;
 
 use crate::lock::Lock;
 use crate::thread::Thread;
 use crate::trail::Trail;
 use crate::walk::{self, Caller};
 use crate::watches::Watches;
-use crate::{arena, depot, modules, sys};
+use crate::{arena, depot, sys};
 
 /// Entries of a thread's table of numbers, and of its table of frees.
-const NUMBERS: usize = 4096;
+const NUMBERS: usize = 1 << followed::NUMBERS_BITS;
 const FREES: usize = 1024;
 
 /// Marks a site among the return addresses of the depot, and a place that
@@ -41,12 +43,15 @@ pub struct Tables {
     owned: AtomicUsize,
 }
 
-#[derive(Clone, Copy)]
+/// Only the thread itself sets these; others may void them. Instrumented code
+/// reads them.
 #[repr(C)]
 struct Number {
-    key: u64,
-    number: u32,
+    key: AtomicU64,
+    number: AtomicU32,
 }
+
+const _: () = assert!(size_of::<Number>() == 16 && core::mem::offset_of!(Tables, numbers) == 0);
 
 /// How many blocks of one allocation stack were freed at one place.
 #[derive(Clone, Copy)]
@@ -65,27 +70,47 @@ static TABLES: AtomicUsize = AtomicUsize::new(0);
 pub struct What {
     pub site: usize,
     pub place: u64,
+    /// Tells what happens in one context apart.
+    salt: u64,
 }
 
 impl What {
-    pub const CALL: What = What { site: 0, place: 0 };
+    pub const CALL: What = What { site: 0, place: 0, salt: 0 };
+
+    /// At a site whose call has a context for itself.
+    pub fn at(site: usize, place: u64) -> What {
+        What { site, place, salt: place }
+    }
+
+    /// In a call that frees; that the call frees is something else.
+    pub fn freed(site: usize, place: u64) -> What {
+        What { site, place, salt: (place | 1 << 63) ^ (site as u64) << 16 }
+    }
 }
 
 /// Number of what happens in the code that called us.
 #[inline(always)]
 pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
-    let mut key = depot::mix(thread.context ^ what.site as u64, caller.frame as u64);
-    if what.place != 0 {
-        key = depot::mix(key, what.place);
-    }
-    key ^= u64::from(modules::generation());
+    let key = (thread.context ^ what.salt.rotate_left(32)).wrapping_mul(followed::KEY);
     if let Some(tables) = tables(thread) {
-        let known = &tables.numbers[(key >> 40) as usize % NUMBERS];
-        if known.key == key {
-            return known.number;
+        let known = &tables.numbers[index(key)];
+        if known.key.load(Ordering::Relaxed) == key {
+            return known.number.load(Ordering::Relaxed);
         }
     }
     learn(thread, caller, what, key)
+}
+
+fn index(key: u64) -> usize {
+    (key >> (64 - followed::NUMBERS_BITS)) as usize
+}
+
+/// Voids all numbers, when a library is gone and another may come to its
+/// place.
+pub fn forget() {
+    for_each_tables(|tables| {
+        tables.numbers.iter().for_each(|known| known.key.store(0, Ordering::Relaxed));
+    });
 }
 
 #[cold]
@@ -102,7 +127,9 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
     if number != 0
         && let Some(tables) = own_tables(thread)
     {
-        tables.numbers[(key >> 40) as usize % NUMBERS] = Number { key, number };
+        let entry = &tables.numbers[index(key)];
+        entry.number.store(number, Ordering::Relaxed);
+        entry.key.store(key, Ordering::Relaxed);
     }
     number
 }
@@ -208,10 +235,16 @@ pub fn give_tables(thread: &mut Thread) {
 /// Calls `f` with every thread's counts. For a scan, during which nothing
 /// moves; the same pair may come from several threads.
 pub fn for_each_freed(mut f: impl FnMut(Freed)) {
+    for_each_tables(|tables| {
+        tables.frees.iter().filter(|entry| entry.blocks > 0).for_each(|&entry| f(entry));
+    });
+}
+
+fn for_each_tables(mut f: impl FnMut(&Tables)) {
     let mut at = TABLES.load(Ordering::Acquire);
     // SAFETY: listed tables stay.
     while let Some(tables) = unsafe { (at as *const Tables).as_ref() } {
-        tables.frees.iter().filter(|entry| entry.blocks > 0).for_each(|&entry| f(entry));
+        f(tables);
         at = tables.next;
     }
 }
@@ -221,9 +254,9 @@ pub fn for_each_freed(mut f: impl FnMut(Freed)) {
 pub fn split(frames: &[u64]) -> (What, usize) {
     match *frames {
         [place, site, ..] if place >> 62 == PLACE >> 62 && site & SITE != 0 => {
-            (What { site: (site & !SITE) as usize, place: place & !PLACE }, 2)
+            (What::at((site & !SITE) as usize, place & !PLACE), 2)
         }
-        [site, ..] if site & SITE != 0 => (What { site: (site & !SITE) as usize, place: 0 }, 1),
+        [site, ..] if site & SITE != 0 => (What::at((site & !SITE) as usize, 0), 1),
         _ => (What::CALL, 0),
     }
 }

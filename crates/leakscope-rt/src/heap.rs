@@ -17,7 +17,9 @@ use crate::thread::Thread;
 
 mod parts;
 
-pub use parts::{begin_part, end_part, hold_parts, is_part, may_hold_parts, new_entries, slot_of_entry};
+pub use parts::{
+    begin_part, end_part, has_parts, hold_parts, is_part, may_hold_parts, new_entries, slot_of_entry,
+};
 
 pub const META: usize = size_of::<Meta>();
 
@@ -369,6 +371,7 @@ fn allocate_large(request: Request) -> usize {
 }
 
 fn set_large(index: usize, count: usize) {
+    (index..index + count).for_each(|chunk| arena::set_step(chunk, 0));
     for tail in index + 1..index + count {
         // SAFETY: the run is the caller's.
         let chunk = unsafe { &mut *arena::chunk(tail) };
@@ -481,7 +484,7 @@ impl Cache {
 #[inline(always)]
 fn rest(class: usize) -> u32 {
     static RESTS: [u32; CLASSES] = fitting(1 << 16, 512);
-    if arena::stamps() != 0 || cfg!(test) { RESTS[class] } else { 0 }
+    if arena::is_followed() || cfg!(test) { RESTS[class] } else { 0 }
 }
 
 #[cold]
@@ -609,6 +612,7 @@ fn new_chunk(class: usize) -> Option<usize> {
     chunk.class = class as u8;
     chunk.capacity = CHUNK as u32 / SIZES[class];
     chunk.reciprocal = RECIPROCALS[class];
+    arena::set_step(index, RECIPROCALS[class]);
     chunk.carved = 0;
     chunk.free = 0;
     chunk.listed = false;

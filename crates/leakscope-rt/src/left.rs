@@ -113,7 +113,7 @@ pub unsafe fn frames_end(thread: &mut Thread, caller: Caller, low: usize, end: u
     // SAFETY: as the caller says.
     unsafe {
         for_each_word(thread, caller, low, end, |thread, word| {
-            stamps::stamp(thread, word.value, caller, What { site, place: word.place });
+            stamps::stamp(thread, word.value, caller, What::at(site, word.place));
         });
     }
 }
@@ -122,7 +122,7 @@ pub unsafe fn frames_end(thread: &mut Thread, caller: Caller, low: usize, end: u
 fn throw(low: usize, caller: Caller) {
     // SAFETY: the thread's own state; nothing of the program's runs meanwhile.
     let thread = unsafe { &mut *thread::current() };
-    if arena::stamps() == 0 || thread.busy > 0 {
+    if !arena::is_followed() || thread.busy > 0 {
         return;
     }
     let stack = walk::stack(thread, caller);
@@ -155,7 +155,7 @@ fn caught(stack: usize) {
     let throw = &mut throws.throws[latest % THROWS];
     let now = thread.clock;
     for word in throw.words[..throw.count].iter().filter(|word| word.address < stack) {
-        let what = What { site: &raw const UNWOUND as usize, place: word.place };
+        let what = What::at(&raw const UNWOUND as usize, word.place);
         stamps::stamp_if(
             thread,
             word.value,

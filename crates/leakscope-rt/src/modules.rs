@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
-use crate::{park, sys};
+use crate::{events, park, sys};
 
 const RESERVED: usize = 1 << 22;
 const PATH_MAX: usize = 512;
@@ -126,6 +126,7 @@ pub fn update() {
     }
     if gone {
         GENERATION.store(generation + 1, Ordering::Relaxed);
+        events::forget();
     }
     now.release();
 }

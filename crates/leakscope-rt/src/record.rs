@@ -158,7 +158,7 @@ impl Writer {
         };
         self.section(wire::SectionKind::TOTALS, |writer| {
             let limited = arena::limited_to() as u64;
-            let has_uses = arena::stamps() != 0 && uses::are_wanted();
+            let has_uses = arena::is_followed() && uses::are_wanted();
             let limits = limits | if has_uses || mode::samples() { 0 } else { wire::limits::NO_USES };
             let limits = limits | if mode::samples() { wire::limits::NO_DEATHS } else { 0 };
             writer.put(&wire::Totals {
@@ -186,7 +186,7 @@ impl Writer {
         self.section(wire::SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });
-        if arena::stamps() != 0 {
+        if arena::is_followed() {
             self.section(wire::SectionKind::STAMPS, |writer| {
                 scan::for_each_numbered(|block| {
                     let mut stamps = stamps::read(block);

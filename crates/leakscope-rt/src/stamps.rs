@@ -7,50 +7,60 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use leakscope_wire as wire;
+use leakscope_wire::{self as wire, followed};
 
+use crate::arena::CHUNK;
 use crate::events::{self, What};
 use crate::heap::{self, Block};
 #[cfg(feature = "executable")]
 use crate::left;
+use crate::size_class::SMALL_MAX;
 #[cfg(feature = "executable")]
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, caller, details, mode, moments, uses};
+use crate::{arena, caller, details, mode, moments, pools, uses};
 
-/// What is kept for each block. Zero bytes are an untouched one.
+/// What is kept for each block; instrumented code writes it too. Zero bytes
+/// are where no live block is.
 #[repr(C)]
 pub struct Stamps {
-    /// Time (38 bits) and event (26) of the latest.
+    /// Time and event of the latest.
     latest: AtomicU64,
-    /// Events of those before it, latest first.
-    earlier: [AtomicU32; 2],
-    used: AtomicU32,
-    /// Pointers to it that died before and are still there to be overwritten.
-    stale: AtomicU32,
+    /// Events of those before it, the latest in the lowest bits.
+    earlier: AtomicU64,
 }
 
-const EVENT_BITS: u32 = 26;
-const _: () = assert!(size_of::<Stamps>() == arena::STAMPS);
+const EVENT_BITS: u32 = followed::EVENT_BITS;
+const EVENT: u64 = (1 << EVENT_BITS) - 1;
+const _: () = assert!(size_of::<Stamps>() == 16);
 
 /// How far any thread's clock has come, now and then.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
-/// A block's stamps, if it can have any.
-#[inline(always)]
-fn of(slot: u64) -> Option<&'static Stamps> {
-    let base = arena::stamps();
-    // SAFETY: committed together with the block's chunk; atomics, for which
-    // zero is valid.
-    (base != 0).then(|| unsafe { &*((base + slot as usize * arena::STAMPS) as *const Stamps) })
-}
-
-/// The stamps of the live block that `pointer` points into: they have a time
-/// from its birth on.
+/// The stamps of the block that `pointer` points into, if it is live: they
+/// have a time from its birth on.
 #[inline(always)]
 fn of_pointer(pointer: usize) -> Option<&'static Stamps> {
-    of(heap::slot_at(pointer)?).filter(|stamps| stamps.time() != 0)
+    at(pointer).filter(|stamps| stamps.time() != 0)
+}
+
+#[inline(always)]
+fn at(pointer: usize) -> Option<&'static Stamps> {
+    // SAFETY: committed with the chunk, and readable before; atomics, for
+    // which zero is valid.
+    arena::stamps_at(pointer).map(|address| unsafe { &*(address as *const Stamps) })
+}
+
+/// All stamps of a block: one, or one for each chunk of a large one.
+/// Where pools have blocks, one for each 16 bytes.
+fn of_block(block: Block) -> impl Iterator<Item = &'static Stamps> {
+    let (first, step) = match block.room {
+        _ if heap::has_parts(block) => (block.start & !15, 16),
+        room if room > SMALL_MAX => (block.start, CHUNK),
+        room => (block.start, room.max(1)),
+    };
+    (first..block.start + block.room).step_by(step).filter_map(at)
 }
 
 impl Stamps {
@@ -60,60 +70,46 @@ impl Stamps {
         self.latest.load(Ordering::Relaxed) >> EVENT_BITS
     }
 
-    /// Whether a pointer in memory that is overwritten may be one that died
-    /// before: it is none any more.
-    #[cfg_attr(not(feature = "executable"), allow(dead_code))]
     #[inline(always)]
-    fn takes_stale(&self) -> bool {
-        let stale = self.stale.load(Ordering::Relaxed);
-        self.stale.store(stale.saturating_sub(1), Ordering::Relaxed);
-        stale != 0
-    }
-}
-
-/// Memory that holds the pointer is used again, and nobody cleared it: when it
-/// is overwritten, that is no death.
-pub fn leave_stale(pointer: usize) {
-    if let Some(stamps) = of_pointer(pointer) {
-        stamps.stale.fetch_add(1, Ordering::Relaxed);
+    fn begin(&self, time: u64) {
+        self.latest.store(time << EVENT_BITS, Ordering::Relaxed);
+        self.earlier.store(0, Ordering::Relaxed);
     }
 }
 
 /// Times are comparable between threads where one has seen the other's work:
 /// a stamp is later than those before it on the same block, and than what the
-/// thread did before.
+/// thread did before. What most stamps need of this is in instrumented code.
 #[inline(always)]
-fn put(thread: &mut Thread, stamps: &Stamps, event: u32, caller: Caller) {
+fn put(thread: &mut Thread, pointer: usize, stamps: &Stamps, event: u32, caller: Caller) {
     if mode::is_selective() {
-        watch(stamps, event, caller);
+        watch(pointer, event, caller);
     }
     // Relaxed: what two threads stamp at the same time has no order.
     let latest = stamps.latest.load(Ordering::Relaxed);
     let time = thread.clock.max(latest >> EVENT_BITS) + 1;
     thread.clock = time;
-    if time.is_multiple_of(1024) {
+    if time.is_multiple_of(followed::TICKS) {
         thread.clock = CLOCK.fetch_max(time, Ordering::Relaxed).max(time);
         uses::earn();
     }
-    let before = (latest & ((1 << EVENT_BITS) - 1)) as u32;
-    if before != event && before != 0 {
-        let [first, second] = &stamps.earlier;
-        second.store(first.load(Ordering::Relaxed), Ordering::Relaxed);
-        first.store(before, Ordering::Relaxed);
+    let (before, event) = (latest & EVENT, if event >> EVENT_BITS == 0 { u64::from(event) } else { 0 });
+    if before != event {
+        let earlier = stamps.earlier.load(Ordering::Relaxed);
+        stamps.earlier.store(earlier << EVENT_BITS | before, Ordering::Relaxed);
     }
-    let event = if event >> EVENT_BITS == 0 { u64::from(event) } else { 0 };
     stamps.latest.store(time << EVENT_BITS | event, Ordering::Relaxed);
 }
 
 /// For a run that looks at more than the latest deaths.
 #[cold]
-fn watch(stamps: &Stamps, event: u32, caller: Caller) {
-    let slot = ((&raw const *stamps) as usize - arena::stamps()) / arena::STAMPS;
+fn watch(pointer: usize, event: u32, caller: Caller) {
+    let Some(slot) = heap::slot_at(pointer) else { return };
     if moments::are_counted() {
-        moments::stamped(slot as u64, caller.returns_to());
+        moments::stamped(slot, caller.returns_to());
     }
     if details::are_kept() {
-        details::died(slot as u64, event);
+        details::died(slot, event);
     }
 }
 
@@ -122,7 +118,7 @@ fn watch(stamps: &Stamps, event: u32, caller: Caller) {
 pub fn stamp(thread: &mut Thread, pointer: usize, caller: Caller, what: What) {
     if let Some(stamps) = of_pointer(pointer) {
         let event = events::number(thread, caller, what);
-        put(thread, stamps, event, caller);
+        put(thread, pointer, stamps, event, caller);
     }
 }
 
@@ -133,7 +129,7 @@ pub fn stamp_since(thread: &mut Thread, pointer: usize, since: u64, caller: Call
         && stamps.time() <= since
     {
         let event = events::number(thread, caller, what);
-        put(thread, stamps, event, caller);
+        put(thread, pointer, stamps, event, caller);
     }
 }
 
@@ -147,7 +143,7 @@ pub fn stamp_if(
     event: impl FnOnce() -> u32,
 ) {
     if let Some(stamps) = of_pointer(pointer).filter(|stamps| is_wanted(stamps.time())) {
-        put(thread, stamps, event(), caller!());
+        put(thread, pointer, stamps, event(), caller!());
     }
 }
 
@@ -164,27 +160,96 @@ pub fn publish_clock(thread: &mut Thread) {
 /// A block begins its life. Its birth counts as a stamp, of no event: what got
 /// its value after it, and sees no other stamp, borrows.
 #[inline(always)]
-pub fn begin(thread: &mut Thread, slot: u64) {
-    if let Some(stamps) = of(slot) {
-        thread.clock += 1;
-        stamps.latest.store(thread.clock << EVENT_BITS, Ordering::Relaxed);
-        stamps.earlier.iter().for_each(|event| event.store(0, Ordering::Relaxed));
-        stamps.used.store(0, Ordering::Relaxed);
-        stamps.stale.store(0, Ordering::Relaxed);
+pub fn begin(thread: &mut Thread, start: usize) {
+    let Some(stamps) = at(start) else { return };
+    thread.clock += 1;
+    stamps.begin(thread.clock);
+    if start.is_multiple_of(CHUNK) {
+        begin_large(start, thread.clock);
     }
+    if pools::are_used() {
+        begin_among_parts(start, thread.clock);
+    }
+    if uses::are_wanted()
+        && let Some(used) = used(start)
+    {
+        used.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The rest of a block where pools have blocks, or of one of these.
+#[cold]
+fn begin_among_parts(start: usize, time: u64) {
+    if let Some(block) = heap::innermost(start).filter(|block| heap::has_parts(*block)) {
+        of_block(block).for_each(|stamps| stamps.begin(time));
+    }
+}
+
+/// The rest of a block, if it is a large one.
+#[cold]
+fn begin_large(start: usize, time: u64) {
+    if let Some(block) = heap::find(start) {
+        of_block(block).filter(|stamps| stamps.time() == 0).for_each(|stamps| stamps.begin(time));
+    }
+}
+
+/// A block was made larger or smaller at its place, where it had `before`
+/// bytes of room.
+pub fn resized(start: usize, before: usize) {
+    let (Some(stamps), Some(block)) = (at(start), heap::find(start)) else { return };
+    let gone = Block { start: start + block.room, room: before.saturating_sub(block.room), ..block };
+    if gone.room > 0 {
+        end(gone);
+    }
+    begin_large(start, stamps.time());
+}
+
+/// A chunk gets blocks of pools: from now on it has stamps by 16 bytes, each with
+/// what was known of the block around it.
+pub fn split(chunk: usize) {
+    if !arena::is_followed() {
+        return;
+    }
+    let first = arena::address_of(chunk);
+    let known = |address: usize| {
+        at(address).map(|stamps| [&stamps.latest, &stamps.earlier].map(|it| it.load(Ordering::Relaxed)))
+    };
+    // From the last on: stamps move to where there are more of them.
+    let granule = 1 << 28;
+    let mut address = first + CHUNK;
+    while address > first {
+        address -= 16;
+        let Some(words) = known(address) else { continue };
+        let place = arena::stamps_by(address, granule);
+        // SAFETY: a stamp of the chunk's.
+        let stamps = unsafe { &*(place as *const Stamps) };
+        stamps.latest.store(words[0], Ordering::Relaxed);
+        stamps.earlier.store(words[1], Ordering::Relaxed);
+    }
+    arena::set_step(chunk, granule);
 }
 
 /// Whether the block is followed.
 pub fn are_kept(block: Block) -> bool {
-    of(block.slot).is_some_and(|stamps| stamps.time() != 0)
+    of_pointer(block.start).is_some()
 }
 
 /// A block is freed.
 #[inline(always)]
 pub fn end(block: Block) {
-    if let Some(stamps) = of(block.slot) {
-        stamps.latest.store(0, Ordering::Relaxed);
+    if block.room <= SMALL_MAX && !pools::are_used() {
+        if let Some(stamps) = at(block.start) {
+            stamps.latest.store(0, Ordering::Relaxed);
+        }
+    } else {
+        of_block(block).for_each(|stamps| stamps.latest.store(0, Ordering::Relaxed));
     }
+}
+
+/// The event of the last use of the block around an address.
+fn used(pointer: usize) -> Option<&'static AtomicU32> {
+    // SAFETY: committed with the block.
+    heap::slot_at(pointer).filter(|_| arena::is_followed()).map(|slot| unsafe { &*arena::use_of(slot) })
 }
 
 /// Stamps what the pointers in `block` from `offset` on point to, because
@@ -197,7 +262,7 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
         site = thread.cleaning;
     }
     let size = block.size();
-    if arena::stamps() == 0 || size > mode::searched_max() {
+    if !arena::is_followed() || size > mode::searched_max() {
         return;
     }
     let range = arena::range();
@@ -207,7 +272,7 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
         let word = unsafe { *slot };
         if range.contains(&word) {
             let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
-            holder_dies(thread, word, caller, What { site, place: at as u64 });
+            holder_dies(thread, word, caller, What::freed(site, at as u64));
             // SAFETY: as above.
             unsafe { *slot = 0 };
         }
@@ -228,22 +293,21 @@ fn holder_dies(thread: &mut Thread, word: usize, caller: Caller, what: What) {
     stamp(thread, word, caller, what);
 }
 
-/// What a record says of a block.
+/// What a record says of a block: of a large one, the stamps of the chunk that
+/// was pointed to last.
 pub fn read(block: Block) -> wire::Stamps {
-    let Some(stamps) = of(block.slot) else { return wire::Stamps::default() };
-    let latest = stamps.latest.load(Ordering::Relaxed);
+    let latest = |stamps: &Stamps| stamps.latest.load(Ordering::Relaxed);
+    let Some(stamps) = of_block(block).max_by_key(|&stamps| latest(stamps)) else {
+        return wire::Stamps::default();
+    };
     if !are_kept(block) {
         return wire::Stamps { last_used: wire::NOT_FOLLOWED, ..wire::Stamps::default() };
     }
-    let [first, second] = &stamps.earlier;
+    let (latest, earlier) = (latest(stamps), stamps.earlier.load(Ordering::Relaxed));
     wire::Stamps {
         time: latest >> EVENT_BITS,
-        stacks: [
-            (latest & ((1 << EVENT_BITS) - 1)) as u32,
-            first.load(Ordering::Relaxed),
-            second.load(Ordering::Relaxed),
-        ],
-        last_used: stamps.used.load(Ordering::Relaxed),
+        stacks: [latest, earlier, earlier >> EVENT_BITS].map(|event| (event & EVENT) as u32),
+        last_used: used(block.start).map_or(0, |used| used.load(Ordering::Relaxed)),
     }
 }
 
@@ -263,14 +327,16 @@ mod entry {
     static THREAD_END: wire::Descriptor =
         wire::Descriptor { site: wire::Site::of(wire::Cause::ThreadEnd), bytes: 0, fields: 0 };
 
-    keeping_registers!("__leakscope_stamp", "leakscope_stamp", "r9", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_overwritten", "leakscope_overwritten", "rdx", "push rax", "pop rax");
+    keeping_registers!("__leakscope_ends", "leakscope_ends", "rdx", "push rax", "pop rax");
+    keeping_registers!("__leakscope_dies", "leakscope_dies", "rdx", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_use", "leakscope_use", "rsi", "push rax", "pop rax");
     keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "push rax", "pop rax");
+    keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "push rax", "pop rax");
+    keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "push rax", "pop rax");
+    keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "push rax", "pop rax");
     keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
 
     // Keeps what only registers hold where it can be searched.
@@ -324,7 +390,7 @@ mod entry {
             0 => {
                 thread.exit = Exit {
                     stack: walk::stack(thread, caller),
-                    what: What { site: &raw const THREAD_END as usize, place: 0 },
+                    what: What::at(&raw const THREAD_END as usize, 0),
                     value: 0,
                 };
                 thread.stack_high
@@ -351,7 +417,7 @@ mod entry {
     extern "C" fn leakscope_shrinks(old: usize, new: usize, site: usize, frame: usize) {
         let (thread, range) = (this_thread(), arena::range());
         let Some(block) = heap::find(new).filter(|block| old <= block.start + block.room) else { return };
-        if arena::stamps() == 0 || block.size() > mode::searched_max() {
+        if !arena::is_followed() || block.size() > mode::searched_max() {
             return;
         }
         for at in (new.next_multiple_of(8)..old & !7).step_by(8) {
@@ -359,7 +425,7 @@ mod entry {
             // SAFETY: within a live block, and nobody's.
             let word = unsafe { *slot };
             if range.contains(&word) {
-                stamp(thread, word, Caller { frame }, What { site, place: 0 });
+                stamp(thread, word, Caller { frame }, What::at(site, 0));
                 // SAFETY: as above.
                 unsafe { *slot = 0 };
             }
@@ -371,16 +437,16 @@ mod entry {
     extern "C" fn leakscope_returns(outer: usize, site: usize, place: u64, value: usize, frame: usize) {
         let thread = this_thread();
         thread.outer = outer;
-        if arena::stamps() != 0 {
+        if arena::is_followed() {
             let stack = walk::stack(thread, Caller { frame });
-            thread.exit = Exit { stack, what: What { site, place }, value };
+            thread.exit = Exit { stack, what: What::at(site, place), value };
         }
     }
 
     /// A pointer dies in a frame that an exception leaves: where it was thrown.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_unwound(pointer: usize, site: usize, frame: usize) {
-        let (thread, what) = (this_thread(), What { site, place: 0 });
+        let (thread, what) = (this_thread(), What::at(site, 0));
         match left::thrown(thread) {
             Some(stack) => stamp_if(thread, pointer, |_| true, || events::of_stack(stack, what)),
             None => stamp(thread, pointer, Caller { frame }, what),
@@ -406,38 +472,51 @@ mod entry {
     extern "C" fn leakscope_use(pointer: usize, frame: usize) {
         let thread = this_thread();
         uses::spend(thread);
-        if let Some(stamps) = of_pointer(pointer) {
+        if let Some(used) = used(pointer) {
             let event = events::number(thread, Caller { frame }, What::CALL);
-            stamps.used.store(event, Ordering::Relaxed);
+            used.store(event, Ordering::Relaxed);
         }
     }
 
-    /// The pointer `old` dies, and `kept` takes its place or stays behind: one
-    /// into the same block, as in `p++`, makes it no death. Returns the clock.
-    /// Where a local goes on in its block, the clock does too: the value that
-    /// took its place was got before, and may be the only one.
+    /// A pointer in memory is replaced by `new`; what instrumented code did
+    /// not do itself.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_stamp(
+    extern "C" fn leakscope_overwritten(old: usize, site: usize, frame: usize, new: usize) {
+        leakscope_dies(old, site, frame, new, 0, 0);
+    }
+
+    /// A local dies that got its value at `since`.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_ends(old: usize, site: usize, frame: usize, since: u64) {
+        leakscope_dies(old, site, frame, 0, 0, since);
+    }
+
+    /// The same, where `kept` takes its place or stays behind. Returns 1 if
+    /// it goes on in its block. If no pointer to the block died since it
+    /// got its value, what it was got from still holds the block.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_dies(
         old: usize,
         site: usize,
-        place: u64,
-        kept: usize,
-        is_local: u64,
         frame: usize,
+        kept: usize,
+        place: u64,
+        since: u64,
     ) -> u64 {
-        let thread = this_thread();
-        let Some(slot) = heap::slot_at(old) else { return thread.clock };
-        if kept != 0 && heap::slot_at(kept) == Some(slot) {
-            thread.clock += is_local;
-        } else if let Some(stamps) = of(slot)
-            && stamps.time() != 0
-            && !(is_local == 0 && stamps.takes_stale())
-        {
-            let caller = Caller { frame };
-            let event = events::number(thread, caller, What { site, place });
-            put(thread, stamps, event, caller);
+        let Some(stamps) = at(old).filter(|stamps| stamps.time() > since) else { return 0 };
+        if is_one_block(old, kept) {
+            return 1;
         }
-        thread.clock
+        let (thread, caller) = (this_thread(), Caller { frame });
+        let event = events::number(thread, caller, What::at(site, place));
+        put(thread, old, stamps, event, caller);
+        0
+    }
+
+    /// Whether two addresses lead to one block; of a large one, to one chunk:
+    /// a stamp of a pointer that goes on is one too many, but never the last.
+    fn is_one_block(old: usize, new: usize) -> bool {
+        arena::stamps_at(old).is_some() && arena::stamps_at(old) == arena::stamps_at(new)
     }
 
     /// Memory dies, or is about to be overwritten, as a whole. With a place,
@@ -455,7 +534,7 @@ mod entry {
     ) {
         let caller = Caller { frame };
         // SAFETY: as the caller says.
-        unsafe { range_dies(start, bytes, caller, What { site, place }) };
+        unsafe { range_dies(start, bytes, caller, What::at(site, place)) };
     }
 
     /// # Safety
@@ -468,9 +547,9 @@ mod entry {
         while at.wrapping_add(8) <= end {
             // SAFETY: within the memory that the caller says.
             let word = unsafe { core::ptr::read_volatile(at as *const usize) };
-            if range.contains(&word) && of_pointer(word).is_some_and(|stamps| !stamps.takes_stale()) {
+            if range.contains(&word) {
                 let place = if what.place == 0 && has_fields { (at - start) as u64 } else { what.place };
-                stamp(thread, word, caller, What { place, ..what });
+                stamp(thread, word, caller, What::at(what.site, place));
             }
             at += 8;
         }
@@ -483,7 +562,7 @@ mod entry {
     extern "C" fn leakscope_drop(pointer: usize, site: usize, since: u64, until: u64, frame: usize) {
         let caller = Caller { frame };
         if of_pointer(pointer).is_some_and(|stamps| stamps.time() > since) {
-            stamp_since(this_thread(), pointer, until, caller, What { site, place: 0 });
+            stamp_since(this_thread(), pointer, until, caller, What::at(site, 0));
         }
     }
 
@@ -524,7 +603,7 @@ mod entry {
             return start;
         }
         // SAFETY: as the caller says.
-        unsafe { range_dies(start, bytes, caller, What { site, place }) };
+        unsafe { range_dies(start, bytes, caller, What::at(site, place)) };
         0
     }
 

@@ -21,12 +21,21 @@ pub fn reserve(bytes: usize) -> usize {
     address as usize + PAGE
 }
 
+/// What can be done with reserved memory before it is committed.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+pub enum Untouched {
+    Faults = libc::PROT_NONE,
+    /// As zeroes.
+    IsRead = libc::PROT_READ,
+}
+
 /// The same at a given address; 0 if that is not free.
-pub fn reserve_at(address: usize, bytes: usize) -> usize {
+pub fn reserve_at(address: usize, bytes: usize, untouched: Untouched) -> usize {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let (start, bytes) = (address - PAGE, bytes + 2 * PAGE);
     // SAFETY: fails where anything exists.
-    let found = unsafe { libc::mmap(start as *mut _, bytes, libc::PROT_NONE, flags, -1, 0) };
+    let found = unsafe { libc::mmap(start as *mut _, bytes, untouched as i32, flags, -1, 0) };
     if found as usize != start {
         if found != libc::MAP_FAILED {
             // SAFETY: mapped just now, by a kernel that does not know the flag.

@@ -21,6 +21,8 @@ pub struct Thread {
     pub site: usize,
     /// Of the stamps that this thread made.
     pub clock: u64,
+    /// Of `events`; 0 until they are needed. Instrumented code looks there.
+    pub tables: usize,
     /// The furthest that a function has returned from that may be the
     /// thread's; the end of memory in the main thread.
     pub outer: usize,
@@ -28,8 +30,6 @@ pub struct Thread {
     pub sampling: Sampling,
     /// Uses that this thread reported.
     pub uses: u32,
-    /// Of `events`; 0 until they are needed.
-    pub tables: usize,
     pub caches: [Cache; CLASSES],
     /// Where this thread's stack lies; both 0 until it is known.
     pub stack_low: usize,
@@ -63,6 +63,9 @@ global_asm!(
     ".globl leakscope_clock",
     ".type leakscope_clock,@object",
     ".size leakscope_clock,8",
+    ".globl leakscope_tables",
+    ".type leakscope_tables,@object",
+    ".size leakscope_tables,8",
     ".globl leakscope_outer",
     ".type leakscope_outer,@object",
     ".size leakscope_outer,8",
@@ -72,7 +75,8 @@ global_asm!(
     "leakscope_context = leakscope_thread",
     "leakscope_site = leakscope_thread + 8",
     "leakscope_clock = leakscope_thread + 16",
-    "leakscope_outer = leakscope_thread + 24",
+    "leakscope_tables = leakscope_thread + 24",
+    "leakscope_outer = leakscope_thread + 32",
     ".zero {size}",
     ".text",
     size = const size_of::<Thread>(),

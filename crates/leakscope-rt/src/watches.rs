@@ -60,7 +60,7 @@ impl Watches {
             // was freed by the program, and ours stays mapped.
             let now = unsafe { core::ptr::read_volatile(address as *const usize) };
             if now != value && heap::slot_at(now) != heap::slot_at(value) {
-                let what = What { site, place: (address - first.address) as u64 };
+                let what = What::at(site, (address - first.address) as u64);
                 stamps::stamp_since(thread, value, first.value as u64, caller, what);
             }
         }

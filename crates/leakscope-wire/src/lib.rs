@@ -8,6 +8,8 @@
 
 #![no_std]
 
+pub mod symbolic;
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub const MAGIC: [u8; 8] = *b"LEAKSCOP";
@@ -24,6 +26,9 @@ pub const OBJECTS: &str = ".leakscope.objects";
 
 /// Environment variables by which the target's runtime is told what to do.
 pub mod env {
+    /// File that a program derived with the `symbolic` engine tells its terms
+    /// and events in ([`crate::symbolic`]); without it, it runs plainly.
+    pub const SYMBOLIC: &str = "LEAKSCOPE_SYMBOLIC";
     /// Folder for record files; without it nothing is written.
     pub const DIR: &str = "LEAKSCOPE_DIR";
     /// Name of an abstract Unix socket for records that no file can hold.
@@ -83,6 +88,28 @@ pub mod env {
     pub const ON_LEAK_STOP: &str = "stop";
     /// Bytes that must be lost for that.
     pub const LEAK_LIMIT: &str = "LEAKSCOPE_LEAK_LIMIT";
+}
+
+/// Where a program that follows pointers keeps what its own code looks at:
+/// places that instrumented code has built in.
+pub mod followed {
+    /// The blocks, and the end of the addresses that they may have.
+    pub const BLOCKS: u64 = 4 << 42;
+    pub const END: u64 = 5 << 42;
+    /// A stamp of 16 bytes for each 16 bytes of blocks, in chunks as theirs:
+    /// time and event of the latest death, and the events before it.
+    pub const STAMPS: u64 = 6 << 42;
+    pub const EVENT_BITS: u32 = 26;
+    /// For each chunk, four bytes by which the offset of an address in it is
+    /// multiplied, and divided by 2^32, to get the number of its block.
+    pub const STEPS: u64 = 8 << 42;
+    pub const CHUNK_BITS: u32 = 16;
+    /// Each thread has a table from keys to events, of this many entries of 16
+    /// bytes. The key of what happens in a context is their product.
+    pub const NUMBERS_BITS: u32 = 12;
+    pub const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
+    /// Every so many ticks of a thread's clock the runtime wants to know.
+    pub const TICKS: u64 = 1024;
 }
 
 /// Through a socket a record comes in pieces, each followed by its bytes; the

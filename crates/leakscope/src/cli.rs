@@ -26,6 +26,7 @@ Examples:
   leakscope run /usr/bin/xmllint -- --noout a.xml
                                       any program, as it is
   leakscope check a.c b.c             what the source can leak, without running it
+  leakscope validate ./prog           which of these warnings are real, shown with an input
   leakscope watch ./server            what goes stale while it runs";
 
 #[derive(Debug, Subcommand)]
@@ -54,6 +55,12 @@ pub enum Command {
     /// Say which leaks the source can have
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Box<Check>),
+    /// Say which warnings of leaks are real, and show an input that leaks
+    #[command(after_help = VALIDATE_EXAMPLES)]
+    Validate(Box<Validate>),
+    /// Run the input of a validated warning again, and show the leak
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(Box<Replay>),
     /// Make an instrumented variant of a captured program
     #[command(after_help = DERIVE_EXAMPLES)]
     Derive(Derive),
@@ -208,7 +215,7 @@ pub struct ReportOptions {
     /// Findings of an earlier --format json report do not count
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// What makes the run fail: lost, forgotten, any or none
+    /// What makes the run fail: lost, forgotten, must-leak, any or none
     #[arg(long, value_name = "WHAT", default_value = "lost")]
     pub fail_on: FailOn,
     /// Say nothing but errors and findings
@@ -275,6 +282,12 @@ pub struct Check {
     /// Report also what `main` still holds at its end
     #[arg(long)]
     pub at_exit: bool,
+    /// Report also what is a leak only if a function that nothing is known of keeps nothing
+    #[arg(long)]
+    pub pedantic: bool,
+    /// Validate the warnings too, as `leakscope validate` does by default
+    #[arg(long, conflicts_with = "summary")]
+    pub validate: bool,
     /// Print what a function does to memory, instead of a report; as text, or with --format dot
     #[arg(long, value_name = "FUNCTION")]
     pub summary: Option<String>,
@@ -322,6 +335,149 @@ impl Check {
             color: self.color,
         }
     }
+}
+
+const VALIDATE_EXAMPLES: &str = "\
+Examples:
+  leakscope validate a.c                              check the source, then try each warning
+  leakscope build -- make && leakscope validate ./prog
+  leakscope validate --warnings clang.sarif ./prog    warnings of another tool
+  leakscope validate --sym-args 2 8 --sym-stdin 32 --runs 300 ./prog
+  leakscope validate --sym-file config.ini --seeds tests/inputs ./prog -- -c config.ini
+  leakscope validate --fail-on must-leak --format sarif -o leaks.sarif ./prog
+
+The program is run many times, on inputs that are made to follow each warning: arguments,
+standard input and files in its folder are made up, allocations and reads are made to fail.
+Each run has a folder of its own and cannot write elsewhere. MUST-LEAK means that an input
+leaks; `leakscope replay ID` shows it again. The exit code is 1 when --fail-on is met, 2 after
+an error. After an interruption, the same command goes on where it was.
+Warnings are read from SARIF, findings of leakscope, gcc's JSON, or lines of
+FILE TAB LINE TAB KIND with kinds MA (allocation), BT and BF (branch taken or not), PP (point
+on the path), LK (leak point), and END_PATH between warnings.";
+
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// A captured program, or source files
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// Warnings of a file, instead of those of `leakscope check`
+    #[arg(long, value_name = "FILE")]
+    pub warnings: Option<PathBuf>,
+    /// Up to N arguments of up to LEN bytes are made up
+    #[arg(long, num_args = 2, value_names = ["N", "LEN"], default_values_t = [3, 16])]
+    pub sym_args: Vec<u32>,
+    /// Up to so many bytes of standard input are made up
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    pub sym_stdin: u32,
+    /// A file whose content is made up, up to --sym-file-size bytes; may be repeated, `*` stands for
+    /// anything
+    #[arg(long, value_name = "PATTERN")]
+    pub sym_file: Vec<String>,
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    pub sym_file_size: u32,
+    /// Environment variables that the program asks for are made up too
+    #[arg(long)]
+    pub sym_env: bool,
+    /// Do not make allocations, opens and reads fail
+    #[arg(long)]
+    pub no_failures: bool,
+    /// Inputs to begin with: folders with `args`, `stdin`, `files/`, `env`, or plain files for
+    /// standard input
+    #[arg(long, value_name = "DIR")]
+    pub seeds: Option<PathBuf>,
+    /// Seconds to spend on each warning
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub time: Duration,
+    /// Runs to make for each warning
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub runs: u32,
+    /// Threads; all cores without
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Which of equally good ways comes first; the same seed gives the same result
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// A program that reads SMT-LIB, instead of Z3's library: --solver 'cvc5 --incremental'
+    #[arg(long, value_name = "COMMAND")]
+    pub solver: Option<String>,
+    /// Seconds for each question to the solver
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub solver_time: Duration,
+    /// Seconds for each run of the program
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub run_time: Duration,
+    /// Memory for each run of the program, as in 512M
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = leak_limit)]
+    pub run_memory: u64,
+    /// Keep the inputs that show verdicts in this folder
+    #[arg(long, value_name = "DIR")]
+    pub keep_inputs: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the report to a file instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show at most so many warnings as text, 0 for all; json and sarif have all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub max: usize,
+    /// Suppressions; leakscope.supp is read by itself where it is there
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Vec<PathBuf>,
+    /// Warnings of an earlier --format json report do not count
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// What makes the command fail: must-leak, any or none
+    #[arg(long, value_name = "WHAT", default_value = "must-leak")]
+    pub fail_on: FailOn,
+    /// Say nothing but errors and warnings
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// A flag for compiling bare source files, as in --cflag=-DX=1
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflag: Vec<String>,
+    /// Arguments that the first run has
+    #[arg(last = true, value_name = "ARGS")]
+    pub arguments: Vec<OsString>,
+}
+
+impl Validate {
+    /// What this command and those that run programs have in common.
+    pub fn report_options(&self) -> ReportOptions {
+        ReportOptions {
+            format: self.format,
+            output: self.output.clone(),
+            show_forgotten: false,
+            max: self.max,
+            suppressions: self.suppressions.clone(),
+            baseline: self.baseline.clone(),
+            fail_on: self.fail_on,
+            quiet: self.quiet,
+            color: self.color,
+        }
+    }
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  leakscope validate ./prog               says [9f2c4e01] behind a warning
+  leakscope replay 9f2c4e01               runs its input, and reports what it leaks
+  leakscope replay 9f2c4e01 --from DIR    from a folder of --keep-inputs";
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// Id of a warning, or how it begins
+    #[arg(value_name = "ID")]
+    pub warning: String,
+    /// The folder of --keep-inputs; without, the last validation in the current folder
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportOptions,
+    /// Exit code when the report fails
+    #[arg(long, value_name = "N", default_value_t = 23)]
+    pub exit_code: u8,
 }
 
 const WATCH_EXAMPLES: &str = "\
@@ -534,6 +690,8 @@ pub enum DeriveEngine {
     /// How pointers come and go, for `leakscope run --explain`
     #[value(skip)]
     Explain,
+    /// What depends on the input, for `leakscope validate`
+    Symbolic,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,8 +6,10 @@ mod debug;
 pub mod derive;
 mod export;
 mod inspect;
+mod replay;
 mod report;
 mod run;
+mod validate;
 mod watch;
 
 use std::process::ExitCode;
@@ -23,6 +25,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Debug(options) => debug::run(&options),
         Command::Start(options) => debug::start(&options),
         Command::Check(options) => check::run(&options),
+        Command::Validate(options) => validate::run(&options),
+        Command::Replay(options) => replay::run(&options),
         Command::Derive(options) => derive::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Watch(options) => watch::run(&options),

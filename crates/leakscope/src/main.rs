@@ -1,6 +1,7 @@
 //! The `leakscope` command: options, progress, and the glue between the
 //! crates that do the work.
 
+mod analysed;
 mod cli;
 mod commands;
 mod execution;
@@ -9,6 +10,7 @@ mod files;
 mod inbox;
 mod input;
 mod interpose;
+mod kept_inputs;
 mod last_run;
 mod metrics;
 mod models;
@@ -21,6 +23,7 @@ mod second_pass;
 mod sources;
 mod start;
 mod terminal;
+mod tracked;
 mod valgrind;
 
 use std::env;

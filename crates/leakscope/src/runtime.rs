@@ -13,6 +13,7 @@ pub const KEY: &str = env!("RUNTIME_KEY");
 static OBJECT: &[u8] = include_bytes!(env!("RUNTIME_OBJECT"));
 static WHOLE: &[u8] = include_bytes!(env!("RUNTIME_WHOLE"));
 static SAMPLED: &[u8] = include_bytes!(env!("RUNTIME_SAMPLED"));
+static SYMBOLIC: &[u8] = include_bytes!(env!("RUNTIME_SYMBOLIC"));
 static PRELOAD: &[u8] = include_bytes!(env!("RUNTIME_PRELOAD"));
 
 /// The runtime as files.
@@ -23,6 +24,8 @@ pub struct Runtime {
     pub whole: PathBuf,
     /// To be linked into a program that samples its accesses.
     pub sampled: PathBuf,
+    /// To be linked into a program that tells terms, instead of all others.
+    pub symbolic: PathBuf,
     /// To be preloaded.
     pub preload: PathBuf,
 }
@@ -37,6 +40,7 @@ impl Runtime {
             object: place("leakscope_rt.o", OBJECT)?,
             whole: place("whole.o", WHOLE)?,
             sampled: place("sampled.o", SAMPLED)?,
+            symbolic: place("leakscope_rt_symbolic.o", SYMBOLIC)?,
             preload: place("libleakscope_preload.so", PRELOAD)?,
         })
     }

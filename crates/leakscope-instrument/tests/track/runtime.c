@@ -1,5 +1,6 @@
 // A runtime as small as can be: it prints each death that it is told of, and
-// is right about what points into the same block, and about the clock.
+// is right about what points into the same block, and about the clock. Nothing
+// is within reach of the code that derived programs have for themselves.
 //
 // Blocks of `make` lie where pointers are followed, those of `malloc` do not.
 #include <stdio.h>
@@ -8,7 +9,10 @@
 
 #define WORD __thread __attribute__((tls_model("initial-exec"))) unsigned long
 
-WORD leakscope_context, leakscope_site, leakscope_clock, leakscope_outer;
+#define KEEPS_REGISTERS __attribute__((preserve_most))
+
+WORD leakscope_context, leakscope_site, leakscope_clock, leakscope_outer, leakscope_tables;
+unsigned long leakscope_reach;
 char leakscope_uses;
 
 struct site {
@@ -38,17 +42,29 @@ static void dies(const void *old, const struct site *site, unsigned long place) 
     printf("%u:%.*s ", line, (int)site->name, site->text);
 }
 
-__attribute__((preserve_most)) unsigned long __leakscope_stamp(const void *old, const struct site *site,
-                                                               unsigned long place, const void *kept,
-                                                               unsigned long is_local) {
-    if (block_of(old) >= 0 && block_of(kept) == block_of(old))
-        leakscope_clock += is_local;
-    else if (block_of(old) >= 0)
-        dies(old, site, place);
-    return leakscope_clock;
+KEEPS_REGISTERS unsigned long __leakscope_dies(const void *old, const struct site *site, unsigned long context,
+                                               const void *kept, unsigned long place, unsigned long since) {
+    long block = block_of(old);
+    if (block < 0 || latest[block] <= since)
+        return 0;
+    if (block_of(kept) == block)
+        return 1;
+    dies(old, site, place);
+    return 0;
 }
 
-void __leakscope_drop(const void *old, const struct site *site, unsigned long since, unsigned long until) {
+KEEPS_REGISTERS void __leakscope_ends(const void *old, const struct site *site, unsigned long context,
+                                      unsigned long since) {
+    __leakscope_dies(old, site, context, 0, 0, since);
+}
+
+KEEPS_REGISTERS void __leakscope_overwritten(const void *old, const struct site *site, unsigned long context,
+                                             const void *new) {
+    __leakscope_dies(old, site, context, new, 0, 0);
+}
+
+KEEPS_REGISTERS void __leakscope_drop(const void *old, const struct site *site, unsigned long since,
+                                      unsigned long until) {
     if (block_of(old) >= 0 && latest[block_of(old)] > since && latest[block_of(old)] <= until)
         dies(old, site, 0);
 }
@@ -63,15 +79,16 @@ unsigned long __leakscope_watch(void *start, unsigned long bytes) { return 0; }
 
 void __leakscope_check(unsigned long token, const struct site *site) {}
 
-void __leakscope_returns(unsigned long own, const struct site *site, unsigned long place, const void *value) {
+KEEPS_REGISTERS void __leakscope_returns(unsigned long own, const struct site *site, unsigned long place,
+                                         const void *value) {
     leakscope_outer = own;
 }
 
-void __leakscope_unwound(const void *old, const struct site *site) {
+KEEPS_REGISTERS void __leakscope_unwound(const void *old, const struct site *site) {
     if (block_of(old) >= 0)
         dies(old, site, 0);
 }
 
 void __leakscope_cleans(void *exception) {}
 
-void __leakscope_shrinks(void **old, void **new, const struct site *site) {}
+KEEPS_REGISTERS void __leakscope_shrinks(void **old, void **new, const struct site *site) {}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leakscope_core::{
     Candidate, Cause, Command, Counted, Engine, Exit, Fault, FaultKind, Finding, Frame, Kind, Module,
-    PathStep, Place, Report, SiblingFree, Target, Verdict, suppress,
+    PathStep, Place, Report, SiblingFree, Target, Validation, Verdict, suppress,
 };
 
 pub const BASE: &str = "/home/me/book";
@@ -216,6 +216,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
             file: format!("{BASE}/book.c"),
             line: 18,
             column: 1,
+            ordinal: 0,
             taken: true,
             function: "set_address".to_owned(),
         },
@@ -223,16 +224,23 @@ pub fn all() -> Vec<(&'static str, Report)> {
             file: format!("{BASE}/book.c"),
             line: 20,
             column: 5,
+            ordinal: 0,
             taken: false,
             function: "set_address".to_owned(),
         },
     ];
+    let mut validated = report(Engine::Concolic, validated(&warning));
+    validated.command = Command::Validate;
+    validated.target.exit = None;
+    validated.validation = Some(Validation { runs: 1234, seconds: 7.25, seed: 0 });
+
     let mut checked = report(Engine::Static, vec![warning]);
     checked.command = Command::Check;
     checked.target.exit = None;
 
     let recursive: String = (0..40).map(|depth| format!("walk{depth} book.c:30:1\n")).collect();
     vec![
+        ("validated", validated),
         ("lost_with_leak_place", report(Engine::Track, vec![lost_contact(), lost_address()])),
         ("lost_without_leak_place", report(Engine::Track, vec![finding(Kind::Lost, 2, 48, MAKE_CONTACT)])),
         ("preload", report(Engine::Preload, vec![finding(Kind::Lost, 2, 48, MAKE_CONTACT)])),
@@ -456,6 +464,44 @@ pub fn all() -> Vec<(&'static str, Report)> {
         (
             "free_of_no_block_without_debug_info",
             stopped(FaultKind::InvalidFree, "? book+0x1180", "", "", Vec::new()),
+        ),
+    ]
+}
+
+/// The warning with each verdict, as validation tells them.
+fn validated(warning: &Finding) -> Vec<Finding> {
+    let judged = |verdict, function: &str, evidence: serde_json::Value| {
+        let serde_json::Value::Object(evidence) = evidence else { unreachable!("an object") };
+        let allocated = place(&format!("{function} book.c:10:25"));
+        Finding { verdict: Some(verdict), allocated, evidence, ..warning.clone() }
+    };
+    let shell = "cd inputs/6d2460d3/files && book -x < ../stdin";
+    vec![
+        judged(
+            Verdict::LikelyNotLeak,
+            "never",
+            serde_json::json!({"reason": "the path is infeasible: no input passes the branch at book.c:20, taken"}),
+        ),
+        judged(
+            Verdict::MustLeak,
+            "leaks",
+            serde_json::json!({
+                "reason": "the object is not freed at the end; it was lost in set_address (book.c:20)",
+                "input": {"folder": "inputs/6d2460d3", "shell": shell},
+            }),
+        ),
+        judged(
+            Verdict::MayLeak,
+            "unknown",
+            serde_json::json!({
+                "reason": "the branch at book.c:20, taken was never reached: out of runs (--runs)",
+                "notes": ["the branch at book.c:99, taken matches no code: tried without it"],
+            }),
+        ),
+        judged(
+            Verdict::Bloat,
+            "late",
+            serde_json::json!({"reason": "all were freed, but 1 of 2 objects not used"}),
         ),
     ]
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use super::{Block, State, slot_of};
 use crate::arena::{self, CHUNK, CHUNK_SHIFT, Use};
-use crate::pools;
+use crate::{pools, stamps};
 
 /// A chunk for entries of pools.
 pub fn new_entries() -> Option<usize> {
@@ -54,11 +54,16 @@ pub fn hold_parts(start: usize, size: usize) {
     for index in first..=(start + size.max(1) - 1 - range.start) >> CHUNK_SHIFT {
         // SAFETY: below the top.
         let chunk = unsafe { &*arena::chunk(index) };
-        chunk.pooled.store(true, Ordering::Relaxed);
+        if !chunk.pooled.swap(true, Ordering::Relaxed) {
+            stamps::split(index);
+        }
         if chunk.usage() == Use::Tail {
             // What is freed is known by its first chunk.
             // SAFETY: as above.
-            unsafe { (*arena::chunk(chunk.head as usize)).pooled.store(true, Ordering::Relaxed) };
+            let head = unsafe { &*arena::chunk(chunk.head as usize) };
+            if !head.pooled.swap(true, Ordering::Relaxed) {
+                stamps::split(chunk.head as usize);
+            }
         }
     }
 }
@@ -68,6 +73,16 @@ pub fn hold_parts(start: usize, size: usize) {
 pub fn may_hold_parts(block: Block) -> bool {
     // SAFETY: the chunk of a block.
     unsafe { (*arena::chunk((block.slot >> super::SLOT_SHIFT) as usize)).pooled.load(Ordering::Relaxed) }
+}
+
+/// Whether stamps of a block are by 16 bytes, for pools have blocks around it.
+pub fn has_parts(block: Block) -> bool {
+    let range = arena::range();
+    range.contains(&block.start)
+        // SAFETY: below the top.
+        && unsafe {
+            (*arena::chunk((block.start - range.start) >> CHUNK_SHIFT)).pooled.load(Ordering::Relaxed)
+        }
 }
 
 /// Whether a block is one of a pool.

@@ -40,6 +40,9 @@ pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) 
         DeriveEngine::Sample => {
             ("sample", leakscope_instrument::Variant::Sample, vec![runtime.object, runtime.sampled])
         }
+        DeriveEngine::Symbolic => {
+            ("symbolic", leakscope_instrument::Variant::Symbolic, vec![runtime.symbolic])
+        }
     };
     let instrument = |bitcode: &[u8], unit: &Unit| {
         transform_with_pools(bitcode, what, &unit.optimisation, &pools).map_err(|error| error.to_string())
@@ -72,6 +75,8 @@ fn link_flags() -> Vec<String> {
         "_Zn*",
         "_Zd*",
         "__leakscope_*",
+        "leakscope_symbolic",
+        "leakscope_pages",
         "dlclose",
         "_exit",
         "sigaction",

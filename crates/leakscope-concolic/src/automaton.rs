@@ -1,0 +1,146 @@
+//! The marks of a warning as an ordered automaton over the events of a run:
+//! its state is how many marks were passed (the paper's count).
+
+use leakscope_core::Frame;
+use leakscope_wire::symbolic::{Event, EventKind, PlaceKind};
+use rustc_hash::FxHashSet;
+
+use crate::places::{PlaceId, Places};
+use crate::warning::{MarkKind, PathMark, Spot, Warning};
+
+/// A warning in the numbers of a derived program.
+#[derive(Clone, Debug, Default)]
+pub struct Automaton {
+    pub marks: Vec<Mark>,
+    /// Which of the marks is the leak point: the last, if the warning names
+    /// none.
+    leak: Option<usize>,
+    /// The calls that allocate: for each frame that the warning knows, from
+    /// the inside out.
+    allocation: Vec<FxHashSet<PlaceId>>,
+    /// What of the warning matches no code.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Mark {
+    places: FxHashSet<PlaceId>,
+    /// Which way a branch is to go.
+    way: Option<bool>,
+    pub text: String,
+    pub spot: Spot,
+}
+
+impl Automaton {
+    pub fn new(warning: &Warning, places: &Places) -> Automaton {
+        let mut automaton = Automaton { notes: warning.notes.clone(), ..Automaton::default() };
+        let mut before = None;
+        for mark in &warning.marks {
+            if before == Some(mark) {
+                continue;
+            }
+            before = Some(mark);
+            let numbers = numbers(mark, places);
+            if numbers.is_empty() {
+                automaton.notes.push(format!("{mark} matches no code: tried without it"));
+                continue;
+            }
+            if mark.kind == MarkKind::Leak {
+                automaton.leak = Some(automaton.marks.len());
+            }
+            let way = match mark.kind {
+                MarkKind::BranchTaken => Some(true),
+                MarkKind::BranchNotTaken => Some(false),
+                _ => None,
+            };
+            let (text, spot) = (mark.to_string(), mark.spot.clone());
+            automaton.marks.push(Mark { places: numbers, way, text, spot });
+        }
+        automaton.leak = automaton.leak.or(automaton.marks.len().checked_sub(1));
+        automaton.find_allocation(warning, places);
+        automaton
+    }
+
+    fn find_allocation(&mut self, warning: &Warning, places: &Places) {
+        let own = |frame: &&Frame| !frame.system && frame.line.is_some();
+        let frames = warning.finding.allocated.stack.iter().filter(own);
+        let spot = |frame: &Frame| Some(Spot { file: frame.file.clone()?, line: frame.line?, column: None });
+        for spot in frames.filter_map(spot) {
+            let calls: FxHashSet<PlaceId> = places
+                .on_line(&spot)
+                .filter(|(_, place)| place.kind == PlaceKind::Call)
+                .map(|(number, _)| number)
+                .collect();
+            if calls.is_empty() {
+                self.notes.push(format!("nothing is called at {spot}, where the warning sees an allocation"));
+            } else {
+                self.allocation.push(calls);
+            }
+        }
+    }
+
+    /// How many marks were passed after `event`, if `count` were before.
+    pub fn next(&self, count: usize, event: &Event) -> usize {
+        let mut count = count;
+        while let Some(mark) = self.marks.get(count).filter(|mark| mark.is_passed(event)) {
+            count += 1;
+            // One branch is one mark; on one line there may be several others.
+            if mark.way.is_some() {
+                break;
+            }
+        }
+        count
+    }
+
+    /// Whether an event is the reported leak point.
+    pub fn is_leak_point(&self, event: &Event) -> bool {
+        self.leak.is_some_and(|leak| self.marks[leak].is_passed(event))
+    }
+
+    /// Whether a block that these calls allocated, from the inside out, is one
+    /// of the warned objects.
+    pub fn allocates(&self, calls: &[PlaceId]) -> bool {
+        let mut calls = calls.iter();
+        !self.allocation.is_empty()
+            && self.allocation.iter().all(|wanted| calls.any(|call| wanted.contains(call)))
+    }
+
+    pub fn has_allocation(&self) -> bool {
+        !self.allocation.is_empty()
+    }
+
+    /// The places that must be told whenever they are passed.
+    pub fn wanted(&self) -> impl Iterator<Item = PlaceId> + '_ {
+        self.marks.iter().flat_map(|mark| &mark.places).chain(self.allocation.iter().flatten()).copied()
+    }
+}
+
+impl Mark {
+    fn is_passed(&self, event: &Event) -> bool {
+        let kind = EventKind::from_u8(event.kind);
+        let passes = matches!(
+            kind,
+            Some(EventKind::Branch | EventKind::Switch | EventKind::Point | EventKind::Failable)
+        );
+        let goes = self.way.is_none_or(|way| kind == Some(EventKind::Branch) && way == (event.taken == 1));
+        passes && goes && self.places.contains(&event.place)
+    }
+
+    /// Whether this place, if it is a branch that goes this way, is the mark.
+    pub fn is_branch(&self, place: PlaceId, taken: bool) -> bool {
+        self.way == Some(taken) && self.places.contains(&place)
+    }
+}
+
+/// The places that a mark stands for. A tool that names no column, or the
+/// column of the whole statement, means any branch of the line.
+fn numbers(mark: &PathMark, places: &Places) -> FxHashSet<PlaceId> {
+    let is_branch = matches!(mark.kind, MarkKind::BranchTaken | MarkKind::BranchNotTaken);
+    let wanted = if is_branch { PlaceKind::Branch } else { PlaceKind::Line };
+    let on_line = || places.on_line(&mark.spot).filter(|(_, place)| place.kind == wanted);
+    let exact: FxHashSet<PlaceId> = on_line()
+        .filter(|(_, place)| is_branch && Some(place.column) == mark.spot.column)
+        .map(|(number, _)| number)
+        .collect();
+    if exact.is_empty() { on_line().map(|(number, _)| number).collect() } else { exact }
+}

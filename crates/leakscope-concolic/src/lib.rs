@@ -1,0 +1,63 @@
+//! Which warnings of leaks are real, by running the program on inputs that
+//! are made to follow them.
+//!
+//! The method is that of Li, Chen, Wang and Xu ("Dynamically Validating Static
+//! Memory Leak Warnings", ISSTA 2013): path-guided concolic testing and object
+//! states, four verdicts. A [`Target`] runs the program on an [`Input`] and
+//! tells what happened ([`Record`]); [`validate`] chooses the inputs.
+//!
+//! Nothing here renders, and the solver never runs in the target.
+
+mod automaton;
+mod evidence;
+mod input;
+mod journal;
+mod objects;
+mod places;
+mod process;
+mod reach;
+mod sandbox;
+mod schedule;
+mod search;
+mod solve;
+mod target;
+mod trace;
+mod verdict;
+mod warning;
+pub mod warnings;
+
+use std::io;
+use std::path::PathBuf;
+
+pub use automaton::Automaton;
+pub use evidence::{Obstacles, Outcome, Stop};
+pub use input::{Bounds, Input, Names};
+pub use journal::Journal;
+pub use objects::{Object, State};
+pub use places::{Located, PlaceId, Places, read as read_places};
+pub use process::{Program as DerivedProgram, Settings, bounded};
+pub use reach::Reach;
+pub use search::{News, Options, Subject, Teller, validate};
+pub use solve::SolverChoice;
+pub use target::{Ended, Record, Target};
+pub use trace::{Trace, Way};
+pub use verdict::{Coverage, End, Fate, Leak, LeakWay, Tally};
+pub use warning::{MarkKind, PathMark, Spot, Warning};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConcolicError {
+    #[error("cannot read {0}: {1}")]
+    Read(PathBuf, io::Error),
+    #[error("{0} describes its places in a way that is not known: derive it again")]
+    Places(PathBuf),
+    #[error("cannot run {0}: {1}")]
+    Start(PathBuf, io::Error),
+    #[error("cannot prepare a run in {0}: {1}")]
+    Scratch(PathBuf, io::Error),
+    #[error("{0} did not begin to tell: it was not derived with the symbolic engine")]
+    Silent(PathBuf),
+    #[error("cannot start threads: {0}")]
+    Threads(String),
+    #[error(transparent)]
+    Solve(#[from] leakscope_solve::SolveError),
+}

@@ -1,0 +1,126 @@
+//! The states of warned objects through a run (figure 6).
+
+use leakscope_wire::symbolic::{Event, EventKind};
+use rustc_hash::FxHashMap;
+
+use crate::automaton::Automaton;
+use crate::places::PlaceId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Created,
+    /// The leak point was passed.
+    Lp,
+    UseAfterLp,
+    /// Freed before the leak point.
+    Freed1,
+    /// Freed after it, without a use between.
+    Freed2,
+    /// Used after it, then freed.
+    Freed3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    pub state: State,
+    pub bytes: u32,
+}
+
+impl State {
+    pub fn is_freed(self) -> bool {
+        matches!(self, State::Freed1 | State::Freed2 | State::Freed3)
+    }
+
+    /// After the leak point.
+    pub fn is_used(self) -> bool {
+        matches!(self, State::UseAfterLp | State::Freed3)
+    }
+
+    fn at_leak_point(self) -> State {
+        if self == State::Created { State::Lp } else { self }
+    }
+
+    fn on_use(self) -> State {
+        if self == State::Lp { State::UseAfterLp } else { self }
+    }
+
+    fn on_free(self) -> State {
+        match self {
+            State::Created => State::Freed1,
+            State::Lp => State::Freed2,
+            State::UseAfterLp => State::Freed3,
+            freed => freed,
+        }
+    }
+}
+
+/// The objects of the warned allocation at the end of a run, in the order in
+/// which they were allocated.
+pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
+    let mut objects: Vec<Object> = Vec::new();
+    // By the run's number for an object, its place in the list.
+    let mut known: FxHashMap<u32, usize> = FxHashMap::default();
+    for (at, event) in events.iter().enumerate() {
+        if automaton.is_leak_point(event) {
+            for object in &mut objects {
+                object.state = object.state.at_leak_point();
+            }
+        }
+        match EventKind::from_u8(event.kind) {
+            Some(EventKind::Allocated) if automaton.allocates(&calls(events, at)) => {
+                known.insert(event.value, objects.len());
+                objects.push(Object { state: State::Created, bytes: event.term });
+            }
+            Some(EventKind::Used) => {
+                if let Some(&object) = known.get(&event.value) {
+                    objects[object].state = objects[object].state.on_use();
+                }
+            }
+            Some(EventKind::Freed) => {
+                if let Some(&object) = known.get(&event.value) {
+                    objects[object].state = objects[object].state.on_free();
+                }
+            }
+            _ => {}
+        }
+    }
+    objects
+}
+
+/// The calls that led to an allocation, from the inside out.
+fn calls(events: &[Event], at: usize) -> Vec<PlaceId> {
+    let frames = &events[at + 1..];
+    let frames = &frames[..usize::from(events[at].detail).min(frames.len())];
+    std::iter::once(events[at].place).chain(frames.iter().map(|frame| frame.place)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figure 6: letters are leak point, use, free.
+    #[test]
+    fn the_state_machine_of_figure_6() {
+        let check = |letters: &str, expected: State| {
+            let state = letters.chars().fold(State::Created, |state, letter| match letter {
+                'e' => state.at_leak_point(),
+                'u' => state.on_use(),
+                _ => state.on_free(),
+            });
+            assert_eq!(state, expected, "{letters}");
+        };
+        check("", State::Created);
+        check("u", State::Created);
+        check("ue", State::Lp);
+        check("eu", State::UseAfterLp);
+        check("euu", State::UseAfterLp);
+        check("eue", State::UseAfterLp);
+        check("f", State::Freed1);
+        check("uf", State::Freed1);
+        check("fe", State::Freed1);
+        check("ef", State::Freed2);
+        check("uef", State::Freed2);
+        check("euf", State::Freed3);
+        check("eufe", State::Freed3);
+    }
+}

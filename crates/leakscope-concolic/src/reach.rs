@@ -1,0 +1,451 @@
+//! How far it is from a branch of the program to a line, in branches on the
+//! shortest way: over the whole program, into calls, and back to the callers
+//! that are on the stack.
+//!
+//! What cannot be known counts as possible: calls through pointers go to any
+//! function of that shape whose address is taken, and a library function may
+//! call what it is given.
+
+use std::collections::VecDeque;
+
+use leakscope_ir::{Block, BlockId, Body, Call, Callee, FuncId, Op, Operand, Program, Terminator};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::places::{Located, PlaceId, Places};
+use crate::trace::Way;
+use crate::warning::Spot;
+use leakscope_wire::symbolic::PlaceKind;
+
+/// In branches; [`NEVER`] where there is no way.
+pub type Cost = u32;
+pub const NEVER: Cost = u32::MAX;
+
+/// Where it is not known how far.
+pub const UNKNOWN: Cost = 10_000;
+
+/// Come back otherwise than by a return.
+const JUMPS: [&str; 7] =
+    ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "__cxa_throw", "__cxa_rethrow", "_Unwind_Resume"];
+
+/// The program as a graph, and where the places of its derived form are in it.
+pub struct Reach<'p> {
+    program: &'p Program,
+    /// For each call: the functions that it may lead to.
+    callees: FxHashMap<(FuncId, BlockId, usize), Vec<FuncId>>,
+    callers: Vec<Vec<FuncId>>,
+    /// Whether control comes back from it.
+    returns: Vec<bool>,
+    /// From the start of each block to the function's end.
+    exits: Vec<Vec<Cost>>,
+    /// Of a branch or switch: the block that it ends, and whether the code
+    /// branches on the opposite of what the source says.
+    blocks: FxHashMap<PlaceId, (FuncId, BlockId, bool)>,
+    /// Of a call or a line: the first instruction behind it.
+    behind: FxHashMap<PlaceId, (FuncId, BlockId, usize)>,
+    functions: FxHashMap<PlaceId, FuncId>,
+}
+
+/// Ways to one line.
+pub struct Distances {
+    file: Vec<bool>,
+    line: u32,
+    /// From the start of each block, without leaving the function.
+    down: Vec<Option<Vec<Cost>>>,
+    /// There is a way from the start of `main`: else the graph lacks a call,
+    /// and nothing can be ruled out.
+    pub is_reachable: bool,
+}
+
+impl<'p> Reach<'p> {
+    pub fn new(program: &'p Program, places: &Places) -> Reach<'p> {
+        let count = program.functions.len();
+        let mut reach = Reach {
+            program,
+            callees: FxHashMap::default(),
+            callers: vec![Vec::new(); count],
+            returns: vec![true; count],
+            exits: vec![Vec::new(); count],
+            blocks: FxHashMap::default(),
+            behind: FxHashMap::default(),
+            functions: FxHashMap::default(),
+        };
+        reach.find_calls();
+        reach.find_returns();
+        reach.find_places(places);
+        reach
+    }
+
+    fn bodies(&self) -> impl Iterator<Item = (FuncId, &'p Body)> + use<'p> {
+        let bodies = self.program.functions.iter().enumerate();
+        bodies.filter_map(|(id, function)| Some((FuncId(id as u32), function.body.as_deref()?)))
+    }
+
+    fn find_calls(&mut self) {
+        let taken = address_taken(self.program);
+        let mut by_shape: FxHashMap<&str, Vec<FuncId>> = FxHashMap::default();
+        for &id in &taken {
+            by_shape.entry(self.program.function(id).signature.0.as_str()).or_default().push(id);
+        }
+        for (caller, body) in self.bodies() {
+            for (block, index, call) in calls(body) {
+                let mut callees = match &call.callee {
+                    Callee::Function(id) => vec![*id],
+                    Callee::Pointer(_) => {
+                        by_shape.get(call.signature.0.as_str()).cloned().unwrap_or_default()
+                    }
+                    Callee::Assembler => Vec::new(),
+                };
+                if let Callee::Function(id) = call.callee
+                    && self.program.function(id).body.is_none()
+                {
+                    let given = call.arguments.iter().filter_map(|argument| match argument {
+                        Operand::Function(id) => Some(*id),
+                        _ => None,
+                    });
+                    callees.extend(given);
+                }
+                for callee in &callees {
+                    self.callers[callee.0 as usize].push(caller);
+                }
+                self.callees.insert((caller, block, index), callees);
+            }
+        }
+        for callers in &mut self.callers {
+            callers.sort_unstable();
+            callers.dedup();
+        }
+    }
+
+    /// Which functions come back, and how far it is to their ends.
+    fn find_returns(&mut self) {
+        for (id, function) in self.program.functions.iter().enumerate() {
+            let jumps = JUMPS.contains(&function.name.as_str());
+            // Bodies are taken not to return until a way is found.
+            self.returns[id] = function.body.is_none() && (!function.is_noreturn || jumps);
+        }
+        let mut open: VecDeque<FuncId> = self.bodies().map(|(id, _)| id).collect();
+        while let Some(id) = open.pop_front() {
+            let Some(body) = self.program.function(id).body.as_deref() else { continue };
+            let ends = |block| is_end(body, block) && self.passes(id, body, block);
+            self.exits[id.0 as usize] = self.flood(id, body, &|block| ends(block).then_some(0));
+            let returns = self.exits[id.0 as usize].first().is_some_and(|&cost| cost != NEVER);
+            if returns && !self.returns[id.0 as usize] {
+                self.returns[id.0 as usize] = true;
+                open.extend(&self.callers[id.0 as usize]);
+            }
+        }
+    }
+
+    /// From the start of each block to the nearest goal; `goal` is the cost to
+    /// one that the block itself has.
+    fn flood(&self, id: FuncId, body: &Body, goal: &dyn Fn(BlockId) -> Option<Cost>) -> Vec<Cost> {
+        let blocks = || (0..body.blocks.len()).rev().map(|index| BlockId(index as u32));
+        let mut costs = vec![NEVER; body.blocks.len()];
+        for block in blocks() {
+            costs[block.0 as usize] = goal(block).unwrap_or(NEVER);
+        }
+        let passed: Vec<BlockId> = blocks().filter(|&block| self.passes(id, body, block)).collect();
+        loop {
+            let mut changed = false;
+            for &block in &passed {
+                let cost = self.onward(body, block, &costs);
+                if cost < costs[block.0 as usize] {
+                    costs[block.0 as usize] = cost;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return costs;
+            }
+        }
+    }
+
+    fn onward(&self, body: &Body, block: BlockId, costs: &[Cost]) -> Cost {
+        let next = body.block(block).end.successors();
+        let step = u32::from(next.len() > 1);
+        next.iter().map(|to| costs[to.0 as usize].saturating_add(step)).min().unwrap_or(NEVER)
+    }
+
+    /// Whether control can go through the block to its end.
+    fn passes(&self, id: FuncId, body: &Body, block: BlockId) -> bool {
+        let instructions = &body.block(block).instructions;
+        let unwinds = matches!(body.block(block).end, Terminator::Invoke { .. });
+        let blocked = (0..instructions.len()).any(|index| self.stops(id, body, block, index));
+        unwinds || !blocked
+    }
+
+    /// Whether an instruction is a call that never comes back.
+    fn stops(&self, id: FuncId, body: &Body, block: BlockId, index: usize) -> bool {
+        let Op::Call(call) = &body.block(block).instructions[index].op else { return false };
+        let callees = &self.callees[&(id, block, index)];
+        let comes_back = |callee: &FuncId| self.returns[callee.0 as usize];
+        match call.callee {
+            Callee::Function(_) => !callees.iter().any(comes_back),
+            _ => call.is_noreturn,
+        }
+    }
+
+    fn find_places(&mut self, places: &Places) {
+        let mut by_name: FxHashMap<&str, Vec<FuncId>> = FxHashMap::default();
+        for (id, _) in self.bodies() {
+            by_name.entry(self.program.function(id).name.as_str()).or_default().push(id);
+        }
+        let mut ends: FxHashMap<(FuncId, bool, u32, u32, u16), BlockId> = FxHashMap::default();
+        for (id, body) in self.bodies() {
+            let mut seen: FxHashMap<(bool, u32, u32), u16> = FxHashMap::default();
+            for (index, block) in body.blocks.iter().enumerate() {
+                let is_switch = match block.end {
+                    Terminator::Branch { .. } => false,
+                    Terminator::Switch { .. } => true,
+                    _ => continue,
+                };
+                let ordinal = seen.entry((is_switch, block.end_at.line, block.end_at.column)).or_default();
+                let key = (id, is_switch, block.end_at.line, block.end_at.column, *ordinal);
+                ends.insert(key, BlockId(index as u32));
+                *ordinal += 1;
+            }
+        }
+        for (number, place) in places.iter() {
+            let Some(candidates) = by_name.get(place.function.as_str()) else { continue };
+            let Some(&id) = candidates.iter().find(|&&id| candidates.len() == 1 || self.is_of(id, place))
+            else {
+                continue;
+            };
+            match place.kind {
+                PlaceKind::Function => drop(self.functions.insert(number, id)),
+                PlaceKind::Branch | PlaceKind::Switch => {
+                    let is_switch = place.kind == PlaceKind::Switch;
+                    let key = (id, is_switch, place.line, place.column, place.ordinal);
+                    if let Some(&block) = ends.get(&key) {
+                        self.blocks.insert(number, (id, block, place.is_reversed));
+                    }
+                }
+                PlaceKind::Call | PlaceKind::Line => {
+                    self.behind.extend(self.instruction(id, place).map(|at| (number, at)));
+                }
+            }
+        }
+    }
+
+    /// The instruction behind the one at a place.
+    fn instruction(&self, id: FuncId, place: &Located) -> Option<(FuncId, BlockId, usize)> {
+        let body = self.program.function(id).body.as_deref()?;
+        let wanted = |at: leakscope_ir::Spot| (at.line, at.column) == (place.line, place.column);
+        let mut found = body.blocks.iter().enumerate().flat_map(|(block, content)| {
+            let fits = |op: &Op| place.kind == PlaceKind::Line || matches!(op, Op::Call(_));
+            let instructions = content.instructions.iter().enumerate();
+            let fitting = instructions.filter(move |(_, found)| wanted(found.at) && fits(&found.op));
+            fitting.map(move |(index, _)| (id, BlockId(block as u32), index + 1))
+        });
+        let first = found.next()?;
+        Some(found.nth(usize::from(place.ordinal).wrapping_sub(1)).unwrap_or(first))
+    }
+
+    fn is_of(&self, id: FuncId, place: &Located) -> bool {
+        let file = self.program.function(id).at.file;
+        self.program.files.get(file.0 as usize).is_some_and(|file| place.spot().is_in(file))
+    }
+
+    /// Ways to a line.
+    pub fn distances(&self, spot: &Spot) -> Distances {
+        let mut distances = Distances {
+            file: self.program.files.iter().map(|file| spot.is_in(file)).collect(),
+            line: spot.line,
+            down: vec![None; self.program.functions.len()],
+            is_reachable: false,
+        };
+        let holds = |(id, body): (FuncId, &'p Body)| {
+            let has = |block: &Block| {
+                (0..=block.instructions.len()).any(|index| distances.is_on_line(block, index))
+            };
+            body.blocks.iter().any(has).then_some(id)
+        };
+        let mut open: VecDeque<FuncId> = self.bodies().filter_map(holds).collect();
+        while let Some(id) = open.pop_front() {
+            let Some(body) = self.program.function(id).body.as_deref() else { continue };
+            let before = distances.entry(id);
+            let costs = self.flood(id, body, &|block| distances.in_block(self, id, body, block, 0));
+            let after = costs.first().copied().unwrap_or(NEVER);
+            distances.down[id.0 as usize] = Some(costs);
+            if after < before {
+                open.extend(&self.callers[id.0 as usize]);
+            }
+        }
+        let main = self.program.functions.iter().position(|function| function.name == "main");
+        distances.is_reachable = main.is_some_and(|main| distances.entry(FuncId(main as u32)) != NEVER);
+        distances
+    }
+
+    /// How far it is to the line if a decision goes this way, with these
+    /// functions around it, from the inside out.
+    pub fn after(
+        &self,
+        to: &Distances,
+        place: PlaceId,
+        way: Way,
+        mut stack: impl Iterator<Item = PlaceId>,
+    ) -> Cost {
+        let Some((id, here, out)) = self.onto(to, place, way) else { return UNKNOWN };
+        // The frame of the decision itself comes first.
+        if !stack.any(|frame| self.functions.get(&frame) == Some(&id)) {
+            return here.min(UNKNOWN);
+        }
+        let mut inner = id;
+        let (mut best, mut out) = (here, out);
+        for frame in stack {
+            if out >= best {
+                break;
+            }
+            let Some(&outer) = self.functions.get(&frame) else { return best.min(UNKNOWN) };
+            let (down, exit) = self.behind_calls(to, outer, inner);
+            best = best.min(out.saturating_add(down));
+            out = out.saturating_add(exit);
+            inner = outer;
+        }
+        best
+    }
+
+    /// The function of a decision that goes this way; from there to the line
+    /// without leaving the function, and to the function's end.
+    fn onto(&self, to: &Distances, place: PlaceId, way: Way) -> Option<(FuncId, Cost, Cost)> {
+        if let Some(&(id, block, index)) = self.behind.get(&place) {
+            let body = self.program.function(id).body.as_deref()?;
+            let (here, out) = self.from_within(to, id, body, block, index);
+            return Some((id, here, out));
+        }
+        let &(id, block, is_reversed) = self.blocks.get(&place)?;
+        let body = self.program.function(id).body.as_deref()?;
+        let next = match (&body.block(block).end, way) {
+            (Terminator::Branch { yes, .. }, Way::Branch(holds)) if holds != is_reversed => *yes,
+            (Terminator::Branch { no, .. }, Way::Branch(_)) => *no,
+            (Terminator::Switch { default, .. }, Way::Case(0)) => *default,
+            (Terminator::Switch { cases, default, .. }, Way::Case(number)) => {
+                cases.get(usize::from(number) - 1).map_or(*default, |&(_, to)| to)
+            }
+            _ => return None,
+        };
+        Some((id, to.from(id, next), self.exits[id.0 as usize][next.0 as usize]))
+    }
+
+    /// From an instruction of a block to the line without leaving the function,
+    /// and to the function's end.
+    fn from_within(
+        &self,
+        to: &Distances,
+        id: FuncId,
+        body: &Body,
+        block: BlockId,
+        index: usize,
+    ) -> (Cost, Cost) {
+        let own = to.in_block(self, id, body, block, index).unwrap_or(NEVER);
+        let rest = index..body.block(block).instructions.len();
+        if rest.into_iter().any(|index| self.stops(id, body, block, index)) {
+            return (own, NEVER);
+        }
+        let costs = to.down[id.0 as usize].as_deref();
+        let on = costs.map_or(NEVER, |costs| self.onward(body, block, costs));
+        let out = if is_end(body, block) { 0 } else { self.onward(body, block, &self.exits[id.0 as usize]) };
+        (own.min(on), out)
+    }
+
+    /// In `outer` behind its calls of `inner`: how far to the line, and to the
+    /// end of the function.
+    fn behind_calls(&self, to: &Distances, outer: FuncId, inner: FuncId) -> (Cost, Cost) {
+        let Some(body) = self.program.function(outer).body.as_deref() else { return (NEVER, NEVER) };
+        let (mut down, mut exit, mut found) = (NEVER, NEVER, false);
+        for (block, index, _) in calls(body) {
+            if !self.callees[&(outer, block, index)].contains(&inner) {
+                continue;
+            }
+            found = true;
+            let (near, out) = self.from_within(to, outer, body, block, index + 1);
+            (down, exit) = (down.min(near), exit.min(out));
+        }
+        if found {
+            return (down, exit);
+        }
+        // Called by something between them that is not in the program.
+        let least =
+            |costs: Option<&[Cost]>| costs.and_then(|costs| costs.iter().min().copied()).unwrap_or(NEVER);
+        (least(to.down[outer.0 as usize].as_deref()), least(Some(&self.exits[outer.0 as usize])))
+    }
+}
+
+impl Distances {
+    fn entry(&self, id: FuncId) -> Cost {
+        self.from(id, BlockId(0))
+    }
+
+    fn from(&self, id: FuncId, block: BlockId) -> Cost {
+        let costs = self.down[id.0 as usize].as_deref();
+        costs.and_then(|costs| costs.get(block.0 as usize)).copied().unwrap_or(NEVER)
+    }
+
+    /// Whether an instruction is on the line; the one behind the last is the
+    /// block's end.
+    fn is_on_line(&self, block: &Block, index: usize) -> bool {
+        let at = block.instructions.get(index).map_or(block.end_at, |instruction| instruction.at);
+        at.line == self.line && self.file.get(at.file.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// From instruction `start` of a block to the line without leaving the
+    /// block, or into one of its calls.
+    fn in_block(&self, reach: &Reach, id: FuncId, body: &Body, block: BlockId, start: usize) -> Option<Cost> {
+        let count = body.block(block).instructions.len();
+        let mut best = None::<Cost>;
+        for index in start..=count {
+            if self.is_on_line(body.block(block), index) {
+                return Some(0);
+            }
+            if index < count && matches!(body.block(block).instructions[index].op, Op::Call(_)) {
+                let into = reach.callees[&(id, block, index)].iter().map(|&callee| self.entry(callee)).min();
+                if let Some(into) = into.filter(|&into| into != NEVER) {
+                    best = Some(best.unwrap_or(NEVER).min(into + 1));
+                }
+                if reach.stops(id, body, block, index) {
+                    return best;
+                }
+            }
+        }
+        best
+    }
+}
+
+fn is_end(body: &Body, block: BlockId) -> bool {
+    matches!(body.block(block).end, Terminator::Return(_) | Terminator::Resume)
+}
+
+fn calls(body: &Body) -> impl Iterator<Item = (BlockId, usize, &Call)> {
+    body.blocks.iter().enumerate().flat_map(|(block, content)| {
+        content.instructions.iter().enumerate().filter_map(move |(index, instruction)| {
+            match &instruction.op {
+                Op::Call(call) => Some((BlockId(block as u32), index, call)),
+                _ => None,
+            }
+        })
+    })
+}
+
+/// Functions whose address is somewhere else than in a call of them, in order.
+fn address_taken(program: &Program) -> Vec<FuncId> {
+    let mut taken = FxHashSet::default();
+    let mut note = |operand: &Operand| {
+        if let Operand::Function(id) = operand {
+            taken.insert(*id);
+        }
+    };
+    for cell in program.globals.iter().filter_map(|global| global.initial.as_ref()).flatten() {
+        note(&cell.value);
+    }
+    for body in program.functions.iter().filter_map(|function| function.body.as_deref()) {
+        for block in &body.blocks {
+            for instruction in &block.instructions {
+                instruction.op.for_each_operand(&mut note);
+            }
+            block.end.operand().into_iter().for_each(&mut note);
+        }
+    }
+    let mut taken: Vec<FuncId> = taken.into_iter().collect();
+    taken.sort_unstable();
+    taken
+}

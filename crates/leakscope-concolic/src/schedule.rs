@@ -1,0 +1,141 @@
+//! Which decision to turn next: the nearest to the next mark, unless it was
+//! turned often, and now and then one that leads to code nobody has seen.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::places::PlaceId;
+use crate::reach::Cost;
+use crate::solve::Run;
+use crate::trace::Way;
+
+/// An edge of the program.
+pub type Edge = (PlaceId, Way);
+
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub run: Arc<Run>,
+    /// Which decision of the run, and which of its other ways.
+    pub decision: usize,
+    pub other: usize,
+    pub edge: Edge,
+    /// Of the path with the decision turned.
+    pub path: u64,
+    /// Of a path that a run for it must follow.
+    pub expected: u64,
+    /// Marks that are still to be passed behind it.
+    pub missing: usize,
+    /// To the next of them.
+    pub distance: Cost,
+}
+
+/// What a candidate is chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    Nearest,
+    Newest,
+}
+
+/// Candidates of one warning.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    candidates: Vec<Candidate>,
+    turned: FxHashMap<Edge, u32>,
+}
+
+/// More are dropped, the worst first.
+const MOST: usize = 40_000;
+
+/// Counts as so many branches: a mark that is missing, an edge that is known,
+/// each doubling of the times it was turned.
+const MARK: u64 = 64;
+const KNOWN: u64 = 6;
+const AGAIN: u64 = 8;
+
+/// A call that is made to fail, for each that fails already.
+const FAILS: u64 = 16;
+
+impl Schedule {
+    pub fn push(&mut self, candidate: Candidate) {
+        self.candidates.push(candidate);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.candidates.is_empty()
+    }
+
+    /// The best candidate, and others of the same run that are nearly as good,
+    /// in the order of the path.
+    pub fn take(&mut self, rank: Rank, known: &FxHashSet<Edge>, most: usize) -> Vec<Candidate> {
+        if self.candidates.len() > MOST {
+            self.shrink(known);
+        }
+        let Some((first, best)) = self.best(rank, known, |_| true) else { return Vec::new() };
+        let mut taken = vec![self.remove(first)];
+        while taken.len() < most {
+            let run = taken[0].run.clone();
+            let same = |candidate: &Candidate| Arc::ptr_eq(&candidate.run, &run);
+            match self.best(rank, known, same) {
+                Some((next, score)) if score <= best + AGAIN => taken.push(self.remove(next)),
+                _ => break,
+            }
+        }
+        taken.sort_by_key(|candidate| (candidate.decision, candidate.other));
+        taken
+    }
+
+    fn remove(&mut self, index: usize) -> Candidate {
+        // The order of the rest is that of their making: it breaks ties.
+        let candidate = self.candidates.remove(index);
+        *self.turned.entry(candidate.edge).or_default() += 1;
+        candidate
+    }
+
+    fn best(
+        &self,
+        rank: Rank,
+        known: &FxHashSet<Edge>,
+        fits: impl Fn(&Candidate) -> bool,
+    ) -> Option<(usize, u64)> {
+        let scored = self.candidates.iter().enumerate().filter(|(_, candidate)| fits(candidate));
+        scored
+            .map(|(index, candidate)| (index, self.score(candidate, rank, known)))
+            .min_by_key(|&(_, score)| score)
+    }
+
+    fn score(&self, candidate: &Candidate, rank: Rank, known: &FxHashSet<Edge>) -> u64 {
+        let turned = self.turned.get(&candidate.edge).copied().unwrap_or(0);
+        let again = AGAIN * u64::from((turned + 1).ilog2());
+        let depth = u64::from((candidate.decision as u32 + 1).ilog2());
+        let is_known = known.contains(&candidate.edge);
+        match rank {
+            Rank::Nearest => {
+                let missing = MARK * candidate.missing as u64;
+                let known = if is_known { KNOWN } else { 0 };
+                let fails = match candidate.edge.1 {
+                    Way::Fails(_) => FAILS * (1 + candidate.run.input.fails.len() as u64),
+                    _ => 0,
+                };
+                missing + u64::from(candidate.distance) + known + again + fails + depth / 2
+            }
+            Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * again + depth,
+        }
+    }
+
+    fn shrink(&mut self, known: &FxHashSet<Edge>) {
+        let mut scored: Vec<(u64, usize)> = self
+            .candidates
+            .iter()
+            .enumerate()
+            .map(|(index, candidate)| (self.score(candidate, Rank::Nearest, known), index))
+            .collect();
+        scored.sort_unstable();
+        let kept: FxHashSet<usize> = scored.into_iter().take(MOST / 2).map(|(_, index)| index).collect();
+        let mut index = 0;
+        self.candidates.retain(|_| {
+            index += 1;
+            kept.contains(&(index - 1))
+        });
+    }
+}

@@ -1,0 +1,267 @@
+//! From a decision of a run to an input for which it goes another way.
+
+use std::sync::Arc;
+
+use leakscope_solve::{Answer, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3, holds};
+use serde::{Deserialize, Serialize};
+
+use crate::input::{Bounds, Input, Part, part};
+use crate::places::PlaceId;
+use crate::trace::Trace;
+
+/// Who solves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SolverChoice {
+    #[default]
+    Z3,
+    /// A program that reads SMT-LIB.
+    Command(Vec<String>),
+}
+
+impl SolverChoice {
+    pub fn start(&self, limits: Limits) -> Result<Box<dyn Solver>, SolveError> {
+        Ok(match self {
+            SolverChoice::Z3 => Box::new(Z3::new(limits)?),
+            SolverChoice::Command(command) => Box::new(Process::new(command.clone(), limits)),
+        })
+    }
+}
+
+/// A run that decisions can be turned in.
+#[derive(Debug)]
+pub struct Run {
+    pub input: Input,
+    pub trace: Trace,
+    pub sizes: Sizes,
+}
+
+/// What held in a run at a place with many ways.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub run: Arc<Run>,
+    pub held: Term,
+}
+
+/// What may be said of counts and sizes, as terms of the run's pool.
+#[derive(Debug, Default)]
+pub struct Sizes {
+    /// For each input that is one: not more than allowed, not much more than
+    /// it is, hardly more than it is.
+    limits: Vec<(InputId, [Term; 3])>,
+}
+
+/// What came of asking for another way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Turned {
+    To(Input),
+    /// No input goes that way.
+    Closed,
+    /// Only a value that the run took as it was is in the way, and where that
+    /// was; an input that may go there all the same.
+    Pinned(PlaceId, Input),
+    /// Only a larger input goes that way.
+    Bounded,
+    Unsolved,
+    Failed(String),
+}
+
+/// Stands where any byte does.
+const PLAIN: u8 = b'a';
+
+/// So many bytes of a model are looked at.
+const MOST_PLAIN: usize = 128;
+
+fn is_byte(id: InputId) -> bool {
+    matches!(part(id), Some(Part::Stdin(_) | Part::Argument(..) | Part::File(..) | Part::Variable(..)))
+}
+
+/// How long environment variables may get.
+const VARIABLE_BYTES: usize = 32;
+
+impl Run {
+    pub fn new(input: Input, mut trace: Trace, bounds: &Bounds) -> Run {
+        let sizes = Sizes::new(&mut trace, &input, bounds);
+        Run { input, trace, sizes }
+    }
+
+    /// An input for which decision `number` goes its `other`-th other way, and
+    /// none of those in `seen`. `pool` is the run's, or one that began as it;
+    /// `recent` are models of other questions, which are tried first.
+    pub fn turn(
+        &self,
+        pool: &mut Pool,
+        (number, other): (usize, usize),
+        seen: &[Seen],
+        solver: &mut dyn Solver,
+        recent: &[Model],
+    ) -> (Turned, Option<Model>) {
+        let trace = &self.trace;
+        let decision = &trace.decisions[number];
+        let mut question = decision.others[other].1;
+        for seen in seen {
+            let held = pool.import(&seen.run.trace.pool, seen.held);
+            let not_held = pool.not(held);
+            question = pool.and(question, not_held);
+        }
+        if pool.value(question) == Some(0) {
+            return (Turned::Closed, None);
+        }
+        let slice = trace.path.of(pool, decision.before, question);
+        match self.solve(pool, &slice, solver, recent) {
+            Ok(Answer::Sat(model)) => {
+                let model = self.plainer(pool, &slice, model);
+                (Turned::To(self.input.with(&model, &trace.names)), Some(model))
+            }
+            Ok(Answer::Unsat) => (self.why_closed(pool, &slice, solver), None),
+            Ok(Answer::Unknown(_)) => (Turned::Unsolved, None),
+            Err(error) => (Turned::Failed(error.to_string()), None),
+        }
+    }
+
+    /// Within the bounds, and as small as a few questions find.
+    fn solve(
+        &self,
+        pool: &Pool,
+        slice: &[Term],
+        solver: &mut dyn Solver,
+        recent: &[Model],
+    ) -> Result<Answer, SolveError> {
+        let bounded = self.sizes.with(pool, slice, 0);
+        for model in recent.iter().rev() {
+            let value = |input| match model.get(&input) {
+                Some(&value) => value,
+                None => self.input.value(input, &self.trace.names),
+            };
+            if holds(pool, &bounded, value) {
+                let inputs = bounded.iter().flat_map(|&term| pool.inputs(term));
+                return Ok(Answer::Sat(inputs.map(|(input, _)| (input, value(input))).collect()));
+            }
+        }
+        let answer = solver.check(pool, &bounded)?;
+        if bounded.len() == slice.len() || !matches!(answer, Answer::Sat(_)) {
+            return Ok(answer);
+        }
+        for tightness in [2, 1] {
+            let smaller = solver.check(pool, &self.sizes.with(pool, slice, tightness))?;
+            if matches!(smaller, Answer::Sat(_)) {
+                return Ok(smaller);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The model with as many bytes as they were, or plain letters, as the
+    /// constraints allow: solvers like zeros, and zeros end strings.
+    fn plainer(&self, pool: &Pool, slice: &[Term], mut model: Model) -> Model {
+        let bytes: Vec<InputId> = model.keys().copied().filter(|&id| is_byte(id)).collect();
+        for id in bytes.into_iter().take(MOST_PLAIN) {
+            let found = model[&id];
+            let before = self.input.value(id, &self.trace.names);
+            for plain in [before, PLAIN.into()] {
+                // A zero is as good as no byte only where there is none now.
+                let ends = plain == 0
+                    && found != 0
+                    && !matches!(part(id), Some(Part::Argument(..) | Part::Variable(..)));
+                if plain == found || ends {
+                    break;
+                }
+                model.insert(id, plain);
+                let value = |input| match model.get(&input) {
+                    Some(&value) => value,
+                    None => self.input.value(input, &self.trace.names),
+                };
+                if holds(pool, slice, value) {
+                    break;
+                }
+                model.insert(id, found);
+            }
+        }
+        model
+    }
+
+    /// Whether a closed way is closed by the program, or only by our bounds or
+    /// by what the run took as it was.
+    fn why_closed(&self, pool: &Pool, slice: &[Term], solver: &mut dyn Solver) -> Turned {
+        let is_sat = |solver: &mut dyn Solver, terms: &[Term]| match solver.check(pool, terms) {
+            Ok(Answer::Sat(model)) => Some(model),
+            _ => None,
+        };
+        let is_bounded = self.sizes.with(pool, slice, 0).len() > slice.len();
+        if is_bounded && is_sat(solver, slice).is_some() {
+            return Turned::Bounded;
+        }
+        let pin = |&(position, place): &(usize, PlaceId)| {
+            let term = self.trace.path.constraint(position);
+            slice.contains(&term).then_some((term, place))
+        };
+        let pinned: Vec<(Term, PlaceId)> = self.trace.pinned.iter().filter_map(pin).collect();
+        let Some(&(_, place)) = pinned.first() else { return Turned::Closed };
+        let free: Vec<Term> =
+            slice.iter().copied().filter(|term| !pinned.iter().any(|(pinned, _)| pinned == term)).collect();
+        match is_sat(solver, &self.sizes.with(pool, &free, 0)) {
+            Some(model) => Turned::Pinned(place, self.input.with(&model, &self.trace.names)),
+            None => Turned::Closed,
+        }
+    }
+}
+
+impl Sizes {
+    fn new(trace: &mut Trace, input: &Input, bounds: &Bounds) -> Sizes {
+        let mut sizes = Sizes::default();
+        let mut seen = std::collections::BTreeMap::new();
+        for index in 0..trace.path.len() {
+            for (id, bits) in trace.pool.inputs(trace.path.constraint(index)) {
+                seen.insert(id, bits);
+            }
+        }
+        for decision in &trace.decisions {
+            for &(_, term) in &decision.others {
+                for (id, bits) in trace.pool.inputs(term) {
+                    seen.insert(id, bits);
+                }
+            }
+        }
+        for (id, bits) in seen {
+            let now = input.value(id, &trace.names);
+            let most: u64 = match part(id) {
+                Some(Part::ArgumentCount) => bounds.args + 1,
+                Some(Part::StdinSize) => bounds.stdin_bytes,
+                Some(Part::FileSize(_)) => bounds.file_bytes,
+                Some(Part::Argument(_, at)) if at >= bounds.arg_bytes as usize => 0,
+                Some(Part::Variable(_, at)) if at >= VARIABLE_BYTES => 0,
+                _ => continue,
+            }
+            .into();
+            let pool = &mut trace.pool;
+            let term = pool.input(id, bits);
+            let limit = |pool: &mut Pool, most: u64| {
+                let limit = pool.constant(most, bits);
+                pool.ule(term, limit)
+            };
+            let most = most.max(now);
+            let mut limits = [most, most.min(now + 8), most.min(now + 1)].map(|most| limit(pool, most));
+            if part(id) == Some(Part::ArgumentCount) {
+                // The program's own name is always there.
+                let one = pool.constant(1, bits);
+                let some = pool.ule(one, term);
+                limits = limits.map(|limit| pool.and(some, limit));
+            }
+            sizes.limits.push((id, limits));
+        }
+        sizes
+    }
+
+    /// The constraints with the bounds on what they speak of in front.
+    fn with(&self, pool: &Pool, slice: &[Term], tightness: usize) -> Vec<Term> {
+        let mut inputs: Vec<InputId> =
+            slice.iter().flat_map(|&term| pool.inputs(term)).map(|(input, _)| input).collect();
+        inputs.sort_unstable();
+        let spoken_of = |(id, limits): &(InputId, [Term; 3])| {
+            inputs.binary_search(id).is_ok().then_some(limits[tightness])
+        };
+        let mut terms: Vec<Term> = self.limits.iter().filter_map(spoken_of).collect();
+        terms.retain(|&term| pool.value(term).is_none());
+        terms.extend(slice);
+        terms
+    }
+}

@@ -1,0 +1,36 @@
+//! The program under test, as the search sees it: an input goes in, what
+//! happened comes out.
+
+use leakscope_wire::symbolic::{Event, Node};
+
+use crate::ConcolicError;
+use crate::input::{Input, Names};
+
+pub trait Target: Sync {
+    /// Runs the program once. A crash or a hang is no error: the record says
+    /// so. Whatever the program does, this ends.
+    fn run(&self, input: &Input) -> Result<Record, ConcolicError>;
+}
+
+/// What a run told.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// By number; number 0 is no term.
+    pub nodes: Vec<Node>,
+    pub events: Vec<Event>,
+    pub names: Names,
+    pub ended: Ended,
+    /// Bits of [`leakscope_wire::symbolic::limits`].
+    pub limits: u32,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ended {
+    #[default]
+    Unknown,
+    Exit(i32),
+    Signal(i32),
+    /// Killed at the limit.
+    OutOfTime,
+}

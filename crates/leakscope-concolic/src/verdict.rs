@@ -1,0 +1,208 @@
+//! From the runs of a warning to its verdict: conditions C_w, C_s and C_b,
+//! definitions 3 to 6, a leak over bloat over likely no leak.
+
+use leakscope_core::Verdict;
+
+use crate::objects::{Object, State};
+use crate::target::Ended;
+use crate::trace::Trace;
+
+/// What one run says about one warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// How many marks were passed, in order.
+    pub passed: usize,
+    /// Whether those were all: the run is one of the suite S_w (definition 2).
+    pub is_whole: bool,
+    pub objects: Vec<Object>,
+    pub end: End,
+}
+
+/// How a run ended, for the question whether something was left unfreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// `main` returned, or the program exited with success.
+    Regular,
+    /// It gave up with `exit` and a status: programs do not tidy up then, so
+    /// what can still be reached says nothing.
+    GaveUp,
+    /// It was cut off: it crashed, hung, or told more than fits.
+    Cut,
+}
+
+impl End {
+    pub fn of(trace: &Trace) -> End {
+        match trace.ended {
+            _ if trace.limits & leakscope_wire::symbolic::limits::EVENTS != 0 => End::Cut,
+            Ended::Exit(0) => End::Regular,
+            Ended::Exit(_) if trace.has_returned => End::Regular,
+            Ended::Exit(_) => End::GaveUp,
+            Ended::Unknown | Ended::Signal(_) | Ended::OutOfTime => End::Cut,
+        }
+    }
+}
+
+/// What became of an object that a run did not free.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    Lost,
+    Reachable,
+    Unknown,
+}
+
+/// A run that left a warned object unfreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leak {
+    /// Number of the run.
+    pub run: usize,
+    pub blocks: u64,
+    pub bytes: u64,
+    pub way: LeakWay,
+    pub end: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeakWay {
+    /// All marks were passed in order.
+    Marked,
+    /// The leak point was passed, but by another way than the warning's.
+    Other,
+}
+
+/// What all runs together say about one warning.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Runs of S_w that came to their end and had warned objects.
+    pub suite: u32,
+    /// Runs of S_w that were cut off.
+    pub cut: u32,
+    /// Objects that were used after the leak point, that were not, and that
+    /// were freed before it.
+    pub freed_used: u64,
+    pub freed_unused: u64,
+    pub freed_before: u64,
+    /// The run that shows best whether the object is freed: unused before
+    /// used.
+    pub shown: Option<usize>,
+    pub leak: Option<Leak>,
+    /// Leaks where the program gave up; they count if no run frees.
+    pub given_up: Option<Leak>,
+    pub other_way: Option<Leak>,
+}
+
+impl Tally {
+    /// Takes a run in; says whether it decides.
+    pub fn add(&mut self, run: usize, coverage: &Coverage) {
+        let left: Vec<&Object> = coverage.objects.iter().filter(|object| !object.state.is_freed()).collect();
+        let leak = |way| Leak {
+            run,
+            blocks: left.len() as u64,
+            bytes: left.iter().map(|object| u64::from(object.bytes)).sum(),
+            way,
+            end: coverage.end,
+        };
+        if coverage.end == End::Cut {
+            self.cut += u32::from(coverage.is_whole);
+            return;
+        }
+        if !coverage.is_whole {
+            let passed_by = |object: &&Object| matches!(object.state, State::Lp | State::UseAfterLp);
+            if coverage.end == End::Regular && left.iter().any(passed_by) && self.other_way.is_none() {
+                self.other_way = Some(leak(LeakWay::Other));
+            }
+            return;
+        }
+        if coverage.objects.is_empty() {
+            return;
+        }
+        if !left.is_empty() {
+            let slot = if coverage.end == End::Regular { &mut self.leak } else { &mut self.given_up };
+            slot.get_or_insert_with(|| leak(LeakWay::Marked));
+            return;
+        }
+        self.suite += 1;
+        let count = |state| coverage.objects.iter().filter(|object| object.state == state).count() as u64;
+        let unused = count(State::Freed2);
+        if self.shown.is_none() || unused > 0 && self.freed_unused == 0 {
+            self.shown = Some(run);
+        }
+        self.freed_unused += unused;
+        self.freed_used += count(State::Freed3);
+        self.freed_before += count(State::Freed1);
+    }
+
+    /// The verdict that the runs alone give; `None` if none followed the path.
+    ///
+    /// By the letter of C_s and C_b, an object that was freed before the leak
+    /// point is one that was not used after it. So it is where there are no
+    /// others; beside objects that passed the leak point it says nothing of
+    /// them: they came another way.
+    pub fn verdict(&self) -> Option<Verdict> {
+        if self.leak().is_some() {
+            Some(Verdict::MustLeak)
+        } else if self.suite == 0 {
+            None
+        } else if self.freed_unused > 0 || self.freed_used == 0 {
+            Some(Verdict::Bloat)
+        } else {
+            Some(Verdict::LikelyNotLeak)
+        }
+    }
+
+    /// The run that shows the leak, the warning's own way before others.
+    pub fn leak(&self) -> Option<Leak> {
+        self.leak.or(self.other_way).or(self.given_up.filter(|_| self.suite == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: bool = true;
+    const SOME: bool = false;
+
+    /// Runs as (all marks passed, states of the objects, end).
+    fn check(runs: &[(bool, &[State], End)], expected: Option<Verdict>) {
+        let mut tally = Tally::default();
+        for (number, &(is_whole, states, end)) in runs.iter().enumerate() {
+            let objects = states.iter().map(|&state| Object { state, bytes: 8 }).collect();
+            tally.add(number, &Coverage { passed: 0, is_whole, objects, end });
+        }
+        assert_eq!(tally.verdict(), expected, "{runs:?}");
+    }
+
+    #[test]
+    fn definitions_3_to_6() {
+        use End::*;
+        use State::*;
+        use Verdict::*;
+        check(&[], None);
+        check(&[(ALL, &[], Regular)], None);
+        check(&[(SOME, &[Freed3], Regular)], None);
+        check(&[(ALL, &[Lp], Regular)], Some(MustLeak));
+        check(&[(ALL, &[UseAfterLp], Regular)], Some(MustLeak));
+        check(&[(ALL, &[Freed3], Regular), (ALL, &[Freed3, Lp], Regular)], Some(MustLeak));
+        check(&[(ALL, &[Freed3], Regular)], Some(LikelyNotLeak));
+        check(&[(ALL, &[Freed3, Freed2], Regular)], Some(Bloat));
+        check(&[(ALL, &[Freed2], Regular), (ALL, &[Freed3], Regular)], Some(Bloat));
+        check(&[(ALL, &[Freed1], Regular)], Some(Bloat));
+        check(&[(ALL, &[Freed1, Freed3], Regular)], Some(LikelyNotLeak));
+        check(&[(ALL, &[Freed1, Freed2], Regular)], Some(Bloat));
+        check(&[(SOME, &[Lp], Regular)], Some(MustLeak));
+        check(&[(SOME, &[Created], Regular)], None);
+    }
+
+    #[test]
+    fn runs_that_were_cut_off_or_gave_up() {
+        use End::*;
+        use State::*;
+        use Verdict::*;
+        check(&[(ALL, &[Lp], Cut)], None);
+        check(&[(ALL, &[Freed3], Cut)], None);
+        check(&[(ALL, &[Lp], GaveUp)], Some(MustLeak));
+        check(&[(ALL, &[Lp], GaveUp), (ALL, &[Freed3], Regular)], Some(LikelyNotLeak));
+        check(&[(ALL, &[Lp], GaveUp), (ALL, &[Freed2], Regular), (ALL, &[Lp], Regular)], Some(MustLeak));
+        check(&[(SOME, &[Lp], GaveUp)], None);
+    }
+}

@@ -1,0 +1,61 @@
+//! What a solver is asked, and what it can answer.
+
+use std::time::Duration;
+
+use crate::evaluate::Model;
+use crate::term::{Pool, Term};
+
+/// Finds inputs for which all constraints hold.
+///
+/// A solver keeps what it was asked last: constraints that the next question
+/// begins with too are not handed over again. So questions about one path
+/// should come in the order of its branches. All questions to one solver are
+/// about one pool.
+pub trait Solver {
+    fn check(&mut self, pool: &Pool, constraints: &[Term]) -> Result<Answer, SolveError>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Values of all inputs that the constraints depend on.
+    Sat(Model),
+    Unsat,
+    Unknown(WhyUnknown),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyUnknown {
+    /// The limit on time or work was reached.
+    Limit,
+    /// The solver gave up.
+    GaveUp,
+}
+
+/// For each question.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub time: Duration,
+    /// Steps as the solver counts them, the same on every machine; 0 is no
+    /// limit. Not every solver counts.
+    pub work: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { time: Duration::from_secs(10), work: 40_000_000 }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SolveError {
+    #[error("no Z3: {0}; install libz3-4, or name a solver with --solver")]
+    NoLibrary(String),
+    #[error("cannot start the solver {command}: {reason}")]
+    Start { command: String, reason: std::io::Error },
+    #[error("the solver ended before it answered")]
+    Died,
+    #[error("expected {expected} from the solver, found {found:?}")]
+    Answer { expected: &'static str, found: String },
+    #[error("Z3 refused a term: {0}")]
+    Refused(String),
+}

@@ -1,0 +1,97 @@
+//! A limit of time for Z3, by a thread that interrupts it.
+//!
+//! Z3 has a `timeout` of its own, but its timers block `fork` in every other
+//! thread for as long as a question is open (4.8.12), and whoever solves here
+//! runs programs in other threads.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::z3_library::{Context, Library};
+
+pub struct Alarm {
+    limit: Duration,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Default)]
+enum State {
+    #[default]
+    Idle,
+    Asked(Instant),
+    Ended,
+}
+
+/// A context that another thread may interrupt.
+struct Interruptible(&'static Library, Context);
+
+// SAFETY: `Z3_interrupt` is made to be called from other threads, and nothing
+// else is.
+unsafe impl Send for Interruptible {}
+
+impl Interruptible {
+    fn interrupt(&self) {
+        // SAFETY: the thread ends before the context does.
+        unsafe { (self.0.interrupt)(self.1) };
+    }
+}
+
+impl Alarm {
+    pub fn new(library: &'static Library, context: Context, limit: Duration) -> Alarm {
+        let shared = Arc::new(Shared::default());
+        let (context, seen) = (Interruptible(library, context), Arc::clone(&shared));
+        let thread = thread::spawn(move || seen.watch(&context));
+        Alarm { limit, shared, thread: Some(thread) }
+    }
+
+    /// Runs a question, which is interrupted at the limit.
+    pub fn during<T>(&self, question: impl FnOnce() -> T) -> T {
+        self.shared.set(State::Asked(Instant::now() + self.limit));
+        let answer = question();
+        self.shared.set(State::Idle);
+        answer
+    }
+
+    /// Nothing is interrupted any more.
+    pub fn end(&mut self) {
+        self.shared.set(State::Ended);
+        if let Some(thread) = self.thread.take() {
+            // It cannot have failed: it only waits.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn set(&self, state: State) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.changed.notify_one();
+    }
+
+    fn watch(&self, context: &Interruptible) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            state = match *state {
+                State::Ended => return,
+                State::Idle => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Asked(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        // Again until it is heard: the question may just begin.
+                        context.interrupt();
+                    }
+                    let wait = left.max(Duration::from_millis(10));
+                    self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
+                }
+            }
+        }
+    }
+}

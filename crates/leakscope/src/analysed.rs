@@ -1,0 +1,125 @@
+//! A captured program, or bare source files, as the analysis of the source
+//! reads it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use leakscope_capture::{Input, Link, LinkId, Store, Unit, UnitId, capture_files, program};
+use leakscope_ir::{Module, Presence, Program};
+use rayon::prelude::*;
+
+use crate::cli::ReportOptions;
+use crate::files::{bare_store, is_source};
+use crate::output::note;
+use crate::sources::Captured;
+
+pub struct Analysed {
+    pub store: Store,
+    pub link: LinkId,
+    pub program: Program,
+    pub sources: Captured,
+}
+
+impl Analysed {
+    /// `flags` are for compiling bare source files.
+    pub fn read(targets: &[PathBuf], flags: &[String], options: &ReportOptions) -> Result<Analysed> {
+        let (store, link) = target(targets, flags)?;
+        let units = units(&store, &link)?;
+        let sources = Captured::of(&store, units.iter().map(|part| &part.unit));
+        let program = read_units(&store, &units, options)?;
+        Ok(Analysed { store, link, program, sources })
+    }
+}
+
+fn target(targets: &[PathBuf], flags: &[String]) -> Result<(Store, LinkId)> {
+    if targets.iter().all(|target| is_source(target)) {
+        let store = Store::create(&bare_store(targets)?)?;
+        let link = capture_files(&store, targets, flags)?;
+        return Ok((store, link));
+    }
+    match targets {
+        [target] => Ok(program(target)?),
+        _ => bail!("expected one program, or only source files"),
+    }
+}
+
+/// A captured unit of a program.
+struct Part {
+    id: UnitId,
+    unit: Unit,
+    when: Presence,
+}
+
+/// The captured units of a link and of the shared libraries that it uses, each
+/// once, in the order of the link.
+fn units(store: &Store, link: &LinkId) -> Result<Vec<Part>> {
+    let mut seen = BTreeSet::new();
+    let mut links = vec![link.clone()];
+    let mut units = Vec::new();
+    while let Some(id) = links.pop() {
+        let link = store.link(&id)?;
+        for (unit, when) in units_of(&link) {
+            if seen.insert(unit.clone()) {
+                units.push(Part { id: unit.clone(), unit: store.unit(unit)?, when });
+            }
+        }
+        for input in &link.arguments {
+            if let Input::Captured { link, .. } = input
+                && seen.insert(UnitId(link.0.clone()))
+            {
+                links.push(link.clone());
+            }
+        }
+    }
+    Ok(units)
+}
+
+/// Of a static library the linker takes what is needed, unless it is told
+/// otherwise, or code that was not captured may need more.
+fn units_of(link: &Link) -> Vec<(&UnitId, Presence)> {
+    let is_foreign = |input: &Input| matches!(input, Input::Object { .. });
+    let usual = if link.arguments.iter().any(is_foreign) { Presence::Always } else { Presence::WhereNeeded };
+    let mut of_archives = usual;
+    let mut units = Vec::new();
+    for input in &link.arguments {
+        match input {
+            Input::Flag(flag) if flag.ends_with("--no-whole-archive") => of_archives = usual,
+            Input::Flag(flag) if flag.ends_with("--whole-archive") => of_archives = Presence::Always,
+            Input::Units { units: own, .. } => {
+                units.extend(own.iter().map(|unit| (unit, Presence::Always)));
+            }
+            Input::Archive { members, .. } => {
+                let members = members.iter().flat_map(|member| &member.units);
+                units.extend(members.map(|unit| (unit, of_archives)));
+            }
+            _ => {}
+        }
+    }
+    units
+}
+
+/// The program that the units make; those that cannot be read are named.
+fn read_units(store: &Store, units: &[Part], options: &ReportOptions) -> Result<Program> {
+    let read_unit = |Part { id, unit, .. }: &Part| -> Result<Module> {
+        let path = store.bitcode(id);
+        let bitcode = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        leakscope_ir::read(&bitcode).with_context(|| unit.source.display().to_string())
+    };
+    let modules: Vec<Result<Module>> = units.par_iter().map(read_unit).collect();
+    let mut readable = Vec::new();
+    for (module, part) in modules.into_iter().zip(units) {
+        match module {
+            Ok(module) => readable.push((module, part.when)),
+            Err(error) => note(options, &format!("not checked: {error:#}")),
+        }
+    }
+    if readable.is_empty() {
+        bail!(
+            "nothing to check: {}",
+            if units.is_empty() { "the program has no captured source" } else { "no unit can be read" }
+        );
+    }
+    Ok(leakscope_ir::link(leakscope_ir::needed(readable)))
+}

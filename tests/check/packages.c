@@ -1,0 +1,153 @@
+// More shapes of released programs: what was once a false alarm there, each with a twin that leaks.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int opaque(void);
+
+// Makes a queue if there is none; the address of a member is one.
+struct queue {
+    int length;
+};
+
+struct request {
+    int number;
+    struct queue written, read;
+};
+
+static struct queue *queue_init(struct queue *queue)
+{
+    if (!queue)
+        queue = calloc(1, sizeof *queue); // alloc @queue
+    if (!queue)
+        abort();
+    queue->length = 1;
+    return queue;
+}
+
+void request_init_good(struct request *request)
+{
+    queue_init(&request->written);
+    queue_init(&request->read);
+}
+
+void request_init_bad(void)
+{
+    queue_init(NULL); // leak @queue
+}
+
+// The size of a page is never 0, so that the second turn unmaps.
+struct map {
+    char *start;
+    size_t length;
+};
+
+static int map_open(struct map *map)
+{
+    size_t page = 0, size = 0;
+    map->start = NULL;
+    for (;;) {
+        if (page == 0) {
+            page = getpagesize();
+            size = page;
+        } else {
+            size *= 2;
+            if (map->start)
+                munmap(map->start, map->length);
+        }
+        map->start = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); // alloc @map
+        if (map->start == MAP_FAILED)
+            return -1;
+        map->length = size;
+        if (opaque())
+            return 0;
+    }
+}
+
+int map_good(void)
+{
+    struct map map;
+    if (map_open(&map) < 0)
+        return -1;
+    munmap(map.start, map.length);
+    return 0;
+}
+
+int map_bad(void)
+{
+    struct map map;
+    if (map_open(&map) < 0)
+        return -1;
+    return map.length > 9; // leak @map: map.start
+}
+
+// One of two numbers is not 0, if they are not 0 together.
+int either_good(int plain, int folded, char **out)
+{
+    char *table = plain | folded ? NULL : malloc(256);
+    if (plain)
+        return 0;
+    *out = table;
+    return 1;
+}
+
+int either_bad(int plain, int folded, char **out)
+{
+    char *table = plain & folded ? NULL : malloc(256); // alloc @either
+    if (plain)
+        return 0; // leak @either: table
+    *out = table;
+    return 1;
+}
+
+// A name is compared twice, and stays as it was.
+struct entry {
+    const char *name;
+    FILE *file;
+};
+
+int compared_good(struct entry *entry)
+{
+    char line[80];
+    FILE *file = stdin;
+    if (strcmp(entry->name, "-"))
+        file = fopen(entry->name, "r");
+    if (!file)
+        return -1;
+    fgets(line, sizeof line, file);
+    if (strcmp(entry->name, "-"))
+        fclose(file);
+    return 0;
+}
+
+int compared_bad(struct entry *entry)
+{
+    char line[80];
+    FILE *file = stdin;
+    if (strcmp(entry->name, "-"))
+        file = fopen(entry->name, "r"); // alloc @compared
+    if (!file)
+        return -1;
+    fgets(line, sizeof line, file);
+    if (strcmp(entry->name, "+"))
+        fclose(file);
+    return 0; // leak @compared: file
+}
+
+// A field of a text's first letter.
+static char *text_or_copy(const char *text)
+{
+    return text[0] == '-' ? malloc(9) : NULL; // alloc @letter
+}
+
+void letter_good(void)
+{
+    text_or_copy("+x");
+}
+
+void letter_bad(void)
+{
+    text_or_copy("-x"); // leak @letter
+}
