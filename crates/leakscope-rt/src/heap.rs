@@ -18,7 +18,8 @@ use crate::thread::Thread;
 mod parts;
 
 pub use parts::{
-    begin_part, end_part, has_parts, hold_parts, is_part, may_hold_parts, new_entries, slot_of_entry,
+    begin_part, end_part, entry_of, has_parts, hold_parts, is_part, may_hold_parts, new_entries,
+    slot_of_entry,
 };
 
 pub const META: usize = size_of::<Meta>();

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::arena::{self, CHUNK, NONE};
 use crate::heap::{self, Block};
 use crate::lock::Lock;
-use crate::{depot, sys};
+use crate::{depot, stamps, sys};
 
 /// What the index knows of a block.
 #[repr(C, align(64))]
@@ -153,6 +153,7 @@ pub fn begin(part: Part) -> Option<Block> {
         state.join_alike(entry);
         state.link(entry)?;
         heap::hold_parts(part.start, part.size);
+        stamps::cover(part.start, part.size);
         Some(block)
     }
 }
@@ -163,6 +164,7 @@ pub fn end(block: Block) {
     if let Some(entry) = entry_at(block.start).filter(|entry| entry.slot() == block.slot) {
         state.leave_alike((&raw const *entry).cast_mut());
         heap::end_part(block);
+        stamps::cover(block.start, block.room);
     }
 }
 
@@ -368,6 +370,7 @@ impl State {
             if block.is_live() {
                 self.leave_alike(entry);
                 heap::end_part(block);
+                stamps::cover(block.start, block.room);
             }
             (*entry).size.store(0, Ordering::Relaxed);
             (*entry).next.store(self.free, Ordering::Relaxed);

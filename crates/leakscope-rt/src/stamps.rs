@@ -47,6 +47,32 @@ fn of_pointer(pointer: usize) -> Option<&'static Stamps> {
 
 #[inline(always)]
 fn at(pointer: usize) -> Option<&'static Stamps> {
+    let stamps = place_of(pointer)?;
+    if stamps.latest.load(Ordering::Relaxed) == ELSEWHERE { of_part(pointer) } else { Some(stamps) }
+}
+
+/// In place of the latest: blocks of pools lie there, which have their stamps
+/// with their entries. The time is such that instrumented code asks us.
+const ELSEWHERE: u64 = ((1 << 38) - 1) << EVENT_BITS;
+const _: () = assert!(((ELSEWHERE >> EVENT_BITS) + 1).is_multiple_of(followed::TICKS));
+
+#[cold]
+fn of_part(pointer: usize) -> Option<&'static Stamps> {
+    place_of(heap::entry_of(pools::find(pointer)?))
+}
+
+/// Blocks of pools lie in this memory from now on, or no more.
+pub fn cover(start: usize, bytes: usize) {
+    for granule in (start & !15..start + bytes).step_by(16) {
+        if let Some(stamps) = place_of(granule) {
+            let is_covered = [granule, granule + 8].iter().any(|&half| pools::find(half).is_some());
+            stamps.latest.store(if is_covered { ELSEWHERE } else { 0 }, Ordering::Relaxed);
+        }
+    }
+}
+
+#[inline(always)]
+fn place_of(pointer: usize) -> Option<&'static Stamps> {
     // SAFETY: committed with the chunk, and readable before; atomics, for
     // which zero is valid.
     arena::stamps_at(pointer).map(|address| unsafe { &*(address as *const Stamps) })
@@ -56,6 +82,7 @@ fn at(pointer: usize) -> Option<&'static Stamps> {
 /// Where pools have blocks, one for each 16 bytes.
 fn of_block(block: Block) -> impl Iterator<Item = &'static Stamps> {
     let (first, step) = match block.room {
+        _ if heap::is_part(block) => (block.start, block.room.max(1)),
         _ if heap::has_parts(block) => (block.start & !15, 16),
         room if room > SMALL_MAX => (block.start, CHUNK),
         room => (block.start, room.max(1)),
@@ -212,7 +239,7 @@ pub fn split(chunk: usize) {
     }
     let first = arena::address_of(chunk);
     let known = |address: usize| {
-        at(address).map(|stamps| [&stamps.latest, &stamps.earlier].map(|it| it.load(Ordering::Relaxed)))
+        place_of(address).map(|stamps| [&stamps.latest, &stamps.earlier].map(|it| it.load(Ordering::Relaxed)))
     };
     // From the last on: stamps move to where there are more of them.
     let granule = 1 << 28;
@@ -516,7 +543,7 @@ mod entry {
     /// Whether two addresses lead to one block; of a large one, to one chunk:
     /// a stamp of a pointer that goes on is one too many, but never the last.
     fn is_one_block(old: usize, new: usize) -> bool {
-        arena::stamps_at(old).is_some() && arena::stamps_at(old) == arena::stamps_at(new)
+        at(old).zip(at(new)).is_some_and(|(old, new)| core::ptr::eq(old, new))
     }
 
     /// Memory dies, or is about to be overwritten, as a whole. With a place,

@@ -24,6 +24,7 @@ pub fn new_entries() -> Option<usize> {
     chunk.capacity = (CHUNK / pools::ENTRY) as u32;
     chunk.carved = 0;
     *chunk.pooled.get_mut() = false;
+    arena::set_step(index, ((1_u64 << 32) / pools::ENTRY as u64) as u32);
     chunk.set_usage(Use::Entries);
     Some(index)
 }
@@ -32,6 +33,12 @@ pub fn new_entries() -> Option<usize> {
 pub fn slot_of_entry(address: usize) -> u64 {
     let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
     slot_of(offset >> CHUNK_SHIFT, (offset % CHUNK / pools::ENTRY) as u64)
+}
+
+/// The entry of a block of a pool.
+pub fn entry_of(block: Block) -> usize {
+    let (index, number) = (block.slot >> super::SLOT_SHIFT, block.slot % (1 << super::SLOT_SHIFT));
+    arena::address_of(index as usize) + number as usize * pools::ENTRY
 }
 
 /// A block of a pool is live from now on.
