@@ -34,6 +34,37 @@ request:
     ret
 .size __leakscope_snapshot, .-__leakscope_snapshot
 
+.macro pool name number
+.globl __leakscope_pool_\name
+.type __leakscope_pool_\name, @function
+__leakscope_pool_\name:
+    mov $0x4c530000 + \number, %eax
+    jmp tell
+.size __leakscope_pool_\name, .-__leakscope_pool_\name
+.endm
+pool allocated 2
+pool resized 3
+pool freed 4
+pool cleared 5
+pool moved 6
+tell:
+    sub $56, %rsp
+    mov %rax, (%rsp)
+    mov %rdi, 8(%rsp)
+    mov %rsi, 16(%rsp)
+    mov %rdx, 24(%rsp)
+    mov %rcx, 32(%rsp)
+    mov %r8, 40(%rsp)
+    mov %rsp, %rax
+    xor %edx, %edx
+    rol $3, %rdi
+    rol $13, %rdi
+    rol $61, %rdi
+    rol $51, %rdi
+    xchg %rbx, %rbx
+    add $56, %rsp
+    ret
+
 start:
     mov $0x4c530001, %edi
     call request

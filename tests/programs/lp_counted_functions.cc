@@ -1,5 +1,5 @@
 // Explicit ref and unref functions: a lookup returns a new reference, and one return forgets to drop it.
-// gap: -O0 -O2: reference counts are not told from other words yet
+// options: --explain
 // valgrind: differs: the count is missed where a reference is forgotten, but the last pointer goes with its holder, later
 // At the end the value is counted with 1 reference and has 0 holders. The table's own pointer dies last, in table_free,
 // but rightly so: the reference was lost at the return.

@@ -1,5 +1,5 @@
 // retain() and release() methods: a view retains its model, and takes another one without releasing the first.
-// gap: -O0 -O2: reference counts are not told from other words yet
+// options: --explain
 // valgrind: differs: the count is missed where a reference is forgotten, but the last pointer goes with its holder, later
 // At the end the first model is counted with 1 reference and has 0 holders. Its maker's pointer dies last, but releases as it should.
 // stdout: shown v1 v2 v2

@@ -1,5 +1,5 @@
 // An intrusive smart pointer: nodes are born with one reference, adopt() takes it over, but one caller lets the pointer add
-// gap: -O0 -O2: reference counts are not told from other words yet
+// options: --explain
 // valgrind: differs: the count is missed where a reference is forgotten, but the last pointer goes with its holder, later
 // another. At the end that node is counted with 1 reference and has 0 holders. The pointers that die later each drop
 // their own reference: the one that nobody owned was lost where the pointer was made.

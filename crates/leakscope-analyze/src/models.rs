@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use leakscope_core::{Allocator, PoolFunction, PoolRole};
 use leakscope_ir::{Function, ValueId};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -19,6 +20,8 @@ use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Symbols, Value};
 pub enum ModelError {
     #[error("{file}: {reason}")]
     Parse { file: String, reason: String },
+    #[error("{file}: [[allocator]]: {reason}")]
+    Allocator { file: String, reason: String },
     #[error("{file}: {name}: expected {expected} for `{key}`, found {found:?}")]
     Value { file: String, name: String, key: &'static str, expected: &'static str, found: String },
 }
@@ -29,15 +32,20 @@ pub enum ModelError {
 pub struct Models {
     exact: FxHashMap<String, Arc<Model>>,
     prefixes: Vec<(String, Arc<Model>)>,
+    /// The program's own allocators, function by function.
+    pub pools: Vec<PoolFunction>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
     function: Vec<Entry>,
+    #[serde(default)]
+    allocator: Vec<Allocator>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: Option<String>,
@@ -73,6 +81,29 @@ struct Entry {
     pure: bool,
     #[serde(default)]
     compares: bool,
+}
+
+impl Entry {
+    /// What a function of a pool does to those who call it.
+    fn of_pool(function: &PoolFunction) -> Entry {
+        let (mut entry, is_kept) = (Entry::default(), function.is_kept);
+        entry.name = Some(function.name.clone());
+        match function.role {
+            PoolRole::Allocates { .. } if is_kept => entry.returns = Some("borrowed".to_owned()),
+            PoolRole::Allocates { result: Some(argument), .. } => {
+                entry.out.insert(argument.to_string(), "new".to_owned());
+            }
+            PoolRole::Allocates { .. } => entry.returns = Some("new".to_owned()),
+            PoolRole::Resizes { .. } if is_kept => entry.returns = Some("borrowed".to_owned()),
+            PoolRole::Resizes { pointer, .. } => {
+                entry.returns = Some("new".to_owned());
+                entry.realloc = Some(pointer);
+            }
+            PoolRole::Frees { pointer } => entry.frees.push(pointer),
+            PoolRole::Clears { .. } | PoolRole::Moves { .. } => entry.pure = true,
+        }
+        entry
+    }
 }
 
 /// What one entry says, checked.
@@ -123,7 +154,15 @@ impl Models {
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ModelError> {
         let parsed: File = toml::from_str(text)
             .map_err(|error| ModelError::Parse { file: file.to_owned(), reason: error.to_string() })?;
-        for entry in parsed.function {
+        let mut entries = parsed.function;
+        for allocator in parsed.allocator {
+            let functions = allocator
+                .functions()
+                .map_err(|reason| ModelError::Allocator { file: file.to_owned(), reason })?;
+            entries.extend(functions.iter().map(Entry::of_pool));
+            self.pools.extend(functions);
+        }
+        for entry in entries {
             let names: Vec<String> = entry.name.iter().chain(&entry.names).cloned().collect();
             let model = Arc::new(Model::new(entry, file, names.first().map_or("", String::as_str))?);
             for name in names {

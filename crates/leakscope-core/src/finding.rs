@@ -86,6 +86,8 @@ pub enum Cause {
     /// A jump or an exception left the frame that held it.
     Unwound,
     ThreadEnd,
+    /// Of a reference-counted block: a holder gave up without counting down.
+    NotReleased,
     Unknown,
 }
 

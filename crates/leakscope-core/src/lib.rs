@@ -3,8 +3,9 @@
 //!
 //! This crate knows neither files nor terminals. What it adds to the data is
 //! what must be the same for all engines: stable ids, order, totals,
-//! suppressions and baselines.
+//! suppressions and baselines; and how a program's own allocators are told.
 
+mod allocator;
 pub mod baseline;
 mod branch;
 mod fail_on;
@@ -16,6 +17,7 @@ mod report;
 mod stale;
 pub mod suppress;
 
+pub use allocator::{Allocator, PoolFunction, PoolRole, PoolSize};
 pub use baseline::{Baseline, BaselineError};
 pub use branch::taken_destination;
 pub use fail_on::{FailOn, FailOnError};

@@ -258,6 +258,25 @@ impl<'m> Builder<'m> {
         }
     }
 
+    /// Puts what comes into the empty body of a function.
+    pub fn begin(&self, function: Function<'m>) -> &Self {
+        // SAFETY: a block of the function.
+        unsafe { LLVMPositionBuilderAtEnd(self.raw, function.entry().raw) };
+        self.nowhere()
+    }
+
+    /// Ends a block by a return of what a call returned.
+    pub fn return_result(&self, call: Value<'m>) {
+        // SAFETY: a call of a function of the same type.
+        unsafe {
+            if call.ty().is_void() {
+                LLVMBuildRetVoid(self.raw);
+            } else {
+                LLVMBuildRet(self.raw, call.raw);
+            }
+        }
+    }
+
     /// A member of a structure that is a value.
     pub fn extract(&self, value: Value<'m>, index: u32) -> Value<'m> {
         // SAFETY: a structure that has the member.
@@ -410,6 +429,12 @@ impl<'m> Builder<'m> {
         // SAFETY: two pointers of the module.
         unsafe { LLVMReplaceAllUsesWith(global.raw, by.raw) };
         self.discard(global);
+    }
+
+    /// Puts a function in the place of another of the same type.
+    pub fn replace_uses(&self, function: Function<'m>, by: Function<'m>) {
+        // SAFETY: two pointers of the module.
+        unsafe { LLVMReplaceAllUsesWith(function.raw(), by.raw()) }
     }
 
     /// Takes a global out that nothing uses.

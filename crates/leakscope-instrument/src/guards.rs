@@ -324,6 +324,13 @@ declare extern_weak preserve_mostcc void @__leakscope_unwound(ptr, ptr) cold nou
 !1 = !{!"branch_weights", i32 2000, i32 1}
 "#;
 
+/// The same where the deaths of locals are wanted that only borrow.
+pub fn before_optimisation_of_all() -> String {
+    before_optimisation()
+        .replace("icmp ne i64 %since, %now", "icmp eq i64 %now, %now")
+        .replace("i64 %since) #0", "i64 0) #0")
+}
+
 /// What is added to optimised code, and inlined there.
 pub const AFTER_OPTIMISATION: &str = r#"
 ; A pointer is used, while uses are wanted.
@@ -348,4 +355,64 @@ done:
 declare extern_weak preserve_mostcc void @__leakscope_use(ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
+"#;
+
+/// What is added for a run that explains: reads and sets of pointers, and
+/// integers in blocks that change.
+pub const DETAILS: &str = r#"
+define void @leakscope.reads(ptr %value, ptr %slot, ptr %site) alwaysinline nounwind {
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  br i1 %inside, label %report, label %done
+report:
+  call void @__leakscope_reads(ptr %value, ptr %slot, ptr %site) nomerge
+  br label %done
+done:
+  ret void
+}
+
+define void @leakscope.sets(ptr %value, ptr %slot, ptr %site, i64 %given) alwaysinline nounwind {
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  br i1 %inside, label %report, label %done
+report:
+  call void @__leakscope_sets(ptr %value, ptr %slot, ptr %site, i64 %given) nomerge
+  br label %done
+done:
+  ret void
+}
+
+define void @leakscope.slot.ends(ptr %old, ptr %slot, ptr %site, ptr %new) alwaysinline nounwind {
+  %value = freeze ptr %old
+  %number = ptrtoint ptr %value to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  %other = icmp ne ptr %value, %new
+  %ends = and i1 %inside, %other
+  br i1 %ends, label %report, label %done
+report:
+  call void @__leakscope_slot_ends(ptr %value, ptr %slot, ptr %site) nomerge
+  br label %done
+done:
+  ret void
+}
+
+define void @leakscope.counts(ptr %word, i64 %old, i64 %new, ptr %site) alwaysinline nounwind {
+  %number = ptrtoint ptr %word to i64
+  %high = lshr i64 %number, 42
+  %inside = icmp eq i64 %high, 4
+  br i1 %inside, label %report, label %done
+report:
+  call void @__leakscope_counts(ptr %word, i64 %old, i64 %new, ptr %site) nomerge
+  br label %done
+done:
+  ret void
+}
+
+declare extern_weak void @__leakscope_reads(ptr, ptr, ptr) nounwind willreturn
+declare extern_weak void @__leakscope_sets(ptr, ptr, ptr, i64) nounwind willreturn
+declare extern_weak void @__leakscope_slot_ends(ptr, ptr, ptr) nounwind willreturn
+declare extern_weak void @__leakscope_counts(ptr, i64, i64, ptr) nounwind willreturn
 "#;

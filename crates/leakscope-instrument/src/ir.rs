@@ -89,6 +89,12 @@ impl<'m> Function<'m> {
         Type::new(unsafe { LLVMGetReturnType(LLVMGlobalGetValueType(self.raw())) })
     }
 
+    /// The function, to be called.
+    pub fn callee(self) -> Callee<'m> {
+        // SAFETY: the type of a live function.
+        Callee { function: self.value(), ty: Type::new(unsafe { LLVMGlobalGetValueType(self.raw()) }) }
+    }
+
     /// Whether the function is used other than by calling it.
     pub fn is_address_taken(self) -> bool {
         let function = self.value();
@@ -400,11 +406,24 @@ impl<'m> Value<'m> {
         unsafe { LLVMInstructionEraseFromParent(self.raw) }
     }
 
+    /// Whether an atomic operation adds to an integer.
+    pub fn is_addition(self) -> bool {
+        self.atomic_operation() == Some(LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAdd)
+    }
+
+    /// Whether it subtracts.
+    pub fn is_subtraction(self) -> bool {
+        self.atomic_operation() == Some(LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpSub)
+    }
+
+    fn atomic_operation(self) -> Option<LLVMAtomicRMWBinOp> {
+        // SAFETY: asked of such an instruction only.
+        self.is(Opcode::LLVMAtomicRMW).then(|| unsafe { LLVMGetAtomicRMWBinOp(self.raw) })
+    }
+
     /// An atomic operation that only exchanges.
     pub fn is_exchange(self) -> bool {
-        // SAFETY: asked of atomic operations only.
-        self.is(Opcode::LLVMAtomicRMW)
-            && unsafe { LLVMGetAtomicRMWBinOp(self.raw) } == LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg
+        self.atomic_operation() == Some(LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg)
     }
 
     /// An alloca of one pointer.
@@ -455,6 +474,11 @@ impl<'m> Type<'m> {
 
     pub fn is_void(self) -> bool {
         self.kind() == LLVMTypeKind::LLVMVoidTypeKind
+    }
+
+    pub fn is_any_integer(self) -> bool {
+        // SAFETY: a live type.
+        unsafe { LLVMGetTypeKind(self.raw) == LLVMTypeKind::LLVMIntegerTypeKind }
     }
 
     pub fn is_integer(self, bits: u32) -> bool {

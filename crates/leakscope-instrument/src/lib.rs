@@ -10,6 +10,7 @@ mod address;
 mod builder;
 mod contexts;
 mod debug_info;
+mod details;
 mod edges;
 mod epochs;
 mod exits;
@@ -20,6 +21,7 @@ mod llvm;
 mod loops;
 mod names;
 mod objects;
+mod pools;
 mod sample;
 mod scopes;
 mod sites;
@@ -33,6 +35,7 @@ mod uses;
 mod writes;
 
 use frames::Frames;
+use leakscope_core::PoolFunction;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
 
 /// What a program is derived for.
@@ -40,6 +43,8 @@ use llvm::{Context, Kind, Module, PassOptions, Vectors};
 pub enum Variant {
     /// Every heap block keeps a true stack of where it was allocated.
     Track,
+    /// The same, and how pointers to blocks come and go is told.
+    Explain,
     /// Heap accesses are reported in bursts.
     Sample,
     /// What depends on the input is told as terms over it.
@@ -63,12 +68,27 @@ pub enum InstrumentError {
 /// The module in `bitcode`, instrumented for `variant` and optimised at
 /// `optimisation` (`"O0"` to `"O3"`, `"Os"`, `"Oz"`), as bitcode.
 pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result<Vec<u8>, InstrumentError> {
-    let level = Level::named(optimisation)?;
+    transform_with_pools(bitcode, variant, optimisation, &[])
+}
+
+/// The same for a program that has allocators of its own.
+pub fn transform_with_pools(
+    bitcode: &[u8],
+    variant: Variant,
+    optimisation: &str,
+    pools: &[PoolFunction],
+) -> Result<Vec<u8>, InstrumentError> {
+    // Each function has a frame of its own where frames are told apart.
+    let level = match variant {
+        Variant::Explain => Level::O0,
+        _ => Level::named(optimisation)?,
+    };
     let context = Context::new();
     let mut module = context.parse(bitcode).map_err(InstrumentError::Read)?;
 
     match variant {
-        Variant::Track => track::before_optimisation(&module).map_err(InstrumentError::Instrument)?,
+        Variant::Track => track::before_optimisation(&module, pools).map_err(InstrumentError::Instrument)?,
+        Variant::Explain => track::with_details(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Sample => {}
         Variant::Symbolic => {
             symbolic::before_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
@@ -82,7 +102,7 @@ pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result
     let level = if variant == Variant::Symbolic { Level::O1 } else { level };
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
-        Variant::Track => {
+        Variant::Track | Variant::Explain => {
             track::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }

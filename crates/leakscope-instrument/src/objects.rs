@@ -52,6 +52,14 @@ impl Objects {
         self.lines.push(format!("{file}\t{line}\t{column}\t{kind}\t{object}"));
     }
 
+    /// Notes where an integer in a block changes by one: blocks that count their
+    /// holders are used there last.
+    pub fn add_count(&mut self, file: &str, at: Value<'_>) {
+        if let Some(place) = at.location().filter(|_| changes_by_one(at)) {
+            self.lines.push(format!("{file}\t{}\t{}\tc\t", place.line(), place.column()));
+        }
+    }
+
     /// Puts the lines into the module.
     pub fn write(mut self, module: &Module<'_>) {
         self.lines.sort();
@@ -66,6 +74,41 @@ impl Objects {
         }
         module.add_assembler(&(text + ".text\n"));
     }
+}
+
+/// Whether an instruction adds one to an integer somewhere in memory, or takes
+/// one away.
+fn changes_by_one(at: Value<'_>) -> bool {
+    let is_one = |value: Value<'_>| value.signed().is_some_and(|value| value.abs() == 1);
+    match at.opcode() {
+        Some(Opcode::LLVMAtomicRMW) => {
+            // Clang keeps the operand of some in a local; most add one.
+            (at.is_addition() || at.is_subtraction())
+                && (is_one(at.operand(1)) || !at.operand(1).is_constant())
+        }
+        Some(Opcode::LLVMStore) => {
+            let (new, place) = (at.operand(0), at.operand(1));
+            let is_local = place.without_steps().is(Opcode::LLVMAlloca) || place.without_steps().is_global();
+            let old = if new.is(Opcode::LLVMAdd) { new.operand(0) } else { return false };
+            !is_local && is_one(new.operand(1)) && old.is(Opcode::LLVMLoad) && is_same(old.operand(0), place)
+        }
+        _ => false,
+    }
+}
+
+/// Whether two addresses are the same for certain: steps from what one variable
+/// holds.
+fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
+    one == other
+        || one.opcode() == other.opcode()
+            && one.operands().count() == other.operands().count()
+            && match one.opcode() {
+                Some(Opcode::LLVMGetElementPtr) => {
+                    one.operands().zip(other.operands()).all(|(one, other)| is_same(one, other))
+                }
+                Some(Opcode::LLVMLoad) => one.operand(0) == other.operand(0),
+                _ => false,
+            }
 }
 
 /// Whether a symbol of C++ is that of a destructor.

@@ -9,16 +9,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use leakscope_core::PoolFunction;
 use leakscope_wire::Cause;
 
 use crate::builder::Builder;
 use crate::epochs::Epochs;
 use crate::exits::Exits;
-use crate::guards;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::objects::{self, Objects};
+use crate::pools;
 use crate::scopes::Life;
 use crate::sites::Sites;
 use crate::unwinding;
@@ -63,8 +64,8 @@ const LEAVES_FRAMES: [&str; 5] = ["longjmp", "_longjmp", "siglongjmp", "__longjm
 const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
 /// Instruments a module.
-pub fn insert(module: &Module<'_>) -> Result<(), String> {
-    module.add(&guards::before_optimisation())?;
+pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Result<(), String> {
+    module.add(guards)?;
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
     let shared = Shared {
@@ -88,6 +89,7 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
         site: builder.thread_word("leakscope_site"),
         clock: builder.thread_word("leakscope_clock"),
         outer: builder.thread_word("leakscope_outer"),
+        pools,
         layout: module.layout(),
         builder,
     };
@@ -97,6 +99,9 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
         let names = Names::new(module, function);
         let exits = Exits::mark(&shared.builder, function);
         objects::without_lines(&shared.builder, &names, function);
+        if let Some(file) = names.file() {
+            function.instructions().for_each(|at| objects.add_count(&file, at));
+        }
         if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
             for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
                 objects.add(&shared.builder, &names, &exits, &file, call);
@@ -138,6 +143,7 @@ struct Shared<'m> {
     site: Value<'m>,
     clock: Value<'m>,
     outer: Value<'m>,
+    pools: &'m [PoolFunction],
     layout: Layout<'m>,
     builder: Builder<'m>,
 }
@@ -588,8 +594,8 @@ impl<'m> Body<'_, 'm> {
     fn call(&mut self, at: Value<'m>) {
         let Some(name) = at.called_name() else { return };
         let builder = &self.shared.builder;
-        if RELEASES.contains(&name) {
-            let held = at.operand(0);
+        let released = if RELEASES.contains(&name) { Some(0) } else { pools::freed(self.shared.pools, name) };
+        if let Some(held) = released.and_then(|index| at.arguments().nth(index as usize)) {
             // Where an exception is on its way, this is what was allocated for
             // an object whose constructor threw.
             let site = if self.unwinding.contains(&at.block()) {

@@ -11,9 +11,11 @@
 //! that loops through them without `musttail` needs the stack for it; a
 //! function that calls itself is a loop before that, as the user's level says.
 
+use leakscope_core::PoolFunction;
+
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::{contexts, stamps, superseded, unwinding, uses};
+use crate::{contexts, details, guards, pools, stamps, superseded, unwinding, uses};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -30,8 +32,24 @@ const ALLOCATORS: [&str; 35] = [
 ];
 
 /// Keeps allocations, and tells their places apart.
-pub fn before_optimisation(module: &Module<'_>) -> Result<(), String> {
+pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
     unwinding::let_return(module);
+    prepare(module);
+    stamps::insert(module, own, &guards::before_optimisation())?;
+    pools::insert(module, own)
+}
+
+/// The same, and tells how pointers come and go.
+pub fn with_details(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
+    unwinding::let_return(module);
+    let noted = details::note(module);
+    prepare(module);
+    stamps::insert(module, own, &guards::before_optimisation_of_all())?;
+    pools::insert(module, own)?;
+    details::insert(module, &noted)
+}
+
+fn prepare(module: &Module<'_>) {
     let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
     let [alias_free, alone] = ["noalias", "nomerge"].map(Kind::named);
     for function in module.functions() {
@@ -55,7 +73,6 @@ pub fn before_optimisation(module: &Module<'_>) -> Result<(), String> {
             call.set(alone);
         }
     }
-    stamps::insert(module)
 }
 
 /// Takes out what need not be reported, in code that is to be optimised.

@@ -16,7 +16,7 @@ pub fn gcc(report: &Report, base_dir: Option<&Path>) -> String {
         let allocated = finding.allocated.headline();
         let from =
             allocated.map_or_else(|| "unknown code".to_owned(), |frame| wording::frame(frame, base_dir));
-        let how = wording::last_pointer(finding.cause, finding.variable.as_deref(), finding.exact);
+        let how = wording::last_pointer(finding);
         let _ = writeln!(out, "{}: warning: block from {from} leaks: {how} [leakscope]", at(frame, base_dir));
         for step in &finding.path {
             let taken = if step.taken { "taken" } else { "not taken" };

@@ -33,6 +33,10 @@ pub(crate) fn next_step(report: &Report) -> Option<String> {
             "to see where the last pointer was lost, capture the build with `leakscope build -- make` and use \
              `leakscope run {program}`"
         ),
+        (_, Some(placed)) if wording::is_not_released(placed) => format!(
+            "drop the reference before the marked place; `id:{}` in leakscope.supp hides a finding",
+            short_id(placed)
+        ),
         (engine, Some(placed)) => {
             let id = short_id(placed);
             let stops = match engine {

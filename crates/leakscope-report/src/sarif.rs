@@ -284,7 +284,7 @@ impl Log<'_> {
 
     /// The places of `finding` in the order of time, the leak last.
     fn places<'f>(&self, finding: &'f Finding) -> Vec<(String, &'f Place)> {
-        let lost = || wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
+        let lost = || wording::lost_here(finding);
         let mut places = vec![("allocated here".to_owned(), &finding.allocated)];
         places.extend(finding.last_used.as_ref().map(|place| ("last used here".to_owned(), place)));
         places.extend(finding.leaked.as_ref().map(|place| (lost(), place)));
@@ -435,7 +435,7 @@ fn message(finding: &Finding, related: &[Related]) -> String {
         },
     };
     if finding.leaked.is_some() {
-        let how = wording::last_pointer(finding.cause, finding.variable.as_deref(), finding.exact);
+        let how = wording::last_pointer(finding);
         let _ = write!(text, ": {how} here");
     } else {
         text += ": allocated here";

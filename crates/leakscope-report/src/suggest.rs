@@ -23,7 +23,8 @@ use crate::wording;
 pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<&Path>) -> Option<String> {
     let finding = root.finding;
     let leaked = finding.leaked.as_ref()?;
-    if finding.kind != Kind::Lost || !finding.exact || finding.counted.is_some() || !finding.via.is_empty() {
+    let is_counted = finding.counted.is_some() || finding.evidence.contains_key("may_be_counted");
+    if finding.kind != Kind::Lost || !finding.exact || is_counted || !finding.via.is_empty() {
         return None;
     }
     if finding.cause == Cause::Discarded {

@@ -196,7 +196,7 @@ impl Page<'_> {
     /// The places of `finding`, the one to look at first in front.
     fn spots<'f>(&self, root: &Root<'f>, files: &mut Files) -> Vec<Spot<'f>> {
         let finding = root.finding;
-        let lost = wording::lost_here(finding.cause, finding.variable.as_deref(), finding.exact);
+        let lost = wording::lost_here(finding);
         let siblings = siblings(finding).into_iter().enumerate().map(|(index, (place, blocks))| {
             let model = if index == 0 { ": the place to copy the fix from" } else { "" };
             (place, wording::siblings_freed(blocks) + model)
@@ -268,8 +268,10 @@ impl Page<'_> {
             let title = self.paint(DIM, &format!("{:12}", if index == 0 { "held by" } else { "" }));
             let _ = writeln!(out, "  {title}  {}", wording::printable(text));
         }
-        for candidate in finding.candidates.iter().take(CANDIDATES) {
-            let how = wording::died(candidate.cause, candidate.variable.as_deref(), "an earlier pointer");
+        for (index, candidate) in finding.candidates.iter().take(CANDIDATES).enumerate() {
+            let is_last = index == 0 && wording::is_not_released(finding);
+            let which = if is_last { "the last pointer" } else { "an earlier pointer" };
+            let how = wording::died(candidate.cause, candidate.variable.as_deref(), which);
             let _ = writeln!(out, "  also possible: {}, where {how}", self.place(&candidate.place));
         }
         if let Some(counted) = &finding.counted {
@@ -277,12 +279,9 @@ impl Page<'_> {
                 .field
                 .as_deref()
                 .map_or(String::new(), |field| format!(" `{}`", wording::printable(field)));
-            let _ = writeln!(
-                out,
-                "  reference count{field} is {}, with {} left",
-                wording::number(counted.references),
-                wording::count(counted.holders, "holder"),
-            );
+            let references = wording::count(counted.references, "reference");
+            let holders = wording::count(counted.holders, "holder");
+            let _ = writeln!(out, "  counted{field}: {references}, {holders} left");
         }
         for step in finding.path.iter() {
             let frame = Frame {

@@ -42,16 +42,32 @@ pub(crate) fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.join(", ")
 }
 
-/// How the last pointer went, to be read beside the place where it did.
-/// `exact` is false where code that was not seen had it afterwards.
-pub(crate) fn lost_here(cause: Cause, variable: Option<&str>, exact: bool) -> String {
-    let here = if exact { "lost here" } else { "last seen here" };
-    format!("{here}: {}", last_pointer(cause, variable, exact))
+/// How the last pointer went, to be read beside the place where it did; not
+/// exact where code that was not seen had it afterwards.
+pub(crate) fn lost_here(finding: &Finding) -> String {
+    let here = if finding.exact { "lost here" } else { "last seen here" };
+    format!("{here}: {}", last_pointer(finding))
 }
 
 /// `` `list`, the last pointer, is overwritten ``.
-pub(crate) fn last_pointer(cause: Cause, variable: Option<&str>, exact: bool) -> String {
-    died(cause, variable, if exact { "the last pointer" } else { "the last known pointer" })
+pub(crate) fn last_pointer(finding: &Finding) -> String {
+    let (cause, variable) = (finding.cause, finding.variable.as_deref());
+    if is_not_released(finding) && cause != Cause::NotReleased {
+        let with = if variable.is_some() { "with" } else { "a pointer with" };
+        return format!("{} without dropping it", died(cause, variable, &format!("{with} a reference")));
+    }
+    let which = match cause {
+        Cause::NotReleased => "a holder",
+        _ if finding.exact => "the last pointer",
+        _ => "the last known pointer",
+    };
+    died(cause, variable, which)
+}
+
+/// Whether the place is that of a forgotten reference, and not of the last
+/// pointer.
+pub(crate) fn is_not_released(finding: &Finding) -> bool {
+    finding.evidence.contains_key("not_released")
 }
 
 /// How `which` pointer, held by `variable`, went.
@@ -68,6 +84,7 @@ pub(crate) fn died(cause: Cause, variable: Option<&str>, which: &str) -> String 
         Cause::Returned => "dies with this return",
         Cause::Unwound => "is left behind by this jump or exception",
         Cause::ThreadEnd => "dies with its thread",
+        Cause::NotReleased => "is used for the last time, and its reference is not dropped",
         Cause::Unknown => "is lost",
     };
     format!("{pointer} {how}")

@@ -8,7 +8,10 @@ use crate::heap::{self, Block, Request};
 use crate::size_class::SMALL_MAX;
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{accesses, caller, fault, foreign, inject, mode, moments, only, outline, sampling, stamps, sys};
+use crate::{
+    accesses, caller, details, fault, foreign, inject, mode, moments, only, outline, pools, sampling, stamps,
+    sys,
+};
 
 /// Alignment of all blocks, as in glibc.
 const ALIGN: usize = 16;
@@ -105,17 +108,23 @@ pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usiz
 #[inline(always)]
 fn begun(thread: &mut Thread, request: Request) -> usize {
     let start = heap::allocate(thread, request);
-    if mode::is_selective() {
-        begin_selectively(thread, start, request.stack);
-    } else {
-        stamps::begin(thread, start);
-    }
+    begin_stamps(thread, start, request.stack);
     if mode::samples()
         && let Some(slot) = heap::slot_at(start)
     {
         accesses::begin(thread, slot);
     }
     start
+}
+
+/// A block begins its life, if it is one of those that are followed.
+#[inline(always)]
+pub fn begin_stamps(thread: &mut Thread, start: usize, stack: u32) {
+    if mode::is_selective() {
+        begin_selectively(thread, start, stack);
+    } else {
+        stamps::begin(thread, start);
+    }
 }
 
 /// The same where not all blocks are followed, or their deaths are counted.
@@ -157,7 +166,7 @@ pub fn release(address: usize, caller: Caller) {
 /// Number of the stack that ends in the code which called us. Where that is
 /// derived, its context stands for the walk.
 #[inline(always)]
-fn stack(thread: &mut Thread, caller: Caller) -> u32 {
+pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {
     if walk::is_derived(caller) { number(thread, caller) } else { walk::stack(thread, caller) }
 }
 
@@ -186,8 +195,20 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
     };
     events::count_free(thread, block.stack(), freed, blocks);
     stamps::holder_freed(thread, block, 0, caller);
+    if details::are_kept() {
+        details::end(block);
+    }
     stamps::end(block);
+    forget_parts(block);
     heap::free(thread, block, freed);
+}
+
+/// Blocks of pools in a block end with it.
+#[inline(always)]
+fn forget_parts(block: Block) {
+    if heap::may_hold_parts(block) {
+        pools::forget(block.start, block.start + block.room);
+    }
 }
 
 /// glibc's meaning: a null pointer allocates, a size of zero frees.
@@ -224,7 +245,9 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     if start != 0 {
         // SAFETY: two different live blocks, both at least so long.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
+        details::copied(start, address, before.min(size), caller);
         stamps::end(block);
+        forget_parts(block);
         heap::free(thread, block, stack);
     }
     or_errno(start)
@@ -250,7 +273,7 @@ fn or_errno(start: usize) -> *mut c_void {
 }
 
 #[inline(always)]
-fn this_thread() -> &'static mut Thread {
+pub fn this_thread() -> &'static mut Thread {
     // SAFETY: each thread has its own, and code that holds it calls nothing
     // of the program's. A signal handler that allocates is as wrong here as
     // it is with any other `malloc`.

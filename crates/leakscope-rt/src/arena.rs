@@ -8,13 +8,13 @@
 //! This file hands out runs of chunks; what is inside is the business of
 //! `heap`.
 
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use leakscope_wire::followed;
 
 use crate::lock::Lock;
 use crate::sys::Untouched;
-use crate::{mode, moments, sys};
+use crate::{details, mode, moments, sys};
 
 pub const CHUNK: usize = 1 << CHUNK_SHIFT;
 pub const CHUNK_SHIFT: usize = followed::CHUNK_BITS as usize;
@@ -91,6 +91,8 @@ pub enum Use {
     Large = 3,
     /// A later chunk of a large block; `head` is the first one.
     Tail = 4,
+    /// What is known of blocks of pools, which lie elsewhere.
+    Entries = 5,
 }
 
 /// Descriptor of a chunk. Which fields mean something depends on `usage`.
@@ -103,6 +105,8 @@ pub struct Chunk {
     /// Memory behind it may be other than zero.
     pub dirty: bool,
     pub listed: bool,
+    /// Blocks of pools may lie in it.
+    pub pooled: AtomicBool,
     /// Length of the run; valid in the first and last chunk of a free run,
     /// and in the first of a large one.
     pub run: u32,
@@ -132,6 +136,7 @@ impl Chunk {
             2 => Use::Small,
             3 => Use::Large,
             4 => Use::Tail,
+            5 => Use::Entries,
             _ => Use::None,
         }
     }
@@ -205,7 +210,7 @@ fn reserve_followed(size: usize) -> bool {
 
 fn set_reach(size: usize) {
     REACH.store(size, Ordering::Relaxed);
-    OWN_REACH.store(if moments::are_counted() { 0 } else { size }, Ordering::Relaxed);
+    OWN_REACH.store(if moments::are_counted() || details::are_kept() { 0 } else { size }, Ordering::Relaxed);
 }
 
 fn use_reservation(blocks: usize, metas: usize, chunks: usize, size: usize) {
@@ -337,8 +342,15 @@ pub fn stamps_at(address: usize) -> Option<usize> {
     }
     // SAFETY: readable for all of the reservation.
     let step = unsafe { (*step(offset >> CHUNK_SHIFT)).load(Ordering::Relaxed) };
+    Some(stamps_by(address, step))
+}
+
+/// The same in a chunk in which offsets are multiplied by this.
+#[inline(always)]
+pub fn stamps_by(address: usize, step: u32) -> usize {
+    let offset = address.wrapping_sub(BLOCKS);
     let number = ((offset % CHUNK) as u64 * u64::from(step)) >> 32;
-    Some(STAMPS + (offset & !(CHUNK - 1)) + number as usize * 16)
+    STAMPS + (offset & !(CHUNK - 1)) + number as usize * 16
 }
 
 /// Where the last use of a slot is kept.

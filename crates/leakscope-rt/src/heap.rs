@@ -7,12 +7,20 @@
 //! a block cannot harm the heap. Each thread has a list of free blocks for
 //! each class; a class's chunks are shared under a lock, in batches.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, NONE, Use};
 use crate::lock::Lock;
+use crate::pools;
 use crate::size_class::{CLASSES, CLEARED_MAX, RECIPROCALS, SIZES, SMALL_MAX, class_of};
 use crate::thread::Thread;
+
+mod parts;
+
+pub use parts::{
+    begin_part, end_part, entry_of, has_parts, hold_parts, is_part, may_hold_parts, new_entries,
+    slot_of_entry,
+};
 
 pub const META: usize = size_of::<Meta>();
 
@@ -47,6 +55,14 @@ pub enum State {
 /// A process's blocks are those of its epoch: `fork` begins a new one, so
 /// that a child does not count what it inherited.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// Bytes that small blocks have more than was asked for.
+static SPARE: AtomicUsize = AtomicUsize::new(0);
+
+/// A pointer to the end of a small block is none to the next one, from now on.
+pub fn keep_ends_apart() {
+    SPARE.store(1, Ordering::Relaxed);
+}
 
 /// A thread's free blocks of one class, linked by slot numbers. Slot 0 is
 /// never a small block: chunk 0 is not handed out.
@@ -97,8 +113,9 @@ impl Block {
     #[inline(always)]
     pub fn size(&self) -> usize {
         if self.room > SMALL_MAX {
-            // SAFETY: the first chunk of a large run.
-            return unsafe { (*arena::chunk((self.slot >> SLOT_SHIFT) as usize)).size };
+            // SAFETY: the first chunk of a large run, or one of entries.
+            let chunk = unsafe { &*arena::chunk((self.slot >> SLOT_SHIFT) as usize) };
+            return if chunk.usage() == Use::Entries { self.room } else { chunk.size };
         }
         self.room - (self.meta().0.load(Ordering::Relaxed) >> 32) as u16 as usize
     }
@@ -198,12 +215,23 @@ pub fn find(address: usize) -> Option<Block> {
         }
         Use::Large => large_block(index, address),
         Use::Tail => large_block(chunk.head as usize, address),
-        Use::None | Use::Free => None,
+        Use::None | Use::Free | Use::Entries => None,
     }
 }
 
-/// The slot of the block that `address` points into, live or not, by as few
-/// loads as possible.
+/// The same, or the live block of a pool that lies there.
+#[inline]
+pub fn innermost(address: usize) -> Option<Block> {
+    if pools::are_used()
+        && let Some(block) = pools::find(address)
+    {
+        return Some(block);
+    }
+    find(address)
+}
+
+/// The slot of the innermost block that `address` points into, live or not, by
+/// as few loads as possible.
 #[inline(always)]
 pub fn slot_at(address: usize) -> Option<u64> {
     let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
@@ -213,6 +241,9 @@ pub fn slot_at(address: usize) -> Option<u64> {
     }
     // SAFETY: below the top, so its descriptor is committed.
     let chunk = unsafe { &*arena::chunk(index) };
+    if chunk.pooled.load(Ordering::Relaxed) {
+        return innermost(address).map(|block| block.slot);
+    }
     match chunk.usage() {
         Use::Small => {
             let number = ((offset % CHUNK) as u64 * u64::from(chunk.reciprocal)) >> 32;
@@ -220,7 +251,7 @@ pub fn slot_at(address: usize) -> Option<u64> {
         }
         Use::Large => Some(slot_of(index, 0)),
         Use::Tail => Some(slot_of(chunk.head as usize, 0)),
-        Use::None | Use::Free => None,
+        Use::None | Use::Free | Use::Entries => None,
     }
 }
 
@@ -253,13 +284,14 @@ pub struct Request {
 /// A new block; 0 if there is no memory.
 #[inline]
 pub fn allocate(thread: &mut Thread, request: Request) -> usize {
+    let least = request.size + SPARE.load(Ordering::Relaxed);
     let class = if request.align <= 16 {
-        if request.size > SMALL_MAX {
+        if least > SMALL_MAX {
             return allocate_large(request);
         }
-        class_of(request.size)
+        class_of(least)
     } else {
-        match aligned_class(request.size, request.align) {
+        match aligned_class(least, request.align) {
             Some(class) => class,
             None => return allocate_large(request),
         }
@@ -323,6 +355,10 @@ fn allocate_large(request: Request) -> usize {
     let Some(index) = arena::take(count, request.align.div_ceil(CHUNK)) else { return 0 };
     // SAFETY: the run is ours.
     let dirty = unsafe { (*arena::chunk(index)).dirty };
+    for chunk in index..index + count {
+        // SAFETY: as above.
+        unsafe { *(*arena::chunk(chunk)).pooled.get_mut() = false };
+    }
     set_large(index, count);
     let start = arena::address_of(index);
     if dirty && request.zeroed {
@@ -581,9 +617,28 @@ fn new_chunk(class: usize) -> Option<usize> {
     chunk.carved = 0;
     chunk.free = 0;
     chunk.listed = false;
+    *chunk.pooled.get_mut() = false;
     chunk.start = 0;
     chunk.set_usage(Use::Small);
     Some(index)
+}
+
+/// The block of a slot that is or was in use.
+pub fn at(slot: u64) -> Block {
+    let (index, number) = ((slot >> SLOT_SHIFT) as usize, slot as usize % (1 << SLOT_SHIFT));
+    // SAFETY: the chunk of a slot.
+    let chunk = unsafe { &*arena::chunk(index) };
+    match chunk.usage() {
+        Use::Small => {
+            let room = SIZES[chunk.class as usize % CLASSES] as usize;
+            Block { start: arena::address_of(index) + number * room, slot, room }
+        }
+        // SAFETY: an entry of the chunk, zeroed or in use.
+        Use::Entries => unsafe {
+            (*((arena::address_of(index) + number * pools::ENTRY) as *const pools::Entry)).block()
+        },
+        _ => Block { start: chunk.start, slot, room: chunk.run as usize * CHUNK },
+    }
 }
 
 #[cold]
@@ -663,20 +718,14 @@ pub fn for_each_live(mut f: impl FnMut(Block)) {
         // SAFETY: below the top, so committed.
         let chunk: &Chunk = unsafe { &*arena::chunk(index) };
         let blocks = match chunk.usage() {
-            Use::Small => chunk.carved,
+            Use::Small | Use::Entries => chunk.carved,
             Use::Large => 1,
             Use::None | Use::Free | Use::Tail => 0,
         };
         for number in 0..u64::from(blocks) {
             let slot = slot_of(index, number);
             if !matches!(meta(slot).state(), State::Fresh | State::Free) {
-                let (start, room) = if chunk.usage() == Use::Small {
-                    let room = SIZES[chunk.class as usize % CLASSES] as usize;
-                    (arena::address_of(index) + number as usize * room, room)
-                } else {
-                    (chunk.start, chunk.run as usize * CHUNK)
-                };
-                f(Block { start, slot, room });
+                f(at(slot));
             }
         }
     }

@@ -16,8 +16,10 @@ mod accesses;
 mod actions;
 mod api;
 mod arena;
+mod client;
 mod cxx;
 mod depot;
+mod details;
 #[cfg(feature = "executable")]
 mod ends;
 #[cfg(feature = "executable")]
@@ -43,6 +45,7 @@ mod only;
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 mod outline;
 mod park;
+mod pools;
 mod record;
 mod rotation;
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]

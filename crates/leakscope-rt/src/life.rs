@@ -12,8 +12,8 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    actions, caller, depot, heap, inject, mode, modules, moments, rotation, sampling, signals, sink, sys,
-    thread, uses, waits,
+    actions, caller, depot, details, heap, inject, mode, modules, moments, pools, rotation, sampling,
+    signals, sink, sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -407,6 +407,8 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
 extern "C" fn before_fork() {
     SNAPSHOT.acquire();
     moments::before_fork();
+    pools::before_fork();
+    details::before_fork();
     heap::before_fork();
     depot::before_fork();
     modules::before_fork();
@@ -420,6 +422,8 @@ extern "C" fn after_fork_in_parent() {
     modules::after_fork();
     depot::after_fork();
     heap::after_fork();
+    details::after_fork();
+    pools::after_fork();
     moments::after_fork();
     SNAPSHOT.release();
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use leakscope_wire::env;
 
 use crate::sys::File;
-use crate::{moments, only};
+use crate::{details, moments, only};
 
 /// What was chosen: 0 before it was looked up, else one more than the number
 /// of bytes up to which blocks are searched for pointers; [`MINIMAL`] if
@@ -80,6 +80,10 @@ fn look_up() -> usize {
             found = value(env::MODE).map_or(found, parse);
             if let Some(path) = value(env::ONLY) {
                 only::open(path);
+                SELECTIVE.store(true, Ordering::Relaxed);
+            }
+            if value(env::EXPLAIN).is_some() {
+                details::choose();
                 SELECTIVE.store(true, Ordering::Relaxed);
             }
             if let Some(wanted) = value(env::MOMENTS) {

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use leakscope_wire as wire;
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::details::{self, Told};
 use crate::holders::Chain;
 use crate::sink::Sink;
 use crate::sites::{self, Sites};
@@ -188,7 +189,14 @@ impl Writer {
         if arena::is_followed() {
             self.section(wire::SectionKind::STAMPS, |writer| {
                 scan::for_each_numbered(|block| {
-                    let stamps = stamps::read(block);
+                    let mut stamps = stamps::read(block);
+                    if !arena::range().contains(&block.start) {
+                        // Only pointers into the heap are.
+                        stamps = wire::Stamps { last_used: wire::NOT_FOLLOWED, ..wire::Stamps::default() };
+                    } else if scan::kept_by(block).is_some() {
+                        // It is lost with its pool, whatever points to it.
+                        stamps = wire::Stamps { last_used: stamps.last_used, ..wire::Stamps::default() };
+                    }
                     stamps.stacks.iter().for_each(|&stack| mentioned.use_stack(stack));
                     mentioned.use_stack(stamps.last_used);
                     writer.put(&stamps);
@@ -202,6 +210,9 @@ impl Writer {
             self.section(wire::SectionKind::MOMENTS, |writer| {
                 scan::for_each_numbered(|block| writer.put(&moments::read(block.slot)));
             });
+        }
+        if details::are_kept() {
+            self.details(mentioned);
         }
         let Some(mut reached) = Reached::new(found.live_blocks) else {
             self.failed = true;
@@ -231,6 +242,48 @@ impl Writer {
         });
         self.section(wire::SectionKind::REACHABLE, |writer| {
             reached.for_each(|total| writer.put(total));
+        });
+    }
+
+    /// How pointers to lost blocks came and went.
+    fn details(&mut self, mentioned: &mut Mentioned) {
+        /// More blocks say no more.
+        const BLOCKS_MOST: u32 = 256;
+        let (mut number, mut told) = (0, 0);
+        self.section(wire::SectionKind::DETAILS, |writer| {
+            scan::for_each_numbered(|block| {
+                let own = number;
+                number += 1;
+                if told == BLOCKS_MOST {
+                    return;
+                }
+                details::read(block, |piece| match piece {
+                    Told::Numbers { lives, counts, deaths } => {
+                        told += 1;
+                        writer.put(&wire::Details { block: own, lives, counts, deaths });
+                    }
+                    Told::Life(life) => {
+                        mentioned.use_stack(life.set_stack);
+                        mentioned.use_stack(life.read_stack);
+                        mentioned.use_stack(life.ended_stack);
+                        writer.put(&life);
+                    }
+                    Told::Death(death) => {
+                        mentioned.use_stack(death.stack);
+                        writer.put(&death);
+                    }
+                    Told::Count(count) => {
+                        mentioned.use_stack(count.stack);
+                        writer.put(&count);
+                    }
+                });
+            });
+        });
+        self.section(wire::SectionKind::ZEROED, |writer| {
+            details::for_each_zeroed(|zeroed| {
+                mentioned.use_stack(zeroed.stack);
+                writer.put(&zeroed);
+            });
         });
     }
 

@@ -17,7 +17,7 @@
 use crate::heap::{self, Block, State};
 use crate::maps::{self, Mapping};
 use crate::sys::{self, File};
-use crate::{modules, park, signals};
+use crate::{modules, park, pools, signals};
 
 /// A scan that found what is reachable.
 pub struct Scan {
@@ -31,13 +31,15 @@ pub struct Scan {
 /// its stack.
 #[repr(C)]
 pub struct Reached {
-    pub start: usize,
+    slot: u64,
     /// Address of the word that leads to it; see [`register`].
     pub from: usize,
     /// Stack of the allocation.
     pub stack: u32,
     /// Where in the block it leads, if that is not too far.
     pub entered: u32,
+    /// It was reached once, where the first block of a pool in it starts.
+    is_shared: bool,
 }
 
 /// Of which thread of `park` a register leads to a block, if one does.
@@ -66,7 +68,7 @@ pub fn run() -> Option<Scan> {
     let mut blocks = 0;
     heap::for_each_live(|block| {
         blocks += 1;
-        if block.is_own() {
+        if is_told(block) {
             scan.live_blocks += 1;
             scan.live_bytes += block.size() as u64;
         }
@@ -94,6 +96,9 @@ pub fn run() -> Option<Scan> {
         }
     }
     marker.drain();
+    while marker.kept() {
+        marker.drain();
+    }
     // SAFETY: so many were written, and are not changed any more.
     scan.reached = unsafe { core::slice::from_raw_parts(marker.reached, marker.count) };
     Some(scan)
@@ -125,29 +130,94 @@ impl Marker {
     #[inline]
     fn word(&mut self, word: usize, from: usize) {
         let Some(block) = pointed_to(word) else { return };
+        if heap::may_hold_parts(block) && block.state() == State::Reached {
+            self.again(block);
+        }
+        match whole_of(block, word) {
+            Some(whole) if whole.state() != State::Reached => {
+                let index = self.reach(whole, from, 0);
+                // SAFETY: written just now.
+                unsafe { (*self.reached.add(index)).is_shared = true };
+            }
+            _ => drop(self.reach(block, from, u32::try_from(word - block.start).unwrap_or(0))),
+        }
+    }
+
+    /// A block that a pool has as a whole is reached by one more word. If the
+    /// first one led to where the pool's first block starts, that one was to
+    /// this block.
+    #[cold]
+    fn again(&mut self, whole: Block) {
+        // SAFETY: the number of a block that was reached.
+        let reached = unsafe { &mut *self.reached.add(whole.stack() as usize) };
+        if core::mem::take(&mut reached.is_shared)
+            && let (from, Some(block)) = (reached.from, pools::first_in(whole).filter(Block::is_live))
+        {
+            self.reach(block, from, 0);
+        }
+    }
+
+    /// Returns its number.
+    fn reach(&mut self, block: Block, from: usize, entered: u32) -> usize {
         if block.state() != State::Reached {
-            let entered = u32::try_from(word - block.start).unwrap_or(0);
-            let reached = Reached { start: block.start, from, stack: block.stack(), entered };
+            let stack = block.stack();
+            let reached = Reached { slot: block.slot, from, stack, entered, is_shared: false };
             block.mark(State::Reached, self.count as u32);
             // SAFETY: there is room for every live block, and each comes once.
             unsafe { self.reached.add(self.count).write(reached) };
             self.count += 1;
         }
+        block.stack() as usize
     }
 
     fn drain(&mut self) {
         while self.searched < self.count {
             // SAFETY: written before.
-            let start = unsafe { (*self.reached.add(self.searched)).start };
+            let block = heap::at(unsafe { (*self.reached.add(self.searched)).slot });
             self.searched += 1;
-            if let Some(block) = heap::find(start) {
-                self.range(start, start + block.size());
+            if heap::is_part(block) {
+                self.words(block.start, block.start + block.size());
+            } else {
+                self.range(block.start, block.start + block.size());
+            }
+        }
+    }
+
+    /// Blocks that are reachable because their pool is. False if there are no
+    /// more.
+    fn kept(&mut self) -> bool {
+        let before = self.count;
+        heap::for_each_live(|block| {
+            if let Some(pool) = kept_by(block)
+                && block.state() != State::Reached
+                && heap::innermost(pool).is_none_or(|holder| holder.state() == State::Reached)
+            {
+                self.reach(block, pool, 0);
+            }
+        });
+        self.count > before
+    }
+
+    /// Readable memory, but for blocks of pools in it: these are reached by
+    /// themselves, or given back.
+    fn range(&mut self, start: usize, end: usize) {
+        if !pools::are_used() {
+            return self.words(start, end);
+        }
+        let mut address = start;
+        while address < end {
+            match pools::end_of(address) {
+                Some(after) => address = after.next_multiple_of(8),
+                None => {
+                    self.words(address, end.min(address + 8));
+                    address += 8;
+                }
             }
         }
     }
 
     /// Readable memory, word by word.
-    fn range(&mut self, start: usize, end: usize) {
+    fn words(&mut self, start: usize, end: usize) {
         let mut address = start.next_multiple_of(8);
         while address + 8 <= end {
             // SAFETY: callers give readable memory; any word is a valid integer.
@@ -276,7 +346,7 @@ impl Marker {
 pub fn for_each_lost(mut f: impl FnMut(Block)) {
     let mut count = 0;
     heap::for_each_live(|block| {
-        if block.is_own() && block.state() != State::Reached {
+        if is_told(block) && block.state() != State::Reached {
             f(block);
             block.mark(State::Lost, count);
             count += 1;
@@ -297,7 +367,8 @@ impl Scan {
     /// Calls `f` for each block of this process that was reached.
     pub fn for_each_reached(&self, mut f: impl FnMut(&'static Reached, Block)) {
         for reached in self.reached {
-            if let Some(block) = heap::find(reached.start).filter(Block::is_own) {
+            let block = heap::at(reached.slot);
+            if is_told(block) {
                 f(reached, block);
             }
         }
@@ -305,7 +376,7 @@ impl Scan {
 
     /// The block that the word at `address` lies in, if that was reached.
     pub fn around(&self, address: usize) -> Option<(&'static Reached, Block)> {
-        let block = heap::find(address).filter(|block| block.state() == State::Reached)?;
+        let block = heap::innermost(address).filter(|block| block.state() == State::Reached)?;
         Some((self.reached.get(block.stack() as usize)?, block))
     }
 }
@@ -315,7 +386,11 @@ impl Scan {
 pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
     heap::for_each_live(|block| {
         let Some(from) = lost_number(&block) else { return };
-        for address in (block.start..block.start + block.size() / 8 * 8).step_by(8) {
+        let keeper = kept_by(block).and_then(heap::innermost);
+        if let Some(keeper) = keeper.and_then(|keeper| lost_number(&keeper)) {
+            f(keeper, from);
+        }
+        for address in (block.start.next_multiple_of(8)..(block.start + block.size()) & !7).step_by(8) {
             // SAFETY: inside a live block.
             let word = unsafe { *(address as *const usize) };
             if let Some(to) = pointed_to(word).and_then(|to| lost_number(&to)) {
@@ -329,7 +404,29 @@ pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
 /// not hold a block: it may as well be the start of the next one.
 #[inline]
 fn pointed_to(word: usize) -> Option<Block> {
-    heap::find(word).filter(|block| block.is_live() && word - block.start < block.size().max(1))
+    heap::innermost(word).filter(|block| block.is_live() && word - block.start < block.size().max(1))
+}
+
+/// The block of the heap whose first part of a pool a word leads to: the word may
+/// be the pool's pointer to its memory. Not if there is no room for a second
+/// part: then each part has a block to itself.
+fn whole_of(block: Block, word: usize) -> Option<Block> {
+    if word != block.start || !heap::is_part(block) {
+        return None;
+    }
+    let whole = heap::find(word).filter(Block::is_live)?;
+    let has_room = block.start + 2 * block.size() <= whole.start + whole.size();
+    (has_room && pools::first_in(whole).is_some_and(|first| first.slot == block.slot)).then_some(whole)
+}
+
+/// Made by this process, and not told by the blocks of pools that lie in it.
+fn is_told(block: Block) -> bool {
+    block.is_own() && !(heap::may_hold_parts(block) && pools::are_within(block))
+}
+
+/// The pool that keeps a block.
+pub fn kept_by(block: Block) -> Option<usize> {
+    heap::is_part(block).then(|| pools::keeper(block))?
 }
 
 fn lost_number(block: &Block) -> Option<u32> {

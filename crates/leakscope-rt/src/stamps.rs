@@ -19,7 +19,7 @@ use crate::size_class::SMALL_MAX;
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, caller, mode, moments, uses};
+use crate::{arena, caller, details, mode, moments, pools, uses};
 
 /// What is kept for each block; instrumented code writes it too. Zero bytes
 /// are where no live block is.
@@ -47,15 +47,47 @@ fn of_pointer(pointer: usize) -> Option<&'static Stamps> {
 
 #[inline(always)]
 fn at(pointer: usize) -> Option<&'static Stamps> {
+    let stamps = place_of(pointer)?;
+    if stamps.latest.load(Ordering::Relaxed) == ELSEWHERE { of_part(pointer) } else { Some(stamps) }
+}
+
+/// In place of the latest: blocks of pools lie there, which have their stamps
+/// with their entries. The time is such that instrumented code asks us.
+const ELSEWHERE: u64 = ((1 << 38) - 1) << EVENT_BITS;
+const _: () = assert!(((ELSEWHERE >> EVENT_BITS) + 1).is_multiple_of(followed::TICKS));
+
+#[cold]
+fn of_part(pointer: usize) -> Option<&'static Stamps> {
+    place_of(heap::entry_of(pools::find(pointer)?))
+}
+
+/// Blocks of pools lie in this memory from now on, or no more.
+pub fn cover(start: usize, bytes: usize) {
+    for granule in (start & !15..start + bytes).step_by(16) {
+        if let Some(stamps) = place_of(granule) {
+            let is_covered = [granule, granule + 8].iter().any(|&half| pools::find(half).is_some());
+            stamps.latest.store(if is_covered { ELSEWHERE } else { 0 }, Ordering::Relaxed);
+        }
+    }
+}
+
+#[inline(always)]
+fn place_of(pointer: usize) -> Option<&'static Stamps> {
     // SAFETY: committed with the chunk, and readable before; atomics, for
     // which zero is valid.
     arena::stamps_at(pointer).map(|address| unsafe { &*(address as *const Stamps) })
 }
 
 /// All stamps of a block: one, or one for each chunk of a large one.
+/// Where pools have blocks, one for each 16 bytes.
 fn of_block(block: Block) -> impl Iterator<Item = &'static Stamps> {
-    let count = if block.room > SMALL_MAX { block.room / CHUNK } else { 1 };
-    (0..count).filter_map(move |chunk| at(block.start + chunk * CHUNK))
+    let (first, step) = match block.room {
+        _ if heap::is_part(block) => (block.start, block.room.max(1)),
+        _ if heap::has_parts(block) => (block.start & !15, 16),
+        room if room > SMALL_MAX => (block.start, CHUNK),
+        room => (block.start, room.max(1)),
+    };
+    (first..block.start + block.room).step_by(step).filter_map(at)
 }
 
 impl Stamps {
@@ -77,8 +109,8 @@ impl Stamps {
 /// thread did before. What most stamps need of this is in instrumented code.
 #[inline(always)]
 fn put(thread: &mut Thread, pointer: usize, stamps: &Stamps, event: u32, caller: Caller) {
-    if moments::are_counted() {
-        count_moment(pointer, caller);
+    if mode::is_selective() {
+        watch(pointer, event, caller);
     }
     // Relaxed: what two threads stamp at the same time has no order.
     let latest = stamps.latest.load(Ordering::Relaxed);
@@ -96,10 +128,15 @@ fn put(thread: &mut Thread, pointer: usize, stamps: &Stamps, event: u32, caller:
     stamps.latest.store(time << EVENT_BITS | event, Ordering::Relaxed);
 }
 
+/// For a run that looks at more than the latest deaths.
 #[cold]
-fn count_moment(pointer: usize, caller: Caller) {
-    if let Some(slot) = heap::slot_at(pointer) {
+fn watch(pointer: usize, event: u32, caller: Caller) {
+    let Some(slot) = heap::slot_at(pointer) else { return };
+    if moments::are_counted() {
         moments::stamped(slot, caller.returns_to());
+    }
+    if details::are_kept() {
+        details::died(slot, event);
     }
 }
 
@@ -157,10 +194,21 @@ pub fn begin(thread: &mut Thread, start: usize) {
     if start.is_multiple_of(CHUNK) {
         begin_large(start, thread.clock);
     }
+    if pools::are_used() {
+        begin_among_parts(start, thread.clock);
+    }
     if uses::are_wanted()
         && let Some(used) = used(start)
     {
         used.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The rest of a block where pools have blocks, or of one of these.
+#[cold]
+fn begin_among_parts(start: usize, time: u64) {
+    if let Some(block) = heap::innermost(start).filter(|block| heap::has_parts(*block)) {
+        of_block(block).for_each(|stamps| stamps.begin(time));
     }
 }
 
@@ -183,6 +231,31 @@ pub fn resized(start: usize, before: usize) {
     begin_large(start, stamps.time());
 }
 
+/// A chunk gets blocks of pools: from now on it has stamps by 16 bytes, each with
+/// what was known of the block around it.
+pub fn split(chunk: usize) {
+    if !arena::is_followed() {
+        return;
+    }
+    let first = arena::address_of(chunk);
+    let known = |address: usize| {
+        place_of(address).map(|stamps| [&stamps.latest, &stamps.earlier].map(|it| it.load(Ordering::Relaxed)))
+    };
+    // From the last on: stamps move to where there are more of them.
+    let granule = 1 << 28;
+    let mut address = first + CHUNK;
+    while address > first {
+        address -= 16;
+        let Some(words) = known(address) else { continue };
+        let place = arena::stamps_by(address, granule);
+        // SAFETY: a stamp of the chunk's.
+        let stamps = unsafe { &*(place as *const Stamps) };
+        stamps.latest.store(words[0], Ordering::Relaxed);
+        stamps.earlier.store(words[1], Ordering::Relaxed);
+    }
+    arena::set_step(chunk, granule);
+}
+
 /// Whether the block is followed.
 pub fn are_kept(block: Block) -> bool {
     of_pointer(block.start).is_some()
@@ -191,7 +264,7 @@ pub fn are_kept(block: Block) -> bool {
 /// A block is freed.
 #[inline(always)]
 pub fn end(block: Block) {
-    if block.room <= SMALL_MAX {
+    if block.room <= SMALL_MAX && !pools::are_used() {
         if let Some(stamps) = at(block.start) {
             stamps.latest.store(0, Ordering::Relaxed);
         }
@@ -266,7 +339,7 @@ pub fn read(block: Block) -> wire::Stamps {
 }
 
 /// The site of a free that instrumented code did not announce.
-static HOLDER_FREED: wire::Descriptor =
+pub static HOLDER_FREED: wire::Descriptor =
     wire::Descriptor { site: wire::Site::of(wire::Cause::HolderFreed), bytes: 0, fields: 0 };
 
 /// What instrumented code calls.
@@ -470,7 +543,7 @@ mod entry {
     /// Whether two addresses lead to one block; of a large one, to one chunk:
     /// a stamp of a pointer that goes on is one too many, but never the last.
     fn is_one_block(old: usize, new: usize) -> bool {
-        arena::stamps_at(old).is_some() && arena::stamps_at(old) == arena::stamps_at(new)
+        at(old).zip(at(new)).is_some_and(|(old, new)| core::ptr::eq(old, new))
     }
 
     /// Memory dies, or is about to be overwritten, as a whole. With a place,

@@ -59,9 +59,7 @@ impl Watches {
             // SAFETY: it was readable before the call; memory that went since
             // was freed by the program, and ours stays mapped.
             let now = unsafe { core::ptr::read_volatile(address as *const usize) };
-            if now != value
-                && heap::find(now).map(|block| block.slot) != heap::find(value).map(|block| block.slot)
-            {
+            if now != value && heap::slot_at(now) != heap::slot_at(value) {
                 let what = What::at(site, (address - first.address) as u64);
                 stamps::stamp_since(thread, value, first.value as u64, caller, what);
             }

@@ -141,7 +141,7 @@ fn name(frame: &Frame) -> String {
     }
 }
 
-fn cause(cause: wire::Cause) -> Cause {
+pub fn cause(cause: wire::Cause) -> Cause {
     match cause {
         wire::Cause::Overwritten => Cause::Overwritten,
         wire::Cause::ScopeEnd => Cause::ScopeEnd,

@@ -12,9 +12,10 @@ use std::hash::Hash;
 use std::path::Path;
 
 use indexmap::IndexMap;
-use leakscope_core::{Candidate, Fault, FaultKind, Finding, Kind, Place};
+use leakscope_core::{self as core, Candidate, Cause, Fault, FaultKind, Finding, Kind, Place};
 use leakscope_wire as wire;
 
+use crate::counted::Counted;
 use crate::events::{self, Event, EventId, Events, RecordEvents};
 use crate::frees::Frees;
 use crate::holders::{self, HeldBy};
@@ -128,6 +129,9 @@ struct Group {
     stamped: bool,
     /// The user chose others to be followed.
     not_followed: bool,
+    /// What is known of the first block that is reference-counted: where its
+    /// reference lost its holder, and the rest.
+    counted: Option<(Option<PlaceId>, Counted)>,
     /// The first death by which a block was lost, if they were counted.
     moment: Option<Moment>,
     /// The events by which the blocks were lost, and what may be meant
@@ -201,6 +205,7 @@ impl Run {
                 roots: BTreeSet::new(),
                 stamped: false,
                 not_followed: false,
+                counted: None,
                 moment: None,
                 leaks: IndexMap::new(),
                 earlier: IndexMap::new(),
@@ -226,6 +231,10 @@ impl Run {
             group.staleness.injected += u64::from(block.injected);
             group.direct += u64::from(above.is_empty());
             group.roots.extend(above.iter().map(|&root| groups[root]));
+            if let Some(counted) = record.counted.get(&(index as u32)).filter(|_| group.counted.is_none()) {
+                let moment = counted.moment.map(|stack| named.of(stack));
+                group.counted = Some((moment, counted.clone()));
+            }
             let Some(stamps) = record.stamps.get(index) else { continue };
             if stamps.last_used == wire::NOT_FOLLOWED {
                 group.not_followed = true;
@@ -337,10 +346,16 @@ impl Run {
         }
         finding.last_used = by_weight(&group.last_used).next().map(|id| self.places.place(id));
         finding.freed_elsewhere = self.frees.of(group.key.allocated, &self.places);
+        if group.key.kind == Kind::Lost && self.may_be_counted(group, &finding) {
+            finding.evidence.insert("may_be_counted".to_owned(), true.into());
+        }
         if group.stamped {
             self.set_leak(&mut finding, group);
         } else if group.not_followed {
             finding.evidence.insert("inexact".to_owned(), "its pointers were not followed".into());
+        }
+        if let Some((moment, counted)) = &group.counted {
+            self.set_counted(&mut finding, *moment, counted);
         }
         if let Some(moment) = group.moment {
             finding.evidence.insert("moment".to_owned(), moment.to_json());
@@ -364,6 +379,34 @@ impl Run {
             finding.evidence.insert("injected".to_owned(), group.staleness.injected.into());
         }
         finding
+    }
+
+    /// Whether blocks may count their references: they were last used where an
+    /// integer changes by one, or their siblings were freed right after that.
+    fn may_be_counted(&self, group: &Group, finding: &Finding) -> bool {
+        /// From `if (--p->count == 0)` to the call that frees.
+        const NEAR: u32 = 4;
+        let mut used = group.last_used.keys().filter_map(|&id| self.places.innermost(id));
+        let mut freed = finding.freed_elsewhere.iter().filter_map(|free| free.place.stack.first());
+        used.any(|frame| self.places.counts(frame, 0)) || freed.any(|frame| self.places.counts(frame, NEAR))
+    }
+
+    /// Of a reference-counted block the place is where its reference lost its
+    /// holder; where the last pointer went stands beside it.
+    fn set_counted(&self, finding: &mut Finding, moment: Option<PlaceId>, counted: &Counted) {
+        let Counted { references, holders, field, variable, cause, .. } = counted.clone();
+        finding.counted = Some(core::Counted { references, holders, field });
+        let Some(moment) = moment else { return };
+        let place = self.places.place(moment);
+        if let Some(leaked) = finding.leaked.replace(place) {
+            let (cause, variable) = (finding.cause, finding.variable.take());
+            finding.candidates.insert(0, Candidate { place: leaked, cause, variable });
+            finding.candidates.truncate(CANDIDATES_MAX);
+        }
+        let cause = cause.map_or(Cause::NotReleased, events::cause);
+        (finding.cause, finding.variable, finding.exact) = (cause, variable, true);
+        finding.evidence.insert("not_released".to_owned(), true.into());
+        finding.evidence.remove("inexact");
     }
 
     fn set_leak(&self, finding: &mut Finding, group: &Group) {

@@ -5,6 +5,7 @@
 //! `leakscope-wire` is read alike.
 
 mod code;
+mod counted;
 mod dwarf;
 mod events;
 mod findings;

@@ -25,6 +25,8 @@ type CallPlace = (String, u32, u32);
 pub struct Objects {
     read: BTreeSet<PathBuf>,
     by_place: BTreeMap<CallPlace, (Called, String)>,
+    /// Lines at which an integer changes by one.
+    counting: BTreeSet<(String, u32)>,
 }
 
 impl Objects {
@@ -34,7 +36,15 @@ impl Objects {
             && let Some(text) = section(path)
         {
             self.by_place.extend(text.lines().filter_map(parse));
+            self.counting.extend(text.lines().filter_map(parse_count));
         }
+    }
+
+    /// Whether an integer in memory changes by one at this line, or up to so
+    /// many lines before.
+    pub fn counts(&self, file: &str, line: u32, before: u32) -> bool {
+        let place = |line| (file.to_owned(), line);
+        self.counting.range(place(line.saturating_sub(before))..=place(line)).next().is_some()
     }
 
     pub fn find(&self, file: &str, line: u32, column: u32) -> Option<(Called, &str)> {
@@ -58,7 +68,14 @@ fn parse(line: &str) -> Option<(CallPlace, (Called, String))> {
     let called = match parts.next()? {
         "d" => Called::Destructor,
         "a" => Called::Assignment,
+        "c" => return None,
         _ => Called::Other,
     };
     Some((place, (called, parts.next()?.to_owned())))
+}
+
+fn parse_count(line: &str) -> Option<(String, u32)> {
+    let mut parts = line.splitn(5, '\t');
+    let place = (tidy(parts.next()?), parts.next()?.parse().ok()?);
+    (parts.nth(1)? == "c").then_some(place)
 }

@@ -137,6 +137,13 @@ impl Places {
         self.objects.find(frame.file.as_deref()?, frame.line?, frame.column?)
     }
 
+    /// Whether an integer changes by one there, or up to so many lines before, as
+    /// where a block counts its holders.
+    pub fn counts(&self, frame: &Frame, before: u32) -> bool {
+        let place = frame.file.as_deref().zip(frame.line);
+        place.is_some_and(|(file, line)| self.objects.counts(file, line, before))
+    }
+
     /// Code of the user's program had a part in it.
     pub fn is_users(&self, id: PlaceId) -> bool {
         self.known[id.0].stack.first().is_some_and(|&id| !self.symboliser.frame(id).system)

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use leakscope_wire as wire;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
+use crate::counted::{self, Counted, Details};
+
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error("cannot read {}: {source}", path.display())]
@@ -47,6 +49,11 @@ pub struct Record {
     /// How long reachable blocks lay idle, where accesses were sampled.
     pub accesses: Vec<wire::Accessed>,
     pub sampling: Option<wire::Sampling>,
+    /// How pointers to lost blocks came and went, until that is judged.
+    pub details: Vec<Details>,
+    pub zeroed: Vec<wire::Zeroed>,
+    /// Lost blocks that are reference-counted, by number.
+    pub counted: BTreeMap<u32, Counted>,
 }
 
 /// A module with its names.
@@ -216,10 +223,14 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         totals: wire::Totals::default(),
         accesses: Vec::new(),
         sampling: None,
+        details: Vec::new(),
+        zeroed: Vec::new(),
+        counted: BTreeMap::new(),
     };
     loop {
         let (section, after) = take::<wire::Section>(rest).ok_or_else(damaged)?;
         if section.kind == wire::SectionKind::END {
+            counted::judge(&mut record);
             return Ok(record);
         }
         let length = usize::try_from(section.bytes).map_err(|_| damaged())?;
@@ -244,6 +255,8 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::FREES => record.frees = all(payload)?,
         wire::SectionKind::ACCESSES => record.accesses = all(payload)?,
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
+        wire::SectionKind::DETAILS => record.details = details(payload)?,
+        wire::SectionKind::ZEROED => record.zeroed = all(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}
     }
@@ -292,6 +305,20 @@ fn holders(mut payload: &[u8]) -> Option<Vec<(wire::Holder, Vec<wire::Link>)>> {
         payload = rest;
     }
     Some(holders)
+}
+
+fn details(mut payload: &[u8]) -> Option<Vec<Details>> {
+    let mut details = Vec::new();
+    while !payload.is_empty() {
+        let (header, rest) = take::<wire::Details>(payload)?;
+        let (lives, rest) = rest.split_at_checked(header.lives as usize * size_of::<wire::Life>())?;
+        let (counts, rest) = rest.split_at_checked(header.counts as usize * size_of::<wire::Count>())?;
+        let (deaths, rest) = rest.split_at_checked(header.deaths as usize * size_of::<wire::Death>())?;
+        let (lives, counts, deaths) = (all(lives)?, all(counts)?, all(deaths)?);
+        details.push(Details { block: header.block, lives, counts, deaths });
+        payload = rest;
+    }
+    Some(details)
 }
 
 /// Text of `length` bytes, and what follows its padding to eight.

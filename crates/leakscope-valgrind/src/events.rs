@@ -8,6 +8,8 @@ use crate::heap::{self, Block, Point};
 use crate::ir::{RAX, REGISTERS, RESTORED, RSP};
 use crate::memory::Single;
 use crate::modules;
+use crate::parts;
+use crate::pools;
 use crate::stamps::{self, stamp};
 use crate::tool::{self, Thread};
 
@@ -207,6 +209,14 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
         _ => Carries::Nothing,
     };
     thread.calls.leave(now, carries);
+    pools::returns(now, registers[RAX]);
+}
+
+/// A function of a pool begins, with its return address at `slot`.
+pub unsafe extern "C" fn on_pool(guest: *const u8, number: usize, slot: usize) {
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
+    pools::enters(number, slot, ARGUMENTS.map(|register| registers[register]));
 }
 
 /// At a return: what was in the registers that were restored, and a result that
@@ -324,7 +334,7 @@ fn is_followed(site: u32) -> bool {
 
 /// The program uses the block at `address`.
 pub unsafe extern "C" fn on_use(address: usize, site: u32) {
-    if let Some(block) = heap::at(address) {
+    if let Some(block) = parts::find(address).or_else(|| heap::at(address)) {
         block.used = Point { context: tool::current().calls.context(), site };
     }
 }

@@ -9,6 +9,7 @@
 use crate::arena::{self, BASE, CHUNK, CHUNKS};
 use crate::list::List;
 use crate::memory::{self, Single};
+use crate::parts;
 use crate::size_class::{self, CLASSES, SMALL_MAX};
 
 /// A place where a pointer died, or a block was used: the calls that led
@@ -60,6 +61,10 @@ pub struct Block {
     pub used: Point,
     /// Context of the free, or the number of a lost block.
     pub link: u32,
+    /// Pointers to it that died before and are still there to be overwritten.
+    pub stale: u16,
+    /// The scan reached it once, where the first part of a pool in it starts.
+    pub is_shared: bool,
 }
 
 impl Block {
@@ -102,9 +107,16 @@ impl Block {
 
     /// The words of the block that can hold pointers.
     pub fn words(&mut self) -> &mut [usize] {
+        let start = self.start.next_multiple_of(8);
+        let count = (self.start + self.bytes).saturating_sub(start) / 8;
         // SAFETY: the block is the program's memory, mapped and aligned; any
         // word is a valid integer.
-        unsafe { core::slice::from_raw_parts_mut(self.start as *mut usize, self.bytes / 8) }
+        unsafe { core::slice::from_raw_parts_mut(start as *mut usize, count) }
+    }
+
+    /// Whether it is a pool's.
+    pub fn is_part(&self) -> bool {
+        self.class == PART
     }
 }
 
@@ -119,6 +131,8 @@ struct Chunk {
 const MAGIC_SHIFT: u32 = 48;
 /// Instead of a class: a block with chunks of its own.
 const LARGE: u8 = u8::MAX;
+/// A block of a pool.
+const PART: u8 = u8::MAX - 1;
 
 struct Heap {
     /// For each chunk of the arena.
@@ -187,14 +201,31 @@ pub fn at(word: usize) -> Option<&'static mut Block> {
     }
 }
 
-/// The live block that `word` points into.
+/// The innermost live block that `word` points into.
 #[inline(always)]
 pub fn pointed_to(word: usize) -> Option<&'static mut Block> {
+    if parts::are_used()
+        && let Some(part) = parts::find(word)
+    {
+        return Some(part);
+    }
+    whole(word)
+}
+
+/// The same of the heap alone.
+#[inline(always)]
+pub fn whole(word: usize) -> Option<&'static mut Block> {
     at(word).filter(|block| block.is_live() && block.contains(word))
 }
 
-/// Calls `f` for each live block, in the order of addresses.
+/// Calls `f` for each live block, in the order of addresses, and then for each
+/// of pools.
 pub fn for_each_live(mut f: impl FnMut(&'static mut Block)) {
+    for_each_whole(&mut f);
+    parts::for_each_live(f);
+}
+
+fn for_each_whole(mut f: impl FnMut(&'static mut Block)) {
     let core::ops::Range { start: mut number, end } = arena::chunks();
     while number < end {
         // SAFETY: there is a descriptor for each chunk.
@@ -235,9 +266,17 @@ fn allocate_small(bytes: usize, class: usize) -> Option<&'static mut Block> {
     Some(block)
 }
 
+/// A live block of a pool.
+pub fn new_part(start: usize, bytes: usize) -> Block {
+    new_block(start, bytes, PART)
+}
+
 fn reset(block: &mut Block, start: usize, bytes: usize) {
-    let class = block.class;
-    *block = Block {
+    *block = new_block(start, bytes, block.class);
+}
+
+fn new_block(start: usize, bytes: usize, class: u8) -> Block {
+    Block {
         start,
         bytes,
         allocated: 0,
@@ -248,7 +287,9 @@ fn reset(block: &mut Block, start: usize, bytes: usize) {
         stamps: [Stamp::default(); 3],
         used: Point::default(),
         link: 0,
-    };
+        stale: 0,
+        is_shared: false,
+    }
 }
 
 /// A new chunk of a class.

@@ -24,7 +24,7 @@ use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
-use crate::{arena, events, stamps, tool};
+use crate::{arena, events, pools, stamps, tool};
 
 /// What a temporary is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,6 +100,11 @@ pub unsafe extern "C" fn block(
             block.index = index;
             block.ends = returns && last_exit.is_none_or(|exit| exit < index);
             block.statement(statement);
+            // Valgrind may follow a call, so that a function begins here too.
+            if (*statement).tag == vg::Ist_IMark {
+                let parts = &(&(*extents).base)[..(*extents).n_used as usize];
+                block.begin_if_pools(parts);
+            }
         }
         block.end(input.jumpkind);
         block.code.0
@@ -201,6 +206,17 @@ impl Block<'_> {
             }
         }
         self.code.add(statement);
+    }
+
+    /// If a function of a pool begins here, that is told. `parts` are where the
+    /// pieces of code begin that the block was made of.
+    fn begin_if_pools(&mut self, parts: &[u64]) {
+        if parts.contains(&self.instruction)
+            && let Some(function) = pools::function_at(self.instruction as usize)
+        {
+            let stack = self.code.register(RSP);
+            self.code.call(None, &ON_POOL, &[ir::guest_state(), constant(function as u64), stack]);
+        }
     }
 
     fn assign(&mut self, temporary: vg::IRTemp, data: *mut IRExpr) {
@@ -534,6 +550,7 @@ helper!(ON_TESTED, c"leakscope_tested", events::on_tested, false);
 helper!(ON_CALL, c"leakscope_call", events::on_call, true);
 helper!(ON_VARIADIC, c"leakscope_variadic", events::on_variadic, true);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
+helper!(ON_POOL, c"leakscope_pool", events::on_pool, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
 helper!(ON_USE, c"leakscope_use", events::on_use, false);

@@ -22,6 +22,7 @@ mod arena;
 mod heap;
 mod list;
 mod memory;
+mod parts;
 mod size_class;
 
 #[cfg(all(valgrind, not(test)))]
@@ -38,6 +39,8 @@ mod life;
 mod machine;
 #[cfg(all(valgrind, not(test)))]
 mod modules;
+#[cfg(all(valgrind, not(test)))]
+mod pools;
 #[cfg(all(valgrind, not(test)))]
 mod record;
 #[cfg(all(valgrind, not(test)))]

@@ -12,7 +12,7 @@ use crate::list::List;
 use crate::memory::Single;
 use crate::record::{self, Occasion};
 use crate::tool::{self, OPTIONS};
-use crate::{heap, modules, stamps, vg};
+use crate::{heap, modules, pools, stamps, vg};
 
 struct Life {
     /// Raised by each fork: a child does not count what it inherited.
@@ -338,6 +338,8 @@ pub unsafe extern "C" fn request(
     const BASE: u64 = (b'L' as u64) << 24 | (b'S' as u64) << 16;
     const SNAPSHOT: u64 = BASE;
     const SNAPSHOT_SIGNAL: u64 = BASE + 1;
+    const POOL_FIRST: u64 = BASE + 2;
+    const POOL_LAST: u64 = BASE + 6;
     // SAFETY: Valgrind gives the request's number and arguments, and a place
     // for the answer.
     unsafe {
@@ -347,6 +349,9 @@ pub unsafe extern "C" fn request(
                 *result = if OPTIONS.get().folder.is_some() { 0 } else { u64::MAX };
             }
             SNAPSHOT_SIGNAL => *result = u64::from(OPTIONS.get().snapshot_signal),
+            POOL_FIRST..=POOL_LAST => {
+                pools::request(*arguments - POOL_FIRST, |index| *arguments.add(index) as usize)
+            }
             _ => return 0,
         }
     }

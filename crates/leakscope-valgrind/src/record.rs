@@ -8,6 +8,7 @@ use core::ffi::CStr;
 use leakscope_wire::{self as wire, SectionKind};
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::arena;
 use crate::calls;
 use crate::heap::{Block, Point};
 use crate::list::{List, Numbers};
@@ -15,7 +16,7 @@ use crate::memory::Single;
 use crate::replace::FREES;
 use crate::sink::Sink;
 use crate::tool::OPTIONS;
-use crate::{modules, scan, stamps, vg};
+use crate::{modules, parts, scan, stamps, vg};
 
 /// What to say besides the blocks.
 pub struct Occasion {
@@ -189,10 +190,17 @@ impl Writer {
         });
         self.section(SectionKind::STAMPS, |writer| {
             scan::for_each_lost(|block| {
-                writer.put(&wire::Stamps {
-                    time: block.stamped(),
-                    stacks: block.latest().map(|stamp| stack_of_point(stamp.point)),
-                    last_used: stack_of_point(block.used),
+                let last_used = stack_of_point(block.used);
+                // What a pool keeps is lost with the pool, whatever points to it.
+                let is_kept = block.is_part() && parts::keeper(block).is_some();
+                writer.put(&if !arena::is_within(block.start) {
+                    // Only pointers into the heap are.
+                    wire::Stamps { last_used: wire::NOT_FOLLOWED, ..wire::Stamps::default() }
+                } else if is_kept {
+                    wire::Stamps { last_used, ..wire::Stamps::default() }
+                } else {
+                    let stacks = block.latest().map(|stamp| stack_of_point(stamp.point));
+                    wire::Stamps { time: block.stamped(), stacks, last_used }
                 });
             });
         });

@@ -9,7 +9,7 @@ use crate::heap::{self, Block, Point, State};
 use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::vg::{SizeT, ThreadId};
-use crate::{calls, life, modules, stamps, tool};
+use crate::{calls, life, modules, parts, stamps, tool};
 
 /// How many blocks of one allocation context were freed in one context.
 pub struct Frees {
@@ -100,14 +100,19 @@ fn release(thread: ThreadId, block: &'static mut Block) {
         block.words(),
         Point { context, site: stamps::site_of_cause(Cause::HolderFreed) },
     );
+    count_free(block.allocated, context);
+    parts::forget(block.start, block.start + block.bytes);
+    block.link = context;
+    heap::free(block);
+}
+
+pub fn count_free(allocated: u32, context: u32) {
     let frees = FREES.get();
-    let pair = frees.pairs.number((block.allocated, context)) as usize;
+    let pair = frees.pairs.number((allocated, context)) as usize;
     if pair > frees.blocks.len() {
         frees.blocks.push(0);
     }
     frees.blocks[pair - 1] += 1;
-    block.link = context;
-    heap::free(block);
 }
 
 /// Who called `malloc` or its kin: not another of them.

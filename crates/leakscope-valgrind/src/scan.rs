@@ -12,7 +12,7 @@ use crate::heap::{self, Block, State};
 use crate::life;
 use crate::list::List;
 use crate::memory::PAGE;
-use crate::{modules, tool, vg};
+use crate::{modules, parts, tool, vg};
 
 /// What there is, before anything is marked.
 #[derive(Default)]
@@ -26,7 +26,8 @@ pub fn run() -> Live {
     let mut live = Live::default();
     heap::for_each_live(|block| {
         block.state = State::Live;
-        if is_own(block) {
+        block.is_shared = false;
+        if is_told(block) {
             live.blocks += 1;
             live.bytes += block.bytes as u64;
         }
@@ -44,27 +45,46 @@ pub fn run() -> Live {
         let low = stacks.iter().copied().filter(|stack| (start..end).contains(stack)).min();
         let start = low.map_or(start, |stack| start.max(stack - life::LIVE_BELOW));
         if segment.kind == vg::SkAnonC {
-            for_each_present(start, end, |words| words.iter().for_each(|&word| reach(&mut work, word)));
+            for_each_present(start, end, |words| reach_words(&mut work, words));
         } else {
             for_each_copied(start, end, |words| words.iter().for_each(|&word| reach(&mut work, word)));
         }
         drain(&mut work);
     });
     drain(&mut work);
+    while kept(&mut work) {
+        drain(&mut work);
+    }
     work.free();
     live
 }
 
-/// Whether the block is this process's, not inherited by fork.
-pub fn is_own(block: &Block) -> bool {
-    block.epoch == life::epoch()
+/// Whether the block is this process's, not inherited by fork, and not told by
+/// the blocks of pools that lie in it.
+fn is_told(block: &Block) -> bool {
+    let is_pools = parts::are_used() && !block.is_part() && parts::are_within(block);
+    block.epoch == life::epoch() && !is_pools
+}
+
+/// Blocks that are reachable because their pool is. False if there are no more.
+fn kept(work: &mut List<*mut Block>) -> bool {
+    parts::for_each_live(|block| {
+        if block.state != State::Reached
+            && let Some(pool) = parts::keeper(block)
+            && heap::pointed_to(pool).is_none_or(|holder| holder.state == State::Reached)
+        {
+            block.state = State::Reached;
+            work.push(block);
+        }
+    });
+    !work.is_empty()
 }
 
 /// Calls `f` for each own block that was not reached, and numbers it.
 pub fn for_each_lost(mut f: impl FnMut(&Block)) {
     let mut count = 0;
     heap::for_each_live(|block| {
-        if is_own(block) && block.state != State::Reached {
+        if is_told(block) && block.state != State::Reached {
             block.state = State::Lost;
             block.link = count;
             count += 1;
@@ -75,7 +95,7 @@ pub fn for_each_lost(mut f: impl FnMut(&Block)) {
 
 pub fn for_each_reached(mut f: impl FnMut(&Block)) {
     heap::for_each_live(|block| {
-        if is_own(block) && block.state == State::Reached {
+        if is_told(block) && block.state == State::Reached {
             f(block);
         }
     });
@@ -88,6 +108,10 @@ pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
             return;
         }
         let from = block.link;
+        let keeper = if block.is_part() { parts::keeper(block).and_then(heap::pointed_to) } else { None };
+        if let Some(keeper) = keeper.filter(|keeper| keeper.state == State::Lost) {
+            f(keeper.link, from);
+        }
         for &mut word in block.words() {
             if let Some(to) = heap::pointed_to(word).filter(|to| to.state == State::Lost) {
                 f(from, to.link);
@@ -98,7 +122,29 @@ pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
 
 #[inline]
 fn reach(work: &mut List<*mut Block>, word: usize) {
-    if let Some(block) = heap::pointed_to(word).filter(|block| block.state != State::Reached) {
+    let Some(mut block) = heap::pointed_to(word) else { return };
+    if block.is_shared {
+        // Reached before, by what must have been the pool's own pointer.
+        block.is_shared = false;
+        mark(work, parts::first_in(block).filter(|part| part.is_live()));
+    }
+    if block.is_part()
+        && block.start == word
+        && let Some(whole) = heap::whole(word).filter(|whole| whole.state != State::Reached)
+        // Else each part has a block to itself.
+        && block.start + 2 * block.bytes <= whole.start + whole.bytes
+        && parts::first_in(whole).is_some_and(|first| core::ptr::eq(first, block))
+    {
+        // Perhaps the pool's pointer to its memory.
+        whole.is_shared = true;
+        block = whole;
+    }
+    mark(work, Some(block));
+}
+
+#[inline]
+fn mark(work: &mut List<*mut Block>, block: Option<&'static mut Block>) {
+    if let Some(block) = block.filter(|block| block.state != State::Reached) {
         block.state = State::Reached;
         work.push(block);
     }
@@ -107,8 +153,30 @@ fn reach(work: &mut List<*mut Block>, word: usize) {
 fn drain(work: &mut List<*mut Block>) {
     while let Some(block) = work.pop() {
         // SAFETY: descriptors stay.
-        for &mut word in unsafe { &mut *block }.words() {
-            reach(work, word);
+        let block = unsafe { &mut *block };
+        if block.is_part() {
+            block.words().iter().for_each(|&word| reach(work, word));
+        } else {
+            reach_words(work, block.words());
+        }
+    }
+}
+
+/// Memory but for the blocks of pools in it: these are reached by themselves, or
+/// given back.
+fn reach_words(work: &mut List<*mut Block>, words: &[usize]) {
+    if !parts::are_used() {
+        return words.iter().for_each(|&word| reach(work, word));
+    }
+    let mut at = 0;
+    while at < words.len() {
+        let address = (&raw const words[at]) as usize;
+        match parts::end_of(address) {
+            Some(end) => at += (end - address).div_ceil(8),
+            None => {
+                reach(work, words[at]);
+                at += 1;
+            }
         }
     }
 }

@@ -63,6 +63,10 @@ pub fn tick() {
 pub fn stamp(word: usize, site: u32) {
     let calls = &mut tool::current().calls;
     if let Some(block) = heap::pointed_to(word).filter(|_| !calls.is_stale(word)) {
+        if block.stale > 0 {
+            block.stale -= 1;
+            return;
+        }
         tick();
         stamp_block(block, Point { context: calls.context(), site });
     }

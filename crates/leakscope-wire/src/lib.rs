@@ -20,7 +20,8 @@ pub const VERSION: u32 = 2;
 /// Section of a derived program that says what the source calls the objects on
 /// which functions of libraries are called. Lines of text: file, line, column,
 /// what is called (`d` a destructor, `a` an assignment, `m` another function)
-/// and the object, with tabs between them.
+/// and the object, with tabs between them. With `c` and no object: there an
+/// integer in memory changes by one.
 pub const OBJECTS: &str = ".leakscope.objects";
 
 /// Environment variables by which the target's runtime is told what to do.
@@ -77,6 +78,9 @@ pub mod env {
     /// A function of the runtime for a debugger's breakpoint. Its first
     /// argument is the address at which the program goes on.
     pub const LEAK_HERE: &str = "leakscope_leak_here";
+    /// Set to anything: how pointers to the followed blocks come and go is kept,
+    /// if the program was derived to tell it.
+    pub const EXPLAIN: &str = "LEAKSCOPE_EXPLAIN";
     /// What happens to the program when something is lost: [`ON_LEAK_ABORT`],
     /// [`ON_LEAK_STOP`], or anything else for nothing.
     pub const ON_LEAK: &str = "LEAKSCOPE_ON_LEAK";
@@ -201,6 +205,11 @@ impl SectionKind {
     pub const ACCESSES: SectionKind = SectionKind(13);
     /// One [`Sampling`].
     pub const SAMPLING: SectionKind = SectionKind(14);
+    /// [`Details`] of lost blocks, each followed by its [`Life`]s, its
+    /// [`Count`]s and its [`Death`]s.
+    pub const DETAILS: SectionKind = SectionKind(15);
+    /// [`Zeroed`] counts.
+    pub const ZEROED: SectionKind = SectionKind(16);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -345,6 +354,67 @@ pub struct Stamps {
 
 /// In place of a block's last use: its pointers and uses were not followed.
 pub const NOT_FOLLOWED: u32 = u32::MAX;
+
+/// How pointers to a lost block came and went. Times are those of a clock that
+/// goes on with each of them.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Details {
+    /// Its number in [`SectionKind::LOST`].
+    pub block: u32,
+    pub lives: u32,
+    pub counts: u32,
+    pub deaths: u32,
+}
+
+/// A slot that held a pointer to the block, from when it was set to when it was
+/// read last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Life {
+    pub slot: u64,
+    pub set: u64,
+    pub read: u64,
+    /// When something else was stored there; 0 if nothing was.
+    pub ended: u64,
+    pub set_stack: u32,
+    pub read_stack: u32,
+    pub ended_stack: u32,
+    /// Number of the life, from 1 on, from which the pointer came; 0 if unknown.
+    pub from: u32,
+    /// Whether it is the parameter of a function.
+    pub is_given: u32,
+    pub reserved: u32,
+}
+
+/// A pointer to the block died, as a stamp says; in which slot is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Death {
+    pub time: u64,
+    pub stack: u32,
+    pub reserved: u32,
+}
+
+/// An integer in the block changed by one, or got its first value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Count {
+    pub time: u64,
+    pub value: u64,
+    pub stack: u32,
+    pub offset: u32,
+}
+
+/// So many blocks of an allocation stack were freed right after the integer at
+/// an offset had become zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Zeroed {
+    pub stack: u32,
+    pub offset: u32,
+    pub blocks: u64,
+}
 
 /// The death of a pointer, told so that another run of the same program can
 /// stop at it. Ordinals count from 1; 0 is unknown.

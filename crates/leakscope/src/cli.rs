@@ -115,10 +115,14 @@ Examples:
   leakscope run --last-use exact ./prog
   leakscope run --only alloc=make_node ./prog      no other blocks are followed
   leakscope run --two-pass ./prog                  follows only what a first run loses
+  leakscope run --explain ./prog                   a second run: who did not drop a reference
 
 The program's exit code is passed on; it is 23 when something was lost (--exit-code).
 Suppressions are read from leakscope.supp in the current folder, lines as
-LeakSanitizer takes them: leak:function, leak:file.c, leak:libfoo.so.";
+LeakSanitizer takes them: leak:function, leak:file.c, leak:libfoo.so.
+
+Pools and arenas: [[allocator]] in leakscope.toml of the current folder names their functions;
+the README tells the keys.";
 
 #[derive(Clone, Debug, Args)]
 pub struct Run {
@@ -173,6 +177,13 @@ pub struct Run {
     /// Run the program twice: find what is lost, then follow only that
     #[arg(long, conflicts_with = "only")]
     pub two_pass: bool,
+    /// Run a captured program once more, to see how references to lost blocks came and went;
+    /// without, that is done where the report looks like it
+    #[arg(long, conflicts_with = "no_explain")]
+    pub explain: bool,
+    /// Never run it once more for that
+    #[arg(long)]
+    pub no_explain: bool,
     /// Show also what the program prints in its second run
     #[arg(long, requires = "two_pass")]
     pub show_second: bool,
@@ -679,6 +690,9 @@ pub enum DeriveEngine {
     Track,
     /// Stale blocks at little cost, for `leakscope watch`
     Sample,
+    /// How pointers come and go, for `leakscope run --explain`
+    #[value(skip)]
+    Explain,
     /// What depends on the input, for `leakscope validate`
     Symbolic,
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use leakscope_analyze::Models;
+use leakscope_core::PoolFunction;
 
 /// Read where it is there, without being asked.
 const OWN: &str = "leakscope.toml";
@@ -30,6 +31,13 @@ pub fn models() -> Result<Models> {
     }
     models.add(OWN, &own_text()?)?;
     Ok(models)
+}
+
+/// The program's own allocators, as the user's file tells them.
+pub fn pools() -> Result<Vec<PoolFunction>> {
+    let mut models = Models::default();
+    models.add(OWN, &own_text()?)?;
+    Ok(models.pools)
 }
 
 /// The user's own models as they are written; empty where there are none.

@@ -2,6 +2,7 @@
 //! program as it is; and the command line and environment that follow.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use leakscope_capture::{CaptureError, LinkId, Store, capture_files, program};
-use leakscope_core as core;
+use leakscope_core::{self as core, PoolFunction};
 use leakscope_wire::env as wire_env;
 use object::elf::{PT_INTERP, ProgramHeader64};
 use object::{Object, ObjectSymbol};
@@ -19,6 +20,8 @@ use crate::cli::{DeriveEngine, Engine, LastUse, Mode, OnLeak, Run};
 use crate::commands::derive;
 use crate::files::{bare_store, is_source};
 use crate::inbox::Inbox;
+use crate::interpose;
+use crate::models;
 use crate::output::note;
 use crate::records::Records;
 use crate::runtime::Runtime;
@@ -40,10 +43,13 @@ pub struct Plan {
 pub enum How {
     /// The runtime is inside.
     Track,
-    Preload(PathBuf),
+    /// These libraries come in beside it.
+    Preload(Vec<PathBuf>),
     Valgrind {
         valgrind: Valgrind,
         allocator: Allocator,
+        /// The program's own allocators.
+        pools: Vec<PoolFunction>,
     },
 }
 
@@ -71,7 +77,7 @@ impl Plan {
     }
 
     fn inner_command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
-        if let How::Valgrind { valgrind, allocator } = &self.how {
+        if let How::Valgrind { valgrind, allocator, pools } = &self.how {
             let options = ToolOptions {
                 socket: inbox.name().clone(),
                 depth: options.depth,
@@ -79,6 +85,7 @@ impl Plan {
                 snapshot_every: options.snapshot_every,
                 snapshot_signal: options.snapshot_signal,
                 allocator: *allocator,
+                pools: pools.clone(),
             };
             return valgrind.command(&self.shown, records.path(), &options);
         }
@@ -99,18 +106,24 @@ impl Plan {
         }
         if let How::Preload(preload) = &self.how {
             let before = env::var_os("LD_PRELOAD").unwrap_or_default();
-            let mut list = preload.clone().into_os_string();
-            if !before.is_empty() {
-                list.push(":");
-                list.push(before);
-            }
-            command.env("LD_PRELOAD", list);
+            let before = (!before.is_empty()).then_some(before);
+            let all = preload.iter().map(|path| path.clone().into_os_string()).chain(before);
+            command.env("LD_PRELOAD", all.collect::<Vec<_>>().join(OsStr::new(":")));
         }
         command
     }
 }
 
 pub fn plan(options: &Run) -> Result<Plan> {
+    plan_as(options, DeriveEngine::Track)
+}
+
+/// The same for a captured program that tells how pointers come and go.
+pub fn explaining(options: &Run) -> Result<Plan> {
+    plan_as(options, DeriveEngine::Explain)
+}
+
+fn plan_as(options: &Run, variant: DeriveEngine) -> Result<Plan> {
     if options.targets.iter().all(|target| is_source(target)) {
         if let Some(engine @ (Engine::Preload | Engine::Valgrind)) = options.engine {
             let name = if engine == Engine::Preload { "preload" } else { "valgrind" };
@@ -119,7 +132,7 @@ pub fn plan(options: &Run) -> Result<Plan> {
         let store = Store::create(&bare_store(&options.targets)?)?;
         let link = capture_files(&store, &options.targets, &options.cflag)?;
         let name = options.targets[0].file_stem().unwrap_or_default();
-        return track_plan(&store, &link, Path::new(name), options);
+        return track_plan(&store, &link, Path::new(name), options, variant);
     }
     let [target] = &options.targets[..] else {
         bail!("expected one program, or only source files; the program's own arguments come after `--`");
@@ -130,7 +143,7 @@ pub fn plan(options: &Run) -> Result<Plan> {
         _ => {}
     }
     match program(target) {
-        Ok((store, link)) => track_plan(&store, &link, target, options),
+        Ok((store, link)) => track_plan(&store, &link, target, options, variant),
         Err(error) if options.engine.is_none() => {
             let reason = match error {
                 CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_) => {
@@ -148,9 +161,15 @@ pub fn plan(options: &Run) -> Result<Plan> {
     }
 }
 
-fn track_plan(store: &Store, link: &LinkId, shown: &Path, options: &Run) -> Result<Plan> {
-    let derived = derive::variant(store, link, DeriveEngine::Track, options.report.quiet)?;
-    for kept in &derived.kept {
+fn track_plan(
+    store: &Store,
+    link: &LinkId,
+    shown: &Path,
+    options: &Run,
+    variant: DeriveEngine,
+) -> Result<Plan> {
+    let derived = derive::variant(store, link, variant, options.report.quiet)?;
+    for kept in derived.kept.iter().filter(|_| variant == DeriveEngine::Track) {
         note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
     }
     let mut units = Vec::new();
@@ -197,7 +216,7 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
     // Valgrind gives the program the name that it is told.
     let shown =
         if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
-    let how = How::Valgrind { valgrind, allocator };
+    let how = How::Valgrind { valgrind, allocator, pools: models::pools()? };
     Ok(Plan { executable: path, libraries: Vec::new(), shown, how, sources: Captured::default() })
 }
 
@@ -225,7 +244,8 @@ fn existing(target: &Path) -> Result<PathBuf> {
 fn preload_plan(target: &Path) -> Result<Plan> {
     let path = existing(target)?;
     kind_of(&path)?;
-    let how = How::Preload(Runtime::unpack()?.preload);
+    let stand_ins = interpose::library(&models::pools()?)?;
+    let how = How::Preload([Runtime::unpack()?.preload].into_iter().chain(stand_ins).collect());
     Ok(Plan {
         executable: path,
         libraries: Vec::new(),

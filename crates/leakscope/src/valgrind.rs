@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use leakscope_core::{PoolFunction, PoolRole, PoolSize};
 
 use crate::runtime::{self, place};
 
@@ -84,6 +85,9 @@ impl Valgrind {
         if let Some(signal) = options.snapshot_signal {
             command.arg(format!("--snapshot-signal={signal}"));
         }
+        for function in &options.pools {
+            command.arg(format!("--pool={}", pool_option(function)));
+        }
         match options.allocator {
             Allocator::Library => {}
             Allocator::Wrapped => _ = command.arg("--soname-synonyms=somalloc=nouserintercepts"),
@@ -102,6 +106,29 @@ pub struct ToolOptions {
     pub snapshot_every: Option<std::time::Duration>,
     pub snapshot_signal: Option<i32>,
     pub allocator: Allocator,
+    /// The program's own allocators.
+    pub pools: Vec<PoolFunction>,
+}
+
+/// A function as our tool reads it.
+fn pool_option(function: &PoolFunction) -> String {
+    const NONE: u32 = 99;
+    let or_none = |argument: Option<u32>| argument.unwrap_or(NONE);
+    let (role, size, pointer, pool, result) = match function.role {
+        PoolRole::Allocates { size, pool, result } => (0, Some(size), NONE, or_none(pool), or_none(result)),
+        PoolRole::Resizes { pointer, size, pool } => (1, Some(size), pointer, or_none(pool), NONE),
+        PoolRole::Frees { pointer } => (2, None, pointer, NONE, NONE),
+        PoolRole::Clears { pool } => (3, None, NONE, pool, NONE),
+        PoolRole::Moves { pointer, pool } => (4, None, pointer, pool, NONE),
+    };
+    let (kind, first, second) = match size {
+        Some(PoolSize::Argument(size)) => (0, size.into(), 0),
+        Some(PoolSize::Product(count, size)) => (1, count.into(), size),
+        Some(PoolSize::Bytes(bytes)) => (2, bytes, 0),
+        Some(PoolSize::String) | None => (3, 0, 0),
+    };
+    let kept = u8::from(function.is_kept);
+    format!("{role},{kind},{first},{second},{pointer},{pool},{result},{kept},{}", function.name)
 }
 
 /// Where the functions are that the tool stands in for.

@@ -184,6 +184,8 @@ struct Program {
     name: String,
     flags: Vec<String>,
     plugins: Vec<(String, String)>,
+    /// Its `leakscope.toml`.
+    config: String,
     arguments: Vec<String>,
     options: Vec<String>,
     environment: Vec<(String, String)>,
@@ -247,6 +249,7 @@ impl Program {
         match name {
             "flags" => self.flags = words(value),
             "plugin" => self.plugins.extend(pair(" -> ")),
+            "config" => self.config += &format!("{value}\n"),
             "args" => self.arguments = words(value),
             "options" => self.options = words(value),
             "env" => self.environment.extend(pair("=")),
@@ -313,6 +316,9 @@ impl Program {
                 }
                 ("leaks", _) => self.groups.add_leak(label, place, rest),
                 ("last used", _) => self.groups.add_last_use(label, place),
+                ("counted", &[references, holders]) => {
+                    self.groups.add_count(label, references, holders);
+                }
                 ("frees", &[blocks]) => self.groups.add_free(label, place, blocks),
                 _ => {}
             }
@@ -345,6 +351,9 @@ impl Program {
                 .arg("-o")
                 .arg(folder.join(library));
             run_quietly(&mut cc)?;
+        }
+        if !self.config.is_empty() {
+            fs::write(folder.join("leakscope.toml"), &self.config).expect("writable");
         }
         let report = folder.join("report.json");
         let mut command = self.run_command(engine, folder, &report)?;

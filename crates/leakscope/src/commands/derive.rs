@@ -9,9 +9,10 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use leakscope_capture::derive::{Derived, Variant, derive};
 use leakscope_capture::{LinkId, Store, Unit, program};
-use leakscope_instrument::transform;
+use leakscope_instrument::transform_with_pools;
 
 use crate::cli::{Derive, DeriveEngine};
+use crate::models;
 use crate::runtime::{KEY, Runtime};
 
 pub fn run(options: &Derive) -> Result<ExitCode> {
@@ -30,9 +31,12 @@ pub fn run(options: &Derive) -> Result<ExitCode> {
 /// The variant of a program that `leakscope run` or `leakscope watch` runs.
 pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) -> Result<Derived> {
     let runtime = Runtime::unpack()?;
+    let pools = models::pools()?;
+    let key = if pools.is_empty() { KEY.to_owned() } else { format!("{KEY} {pools:?}") };
     let bar = progress_bar("deriving", quiet);
     let (name, what, objects) = match engine {
         DeriveEngine::Track => ("track", leakscope_instrument::Variant::Track, vec![runtime.object]),
+        DeriveEngine::Explain => ("explain", leakscope_instrument::Variant::Explain, vec![runtime.object]),
         DeriveEngine::Sample => {
             ("sample", leakscope_instrument::Variant::Sample, vec![runtime.object, runtime.sampled])
         }
@@ -41,11 +45,11 @@ pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) 
         }
     };
     let instrument = |bitcode: &[u8], unit: &Unit| {
-        transform(bitcode, what, &unit.optimisation).map_err(|error| error.to_string())
+        transform_with_pools(bitcode, what, &unit.optimisation, &pools).map_err(|error| error.to_string())
     };
     let variant = Variant {
         name,
-        key: KEY,
+        key: &key,
         transform: &instrument,
         runtime: &objects,
         whole: &[runtime.whole],

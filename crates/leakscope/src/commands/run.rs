@@ -10,7 +10,7 @@ use leakscope_core::{self as core, Exit, Report, Target};
 use leakscope_trace::Process;
 use leakscope_wire::env as wire_env;
 
-use crate::cli::{Mode, Run};
+use crate::cli::{Mode, ReportOptions, Run};
 use crate::commands::report;
 use crate::execution::{Execution, execute};
 use crate::input::Input;
@@ -20,7 +20,7 @@ use crate::output::{Filters, Output, note};
 use crate::plan::{How, Plan, plan};
 use crate::records::Records;
 use crate::start::Start;
-use crate::{second_pass, valgrind};
+use crate::{explain, second_pass, valgrind};
 
 pub fn run(options: &Run) -> Result<ExitCode> {
     let filters = Filters::read(&options.report)?;
@@ -32,7 +32,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 
     let in_two_passes = options.two_pass && matches!(plan.how, How::Track);
     let Execution { status, processes } = execute(&plan, options, &records, |command| {
-        if options.keep_input || in_two_passes {
+        if options.keep_input || in_two_passes || options.explain {
             command.stdin(start.input.again()?);
         }
         if in_two_passes {
@@ -70,6 +70,12 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             None => report,
         };
     }
+    if explain::is_wanted(options, &plan, &start, &report) {
+        report = explain::run(options, &start, report, |processes, plan| {
+            let quiet = ReportOptions { quiet: true, ..options.report.clone() };
+            report::of_records(processes, &plan.executable, target.clone(), engine, &filters, &quiet)
+        })?;
+    }
     output.write(&report, &plan.sources, &options.report)?;
     let kept = LastRun::new(start, &report).keep(options.keep_records.as_deref());
     if let Err(error) = kept {
@@ -84,6 +90,7 @@ fn say_what_changes_nothing(options: &Run, plan: &Plan) {
         ("--mode", options.mode != Mode::Full),
         ("--only", !options.only.is_empty()),
         ("--two-pass", options.two_pass),
+        ("--explain", options.explain),
     ];
     for (option, _) in asked.iter().filter(|(_, asked)| *asked && !matches!(plan.how, How::Track)) {
         note(&options.report, &format!("{option} is for captured programs; it changes nothing here"));
@@ -93,10 +100,11 @@ fn say_what_changes_nothing(options: &Run, plan: &Plan) {
 /// What the program will read; from a pipe it is read now, if it must be kept.
 fn input(options: &Run) -> Result<Input> {
     let input = Input::of_stdin();
-    if input == Input::Terminal && options.two_pass {
-        bail!("--two-pass cannot give a terminal's input twice: give the input by `<`");
+    if input == Input::Terminal && (options.two_pass || options.explain) {
+        let option = if options.two_pass { "--two-pass" } else { "--explain" };
+        bail!("{option} cannot give a terminal's input twice: give the input by `<`");
     }
-    if !options.keep_input && !options.two_pass {
+    if !options.keep_input && !options.two_pass && !options.explain {
         return Ok(input);
     }
     input.kept_at(&last_run::place(&env::current_dir()?, "input")?)

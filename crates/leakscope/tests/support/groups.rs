@@ -20,6 +20,8 @@ struct Group {
     blocks: BTreeMap<String, Blocks>,
     leak: Option<Leak>,
     last_used: Option<String>,
+    /// References and holders.
+    counted: Option<(u64, u64)>,
     frees: BTreeMap<String, u64>,
 }
 
@@ -57,6 +59,10 @@ impl Groups {
     pub fn add_last_use(&mut self, label: &str, place: &str) {
         let earlier = self.label(label).last_used.replace(place.to_owned());
         assert!(earlier.is_none(), "{place}: a second last use of @{label}");
+    }
+
+    pub fn add_count(&mut self, label: &str, references: u64, holders: u64) {
+        self.label(label).counted = Some((references, holders));
     }
 
     pub fn add_free(&mut self, label: &str, place: &str, blocks: u64) {
@@ -103,7 +109,7 @@ impl Groups {
 
 impl Group {
     fn says_more_than_blocks(&self) -> bool {
-        self.leak.is_some() || self.last_used.is_some() || !self.frees.is_empty()
+        self.leak.is_some() || self.last_used.is_some() || self.counted.is_some() || !self.frees.is_empty()
     }
 
     fn differences(&self, place: &str, blocks: &Blocks, findings: &[Value]) -> Vec<String> {
@@ -154,6 +160,14 @@ impl Group {
         }
         if let Some(place) = &self.last_used {
             compare("last used", each(&found, |finding| first_frame(&finding["last_used"])), place.clone());
+        }
+        if let Some((references, holders)) = self.counted {
+            let told = |finding: &Value| {
+                let counted = &finding["counted"];
+                format!("{} references, {} holders", counted["references"], counted["holders"])
+            };
+            let expected = format!("{references} references, {holders} holders");
+            compare("counted", each(&found, told), expected);
         }
         if !self.frees.is_empty() {
             let mut frees = BTreeMap::<String, u64>::new();

@@ -1,0 +1,340 @@
+//! Reference-counted blocks: which integer counts, and from when on it counted
+//! more references than there were holders.
+//!
+//! A slot holds the block from when it was set to when it was read last: what
+//! it has after that helps nobody. One that got its pointer from another slot,
+//! which was read for longer, and while which nobody counted up, only borrows.
+//! The leak is the moment from which on, to the end, the count exceeds the
+//! slots that hold: there a holder gave up without counting down, or a
+//! reference was counted for nobody. Functions that were given the block as a
+//! parameter are passed over: whoever gave it had the reference.
+//!
+//! The plain stamp of such a block says when the last pointer went, which may be
+//! a rightful holder's.
+
+use leakscope_wire::{Cause, Count, Death, Edge, Life};
+
+use crate::record::{Record, Stack};
+
+/// How pointers to a lost block came and went, as the record has it.
+#[derive(Debug)]
+pub struct Details {
+    /// Number of the lost block.
+    pub block: u32,
+    pub lives: Vec<Life>,
+    pub counts: Vec<Count>,
+    pub deaths: Vec<Death>,
+}
+
+/// What is known of a lost block that is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    pub references: u64,
+    pub holders: u64,
+    pub field: Option<String>,
+    /// The stack at the moment from which on there were fewer holders than
+    /// references; none if lost blocks hold them all: a cycle.
+    pub moment: Option<u32>,
+    /// What held the reference that was not dropped.
+    pub variable: Option<String>,
+    /// How that went; none if it is not known to have gone.
+    pub cause: Option<Cause>,
+}
+
+/// Larger counts are something else.
+const REFERENCES_MOST: u64 = 1 << 20;
+
+/// Judges all lost blocks of which details are known.
+pub fn judge(record: &mut Record) {
+    let details = std::mem::take(&mut record.details);
+    for block in &details {
+        if let Some(counted) = judge_block(record, block) {
+            record.counted.insert(block.block, counted);
+        }
+    }
+}
+
+fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
+    let lost = *record.lost.get(details.block as usize)?;
+    let mut offsets: Vec<u32> = details.counts.iter().map(|count| count.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    let (counts, field) = offsets.into_iter().find_map(|offset| {
+        let counts: Vec<Count> = details.counts.iter().copied().filter(|it| it.offset == offset).collect();
+        let field = counts.iter().find_map(|count| field_of(record, count.stack));
+        let is_zero_when_freed = record
+            .zeroed
+            .iter()
+            .any(|zeroed| zeroed.offset == offset && is_same_allocation(record, zeroed.stack, lost.stack));
+        counts_references(&counts, field.as_deref(), is_zero_when_freed).then_some((counts, field))
+    })?;
+    let references = counts.last()?.value;
+    // Lost blocks that hold it are holders for ever.
+    let inner = inner_holders(record, details.block).min(references);
+    if inner == references {
+        let cycle = Counted { references, holders: inner, field, moment: None, variable: None, cause: None };
+        return Some(cycle);
+    }
+    let moment = exceeds(&details.lives, &counts, inner)?;
+    let stack = record.stacks.get(&moment.stack)?;
+    let skipped = (0..stack.addresses.len())
+        .find(|&frame| !is_given(record, &details.lives, stack, frame, moment.time))
+        .unwrap_or(0);
+    let told = end_of_holder(record, details, &stack.addresses[skipped..], &moment);
+    let id = match told.stack {
+        Some(id) => id,
+        None => {
+            let owner = Stack {
+                generation: stack.generation,
+                site: if skipped == 0 { stack.site } else { 0 },
+                addresses: stack.addresses[skipped..].to_vec(),
+            };
+            let id = (0..u32::MAX).rev().find(|id| !record.stacks.contains_key(id))?;
+            record.stacks.insert(id, owner);
+            id
+        }
+    };
+    let Moment { references, holders, .. } = moment;
+    let (variable, cause) = (told.variable, told.cause);
+    Some(Counted { references, holders, field, moment: Some(id), variable, cause })
+}
+
+/// How the slot went that had the reference, and where.
+#[derive(Default)]
+struct End {
+    stack: Option<u32>,
+    variable: Option<String>,
+    cause: Option<Cause>,
+}
+
+/// The end of the slot that a function, by its stack, read last before a moment:
+/// something else was stored there, or a local of the same name died in the same
+/// call. A function that has it in no slot had it as a temporary.
+fn end_of_holder(record: &Record, details: &Details, owner: &[u64], moment: &Moment) -> End {
+    let site = |stack: u32| record.site(record.stacks.get(&stack)?);
+    let is_in_owner = |stack: u32| {
+        record.stacks.get(&stack).is_some_and(|stack| stack.addresses.get(1..) == owner.get(1..))
+    };
+    let lives = || details.lives.iter().filter(|life| held_until(life) <= moment.time);
+    let own = lives().filter(|life| is_in_owner(life.read_stack)).max_by_key(|life| life.read);
+    // A slot that others read too may not have been read here.
+    let last = lives().find(|life| held_until(life) == moment.time && life.is_given == 0);
+    let Some(holder) = last.filter(|life| life.ended != 0).or(own) else {
+        return End { cause: Some(Cause::Discarded), ..End::default() };
+    };
+    let variable = site(holder.read_stack).and_then(|site| site.variable.clone());
+    if holder.ended != 0 {
+        let variable = site(holder.ended_stack).and_then(|site| site.variable.clone()).or(variable);
+        return End { stack: Some(holder.ended_stack), variable, cause: Some(Cause::Overwritten) };
+    }
+    let is_its = |death: &&Death| {
+        death.time >= holder.read
+            && is_in_owner(death.stack)
+            && site(death.stack).is_some_and(|site| site.variable == variable)
+    };
+    match details.deaths.iter().find(is_its) {
+        Some(death) => {
+            let cause = site(death.stack).and_then(|site| site.cause);
+            End { stack: Some(death.stack), variable, cause }
+        }
+        None => End { variable, ..End::default() },
+    }
+}
+
+/// How many pointers lost blocks have to a lost block. A pointer of two words,
+/// as a shared one is, is one.
+fn inner_holders(record: &Record, block: u32) -> u64 {
+    let holds = |edge: &&Edge| edge.to == block && edge.from != block;
+    let mut from: Vec<u32> = record.edges.iter().filter(holds).map(|edge| edge.from).collect();
+    from.dedup();
+    from.len() as u64
+}
+
+/// Whether an integer counts references: it goes up and down by one and is not
+/// zero at the end. That siblings were freed when theirs was zero settles it;
+/// else it began with one, or its name says so.
+fn counts_references(counts: &[Count], field: Option<&str>, is_zero_when_freed: bool) -> bool {
+    let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return false };
+    let goes_by_one = counts.windows(2).all(|pair| pair[0].value.abs_diff(pair[1].value) == 1);
+    if !goes_by_one || last.value == 0 || last.value > REFERENCES_MOST {
+        return false;
+    }
+    let changes = counts.len() > 1;
+    is_zero_when_freed || changes && (first.value == 1 || field.is_some_and(names_references))
+}
+
+fn names_references(field: &str) -> bool {
+    let field = field.to_lowercase();
+    ["ref", "retain", "use_count", "users", "owners"].iter().any(|part| field.contains(part)) || field == "rc"
+}
+
+/// The field of `object->head.refs`.
+fn field_of(record: &Record, stack: u32) -> Option<String> {
+    let variable = record.site(record.stacks.get(&stack)?)?.variable.as_deref()?;
+    let field = variable.rsplit(['.', '>']).next()?;
+    (field.len() < variable.len()).then(|| field.to_owned())
+}
+
+/// Two stacks whose innermost calls are the same.
+fn is_same_allocation(record: &Record, one: u32, other: u32) -> bool {
+    let innermost = |stack| record.stacks.get(&stack).and_then(|stack| stack.addresses.first());
+    innermost(one).is_some() && innermost(one) == innermost(other)
+}
+
+/// When a reference lost its holder.
+#[derive(Debug, PartialEq, Eq)]
+struct Moment {
+    time: u64,
+    stack: u32,
+    references: u64,
+    holders: u64,
+}
+
+/// The moment from which on the count is more than the holders, `inner` of which
+/// stay to the end.
+fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
+    let holding = holding(lives, counts);
+    let holders =
+        |time: u64| inner + holding.iter().filter(|(from, to)| (*from..*to).contains(&time)).count() as u64;
+    let references =
+        |time: u64| counts.iter().rev().find(|count| count.time <= time).map_or(0, |count| count.value);
+    let mut times: Vec<u64> = lives
+        .iter()
+        .flat_map(|life| [life.set, held_until(life)])
+        .chain(counts.iter().map(|it| it.time))
+        .collect();
+    times.sort_unstable();
+    times.dedup();
+    let fits = |&time: &u64| references(time) <= holders(time);
+    let first = times.iter().rposition(fits).map_or(0, |last| last + 1);
+    let &time = times.get(first)?;
+    let end = |life: &&Life| if life.ended == held_until(life) { life.ended_stack } else { life.read_stack };
+    let read = lives.iter().find(|life| held_until(life) == time).as_ref().map(end);
+    let stack = read.or_else(|| counts.iter().find(|count| count.time == time).map(|count| count.stack))?;
+    Some(Moment { time, stack, references: references(time), holders: holders(time) })
+}
+
+/// From when to when slots hold the block. One that is set before its reference is
+/// counted holds it from then on.
+fn holding(lives: &[Life], counts: &[Count]) -> Vec<(u64, u64)> {
+    let mut from: Vec<u64> = lives.iter().map(|life| life.set).collect();
+    for pair in counts.windows(2).filter(|pair| pair[1].value > pair[0].value) {
+        let is_it = |&(_, life): &(usize, &Life)| (life.set..held_until(life)).contains(&pair[1].time);
+        let latest = lives.iter().enumerate().filter(is_it).max_by_key(|(_, life)| life.set);
+        if let Some((index, life)) = latest.filter(|(_, life)| life.set > pair[0].time) {
+            from[index] = from[index].max(pair[1].time).min(held_until(life));
+        }
+    }
+    let spans = lives.iter().zip(from).filter(|(life, _)| !borrows(life, lives, counts));
+    spans.map(|(life, from)| (from, held_until(life))).collect()
+}
+
+/// A slot that nobody ever read was for later, and has its pointer to the end.
+fn held_until(life: &Life) -> u64 {
+    if life.read == life.set { life.read.max(life.ended) } else { life.read }
+}
+
+/// Whether a slot has its pointer only while another one, from which it came,
+/// has it too.
+fn borrows(life: &Life, lives: &[Life], counts: &[Count]) -> bool {
+    let Some(from) = (life.from as usize).checked_sub(1).and_then(|index| lives.get(index)) else {
+        return false;
+    };
+    let goes_up = counts
+        .windows(2)
+        .any(|pair| pair[1].value > pair[0].value && (life.set..=held_until(life)).contains(&pair[1].time));
+    from.read >= held_until(life) && !goes_up
+}
+
+/// Whether the function of a frame was given the block as a parameter, before a
+/// moment: somebody set a parameter in a call from the same place.
+fn is_given(record: &Record, lives: &[Life], stack: &Stack, frame: usize, time: u64) -> bool {
+    lives.iter().filter(|life| life.is_given != 0 && life.set <= time).any(|life| {
+        let given = record.stacks.get(&life.set_stack);
+        given.is_some_and(|given| given.addresses.get(1..) == stack.addresses.get(frame + 1..))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slots as `name: set-read`, with `/end` if it was overwritten, and `<name` for where it came from; counts as
+    /// `time=value`. The moment is `time: references/holders`.
+    fn check(lives: &str, counts: &str, expected: &str) {
+        let names: Vec<&str> = lives.split(", ").map(|it| it.split(':').next().unwrap()).collect();
+        let lives: Vec<Life> = lives
+            .split(", ")
+            .map(|text| {
+                let (_, rest) = text.split_once(": ").unwrap();
+                let (span, from) = rest.split_once(" <").unwrap_or((rest, ""));
+                let (set, read) = span.split_once('-').unwrap();
+                let from = names.iter().position(|&name| name == from).map_or(0, |index| index as u32 + 1);
+                let (read, ended) = read.split_once('/').unwrap_or((read, "0"));
+                let (read, ended): (u64, u64) = (read.parse().unwrap(), ended.parse().unwrap());
+                Life {
+                    slot: 0,
+                    set: set.parse().unwrap(),
+                    read,
+                    ended,
+                    ended_stack: ended as u32,
+                    reserved: 0,
+                    set_stack: 0,
+                    read_stack: read as u32,
+                    from,
+                    is_given: 0,
+                }
+            })
+            .collect();
+        let counts: Vec<Count> = counts
+            .split(' ')
+            .map(|text| {
+                let (time, value) = text.split_once('=').unwrap();
+                let time: u64 = time.parse().unwrap();
+                Count { time, value: value.parse().unwrap(), stack: time as u32, offset: 0 }
+            })
+            .collect();
+        let found = exceeds(&lives, &counts, 0);
+        let told = found.map(|it| format!("{}: {}/{}", it.stack, it.references, it.holders));
+        assert_eq!(told.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn the_moment_when_a_reference_lost_its_holder() {
+        // One holder that never drops its reference.
+        check("a: 1-9", "2=1", "9: 1/0");
+        // The first holder gives up without dropping; the second drops at 20.
+        check("a: 1-9, b: 5-20 <a", "2=1 6=2 21=1", "9: 2/1");
+        // The other way round.
+        check("a: 1-30, b: 5-20 <a", "2=1 6=2 31=1", "20: 2/1");
+        // A loop that borrows from b does not count.
+        check("a: 1-9, b: 5-40 <a, c: 12-30 <b", "2=1 6=2 41=1", "9: 2/1");
+        // A reference that is counted for nobody.
+        check("a: 1-30", "2=1 10=2 31=1", "10: 2/1");
+        // A copy is stored before its reference is counted: no fit in between.
+        check("a: 1-30, b: 10-29 <a", "2=1 3=2 12=3 31=2 32=1", "3: 2/1");
+        // One that is overwritten before anybody read it.
+        check("a: 1-30, b: 5-5/20 <a", "2=1 6=2 31=1", "20: 2/1");
+        // Handed on: the old slot is not read again.
+        check("a: 1-4, b: 5-9 <a", "2=1", "9: 1/0");
+    }
+
+    #[test]
+    fn which_integers_count_references() {
+        let check = |values: &[u64], field: &str, is_zero_when_freed: bool, expected: bool| {
+            let count =
+                |(time, &value): (usize, &u64)| Count { time: time as u64, value, stack: 0, offset: 0 };
+            let counts: Vec<Count> = values.iter().enumerate().map(count).collect();
+            let found = counts_references(&counts, Some(field), is_zero_when_freed);
+            assert_eq!(found, expected, "{values:?} {field}");
+        };
+        check(&[1, 2, 1], "n", false, true);
+        check(&[0, 1, 2, 1], "refcnt", false, true);
+        check(&[0, 1, 2, 1], "length", false, false);
+        check(&[0, 1, 2, 1], "length", true, true);
+        check(&[1], "refs", false, false);
+        check(&[1], "refs", true, true);
+        check(&[1, 2, 1, 0], "refs", true, false);
+        check(&[1, 2, 7], "refs", true, false);
+    }
+}

@@ -1,0 +1,146 @@
+//! The run that explains how reference-counted blocks were lost: the program
+//! runs once more, in a variant that tells how pointers to what was lost come and
+//! go (`leakscope-instrument`'s `details`, `leakscope-trace`'s `counted`).
+//!
+//! It happens by itself only where the report of the first run looks like it is
+//! needed, and the program can be given the same input again.
+
+use std::process::Stdio;
+
+use anyhow::Result;
+use leakscope_core::{Candidate, Finding, Frame, Kind, Place, Report};
+use leakscope_trace::Process;
+use leakscope_wire::env as wire_env;
+
+use crate::cli::{OnLeak, Run};
+use crate::execution::execute;
+use crate::input::Input;
+use crate::only::Chosen;
+use crate::output::note;
+use crate::plan::{How, Plan, explaining};
+use crate::records::Records;
+use crate::start::Start;
+
+/// Whether the program is to be run once more.
+pub fn is_wanted(options: &Run, plan: &Plan, start: &Start, report: &Report) -> bool {
+    let lost = || report.findings.iter().filter(|finding| finding.kind == Kind::Lost);
+    if !matches!(plan.how, How::Track) || lost().next().is_none() || report.fault.is_some() {
+        return false;
+    }
+    let repeats = matches!(start.input, Input::File { .. } | Input::Closed);
+    options.explain || !options.no_explain && repeats && lost().any(looks_counted)
+}
+
+/// Runs the program as it was started before, without what it prints. `judge`
+/// makes a report of its records. The report of the first run comes back, with
+/// what is known now.
+pub fn run(
+    options: &Run,
+    start: &Start,
+    mut report: Report,
+    judge: impl FnOnce(&[Process], &Plan) -> Report,
+) -> Result<Report> {
+    note(
+        &options.report,
+        "running the program again, to see how references to what was lost came and went (--no-explain)",
+    );
+    let options = Run {
+        on_leak: OnLeak::Report,
+        snapshot_every: None,
+        snapshot_signal: None,
+        keep_records: None,
+        ..options.clone()
+    };
+    let plan = explaining(&options)?;
+    let mut lines: Vec<String> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.kind == Kind::Lost)
+        .filter_map(|finding| line_of(finding.allocated.headline()?))
+        .collect();
+    lines.sort();
+    lines.dedup();
+    if lines.is_empty() {
+        return Ok(report);
+    }
+    let chosen = Chosen::by_patterns(&lines, &plan)?;
+    let records = Records::new(None)?;
+    let processes = execute(&plan, &options, &records, |command| {
+        command.stdin(start.input.again()?).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env(wire_env::ONLY, chosen.write(&records)?).env(wire_env::EXPLAIN, "1");
+        Ok(())
+    })?
+    .processes;
+    if processes.is_empty() {
+        note(&options.report, "the second run left no record: these are the findings of the first");
+        return Ok(report);
+    }
+    let second = judge(&processes, &plan);
+    for finding in report.findings.iter_mut().filter(|finding| finding.kind == Kind::Lost) {
+        match explanation(finding, &second) {
+            Some(told) => explain(finding, told),
+            None if !second.findings.iter().any(|other| is_same(&other.allocated, &finding.allocated)) => {
+                finding.evidence.insert("unexplained".to_owned(), "the second run did not lose it".into());
+            }
+            None => {}
+        }
+    }
+    Ok(report)
+}
+
+/// What the second run says of a finding: that of the same leak place, if there
+/// is one.
+fn explanation<'a>(finding: &Finding, second: &'a Report) -> Option<&'a Finding> {
+    let told = || {
+        let counted =
+            second.findings.iter().filter(|other| other.kind == Kind::Lost && other.counted.is_some());
+        counted.filter(|other| is_same(&other.allocated, &finding.allocated))
+    };
+    let same_leak = |other: &&Finding| {
+        let plain = other.candidates.first().map(|candidate| &candidate.place);
+        plain.zip(finding.leaked.as_ref()).is_some_and(|(plain, leaked)| is_same(plain, leaked))
+    };
+    told().find(same_leak).or_else(|| told().next())
+}
+
+/// Of a cycle only the count is told: where its last pointer went is the answer.
+fn explain(finding: &mut Finding, told: &Finding) {
+    finding.counted = told.counted.clone();
+    if !told.evidence.contains_key("not_released") {
+        return;
+    }
+    if let Some(place) = finding.leaked.take() {
+        let (cause, variable) = (finding.cause, finding.variable.take());
+        finding.candidates.insert(0, Candidate { place, cause, variable });
+    }
+    finding.leaked = told.leaked.clone();
+    finding.variable = told.variable.clone();
+    (finding.cause, finding.exact) = (told.cause, told.exact);
+    finding.evidence.insert("not_released".to_owned(), true.into());
+    finding.evidence.remove("inexact");
+}
+
+/// The same calls, wherever they are in columns and modules.
+fn is_same(one: &Place, other: &Place) -> bool {
+    let calls = |place: &Place| -> Vec<(Option<String>, Option<u32>)> {
+        place.stack.iter().map(|frame| (frame.function.clone(), frame.line)).collect()
+    };
+    calls(one) == calls(other)
+}
+
+fn line_of(frame: &Frame) -> Option<String> {
+    let file = frame.file.as_deref()?.rsplit('/').next()?;
+    Some(format!("{file}:{}", frame.line?))
+}
+
+/// Whether the block may be reference-counted: so it seems from where it was last
+/// used and its siblings freed, or the C++ library's shared pointers had it. Only
+/// whether to look is decided so.
+fn looks_counted(finding: &Finding) -> bool {
+    let places = finding.last_used.iter().chain(&finding.leaked);
+    let mut functions = places
+        .flat_map(|place| place.inner.iter().chain(place.stack.iter().take(1)))
+        .filter_map(|frame| frame.function.as_deref());
+    finding.evidence.contains_key("may_be_counted")
+        || functions.any(|name| name.contains("shared_ptr") || name.contains("_Sp_counted"))
+}

@@ -1,0 +1,103 @@
+//! When a program runs a second time to explain reference-counted blocks, and
+//! what comes of it. The programs `lp_counted_*` in `tests/programs` have the
+//! leak points.
+
+mod support;
+
+use serde_json::Value;
+use support::{Folder, first_frame, wait_with_input};
+
+/// Forgets a reference if it has not run so often before, and loses a plain
+/// block if it is told to; notes each run.
+const COUNTER: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct item { int refs; int value; };
+static struct item *shelf;
+static void item_drop(struct item *item) {
+    if (--item->refs == 0)
+        free(item);
+}
+static int take(int forgets) {
+    struct item *item = shelf;
+    item->refs++;
+    if (item->value == forgets)
+        return 1;
+    item_drop(item);
+    return 0;
+}
+int main(int argc, char **argv) {
+    int before = 0;
+    FILE *file = fopen(\"runs\", \"a+\");
+    while (getc(file) != EOF)
+        before++;
+    putc('x', file);
+    fclose(file);
+    if (strcmp(argv[1], \"plain\") == 0) {
+        char *lost = malloc(40);
+        lost[0] = 'a';
+        lost = NULL;
+        return lost != NULL;
+    }
+    shelf = malloc(sizeof *shelf);
+    *shelf = (struct item){1, 7};
+    take(before < atoi(argv[1]) ? 7 : 8);
+    item_drop(shelf);
+    shelf = NULL;
+    for (int c; (c = getchar()) != EOF;)
+        putchar(c);
+    return argc == 0;
+}
+";
+
+/// Runs it and compares: how often it ran, the leak line, references and holders.
+fn check(folder: &Folder, options: &str, arguments: &str, expected: (usize, &str, &str)) {
+    folder.write("runs", "");
+    let ran = folder.run(&format!("run {options} --format json -o report.json ./counter -- {arguments}"));
+    assert_eq!(ran.code, 23, "{ran:?}");
+    let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
+    let finding = &report["findings"][0];
+    let counted = &finding["counted"];
+    let counted = match counted {
+        Value::Null => String::new(),
+        _ => format!("{}/{}", counted["references"], counted["holders"]),
+    };
+    let found = (folder.read("runs").len(), first_frame(&finding["leaked"]), counted);
+    assert_eq!(found, (expected.0, expected.1.to_owned(), expected.2.to_owned()), "{options} {arguments}");
+}
+
+#[test]
+fn a_second_run_where_it_helps() {
+    let folder = Folder::with(&[("counter.c", COUNTER)]);
+    folder.capture("counter");
+    // By itself only what may be counted; the plain stamp is that of the last holder.
+    check(&folder, "", "9", (2, "counter.c:14", "2/1"));
+    check(&folder, "--no-explain", "9", (1, "counter.c:35", ""));
+    check(&folder, "", "plain", (1, "counter.c:28", ""));
+    check(&folder, "--explain", "plain", (2, "counter.c:28", ""));
+    // The second run does not lose it again.
+    check(&folder, "", "1", (2, "counter.c:35", ""));
+    assert!(folder.read("report.json").contains("the second run did not lose it"));
+}
+
+#[test]
+fn piped_input_is_read_once_and_given_twice() {
+    let folder = Folder::with(&[("counter.c", COUNTER)]);
+    folder.capture("counter");
+    for (options, runs) in [("", 1), ("--explain", 2)] {
+        folder.write("runs", "");
+        let arguments = ["run", "-q", "./counter", "--", "9"];
+        let mut command = folder.leakscope(arguments.iter().copied());
+        if !options.is_empty() {
+            command = folder.leakscope(["run", options, "-q", "./counter", "--", "9"]);
+        }
+        command.stdout(std::process::Stdio::piped());
+        let output = wait_with_input(&mut command, "words\n");
+        assert_eq!(
+            (output.stdout.as_slice(), folder.read("runs").len()),
+            (&b"words\n"[..], runs),
+            "{options}"
+        );
+    }
+}
