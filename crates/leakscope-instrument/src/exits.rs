@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use crate::builder::Builder;
 use crate::ir::{Block, Location, Opcode, Value};
 use crate::llvm::Function;
+use crate::objects::is_destructor;
 use crate::sites::place_of;
 
 /// Clang's name for the slot that says where control goes on.
@@ -60,6 +61,7 @@ impl<'m> Exits<'m> {
         let comes_with_return = |at: &Value<'m>| {
             at.is(Opcode::LLVMRet)
                 || at.is_intrinsic()
+                || at.called_name().is_some_and(is_destructor)
                 || at.is(Opcode::LLVMLoad) && Some(at.operand(0)) == result
         };
         let returning = function
