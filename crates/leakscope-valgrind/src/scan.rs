@@ -47,7 +47,13 @@ pub fn run() -> Live {
         if segment.kind == vg::SkAnonC {
             for_each_present(start, end, |words| reach_words(&mut work, words));
         } else {
-            for_each_copied(start, end, |words| words.iter().for_each(|&word| reach(&mut work, word)));
+            for_each_copied(start, end, |place, words| {
+                for (index, &word) in words.iter().enumerate() {
+                    if !parts::are_used() || parts::end_of(place + index * 8).is_none() {
+                        reach(&mut work, word);
+                    }
+                }
+            });
         }
         drain(&mut work);
     });
@@ -258,7 +264,7 @@ pub fn for_each_present(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
 
 /// Files may be shorter than their mapping: read through the kernel, which
 /// says so instead of killing us.
-fn for_each_copied(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
+fn for_each_copied(start: usize, end: usize, mut f: impl FnMut(usize, &[usize])) {
     let file = File::open(c"/proc/thread-self/mem");
     let mut words = [0_usize; PAGE / 8];
     let mut at = start;
@@ -268,7 +274,7 @@ fn for_each_copied(start: usize, end: usize, mut f: impl FnMut(&[usize])) {
             None => copy(&mut words, at),
         };
         let count = count.min(end - at);
-        f(&words[..count / 8]);
+        f(at, &words[..count / 8]);
         at += PAGE;
     }
 }
