@@ -7,7 +7,10 @@
 //! registers. Slots are null before their first store, so that an old value
 //! is always one that the program stored.
 
-use std::collections::{HashMap, HashSet};
+mod locals;
+mod results;
+
+use std::collections::HashSet;
 
 use leakscope_core::PoolFunction;
 use leakscope_wire::Cause;
@@ -20,18 +23,13 @@ use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::objects::{self, Objects};
 use crate::pools;
-use crate::scopes::Life;
 use crate::sites::Sites;
 use crate::unwinding;
 use crate::writes::{self, Length};
+use locals::Local;
 
 /// Locals with more words than this are searched by the runtime.
 const INLINE_WORDS: usize = 16;
-
-/// Locals of this size and more are cleared where their life begins even if
-/// they hold no pointers: a buffer that is not filled shows the words of the
-/// frames before it, and the scan would take them for pointers.
-const BUFFER: u64 = 64;
 
 /// Copies over more bytes than this are searched by the runtime.
 const INLINE_BYTES: u64 = 32;
@@ -161,29 +159,6 @@ struct Body<'a, 'm> {
     is_called_by_others: bool,
 }
 
-/// A local that holds pointers, or that is a large buffer.
-struct Local<'m> {
-    alloca: Value<'m>,
-    /// Offsets of the words that may hold one; `None` if there are too many.
-    words: Option<Vec<u64>>,
-    bytes: u64,
-    /// Where its life begins and ends; without, it is the whole function.
-    starts: Vec<Value<'m>>,
-    ends: Vec<Value<'m>>,
-    /// Whether they are the compiler's marks.
-    is_marked: bool,
-    /// The call that fills it, if it is for a result that has no name.
-    filled_by: Option<Value<'m>>,
-}
-
-/// How the value of a local dies: where, and what takes its place.
-struct Death<'m> {
-    old: Value<'m>,
-    site: Value<'m>,
-    place: Value<'m>,
-    kept: Value<'m>,
-}
-
 impl<'m> Body<'_, 'm> {
     fn instrument(&mut self) {
         let instructions: Vec<Value<'m>> = self.function.instructions().collect();
@@ -272,251 +247,6 @@ impl<'m> Body<'_, 'm> {
         let outer = builder.load(builder.word_type(), self.shared.outer);
         if !value.is(Opcode::LLVMCall) || !value.must_be_tail_call() {
             builder.call(self.shared.returns, &[outer, site, place, value]);
-        }
-    }
-
-    /// Locals whose size is known only when the program runs: variable-length
-    /// arrays, which end when the stack is put back, and `alloca`.
-    fn variable_locals(&mut self, instructions: &[Value<'m>], returns: &[Value<'m>]) {
-        let builder = &self.shared.builder;
-        let is_variable = |at: &&Value<'m>| at.is(Opcode::LLVMAlloca) && at.operand(0).integer().is_none();
-        let restores: Vec<Value<'m>> = instructions
-            .iter()
-            .copied()
-            .filter(|at| at.called_name().is_some_and(|name| name.starts_with("llvm.stackrestore")))
-            .collect();
-        for &at in instructions.iter().filter(is_variable) {
-            let Some((ty, _)) = at.local(self.shared.layout) else { continue };
-            let start = builder.local(self.function, builder.null());
-            let length = builder.local(self.function, builder.word(0));
-            builder.after(at);
-            let count = builder.as_word(at.operand(0));
-            let bytes = builder.multiply(count, builder.word(ty.bytes(self.shared.layout)));
-            builder.clear_as_many(at, bytes);
-            builder.store(at, start);
-            builder.store(bytes, length);
-            for &end in restores.iter().chain(returns) {
-                let (location, place) = self.exits.of(end);
-                let site = self.sites.with_fields(
-                    builder,
-                    Cause::ScopeEnd,
-                    location,
-                    self.names.slot(at),
-                    &self.names.fields(at),
-                );
-                builder.before(self.exits.last_moment(end));
-                if let Some(location) = location {
-                    builder.at(location);
-                }
-                let place = place.map_or(builder.word(0), |exit| builder.load(builder.word_type(), exit));
-                let address = builder.load(builder.pointer_type(), start);
-                let limit = if end.is(Opcode::LLVMRet) { builder.null() } else { end.operand(0) };
-                let bytes = builder.load(builder.word_type(), length);
-                let kept = builder.call(self.shared.restored, &[address, bytes, site, place, limit]);
-                self.epochs.refresh(builder);
-                builder.store(kept, start);
-            }
-        }
-    }
-
-    /// A structure that a call returns in registers, and that nobody reads.
-    fn structure_result(&mut self, at: Value<'m>) {
-        let builder = &self.shared.builder;
-        let pointers: Vec<u32> = at.ty().pointer_members();
-        let is_unread = |slot: Value<'m>| {
-            slot.is(Opcode::LLVMAlloca)
-                && !self.names.is_named(slot)
-                && slot.users().all(|user| {
-                    user.is(Opcode::LLVMStore)
-                        || user.is_intrinsic()
-                        || user.is(Opcode::LLVMGetElementPtr)
-                            && user.users().all(|user| user.is(Opcode::LLVMStore))
-                })
-        };
-        let is_dropped = at.users().all(|user| match user.opcode() {
-            Some(Opcode::LLVMStore) => is_unread(user.operand(1)),
-            Some(Opcode::LLVMExtractValue) => user
-                .users()
-                .all(|user| user.is(Opcode::LLVMStore) && is_unread(user.operand(1).without_steps())),
-            _ => false,
-        });
-        let leads_on = !at.is(Opcode::LLVMInvoke) || at.normal_block().is_some_and(Block::has_one_way_in);
-        if pointers.is_empty() || !is_dropped || !leads_on || at.must_be_tail_call() {
-            return;
-        }
-        let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
-        for member in pointers {
-            builder.before(at);
-            let since = self.epochs.now(builder);
-            builder.after(at);
-            let pointer = builder.extract(at, member);
-            builder.call(self.shared.dropped, &[pointer, site, since, builder.word(u64::MAX)]);
-        }
-    }
-
-    fn local(&self, at: Value<'m>, lives: &HashMap<Value<'m>, Life<'m>>) -> Option<Local<'m>> {
-        let (ty, bytes) = at.local(self.shared.layout)?;
-        let bytes = bytes.filter(|&bytes| bytes == ty.bytes(self.shared.layout))?;
-        let words = ty.words(self.shared.layout, INLINE_WORDS);
-        let is_number = ty.is_integer(64)
-            && !self.names.is_address(at)
-            && !at.users().any(|user| holds_pointer(user, at));
-        let is_plain = words.as_ref().is_some_and(Vec::is_empty) && bytes < BUFFER;
-        if is_plain || is_number || self.exits.owns(at) || self.epochs.owns(at) {
-            return None;
-        }
-        let marks = |name: &str| -> Vec<Value<'m>> {
-            at.users()
-                .filter(|user| user.called_name().is_some_and(|called| called.starts_with(name)))
-                .collect()
-        };
-        // What the compiler keeps for itself dies where it is used.
-        let (mut starts, mut ends) = (marks("llvm.lifetime.start"), marks("llvm.lifetime.end"));
-        let life = lives.get(&at).filter(|_| starts.is_empty());
-        if let Some(Life { start, ends: unmarked }) = life {
-            (starts, ends) = (vec![*start], unmarked.clone());
-        }
-        let is_own = starts.is_empty() && !self.names.is_named(at);
-        let words = if is_own || self.is_callers(at) { Some(Vec::new()) } else { words };
-        let filled_by = if self.names.is_named(at) { None } else { at.users().find_map(filled_by) };
-        Some(Local { filled_by, alloca: at, words, bytes, starts, ends, is_marked: life.is_none() })
-    }
-
-    /// A parameter that is never assigned: the caller has the pointer too,
-    /// unless it is nobody's after the call, which is seen there. Of a function
-    /// whose address is taken the caller may be code that was not derived.
-    fn is_callers(&self, slot: Value<'m>) -> bool {
-        let mut stores = slot.users().filter(|user| user.is(Opcode::LLVMStore));
-        let only = stores.next().filter(|store| store.operand(0).is_parameter() && store.operand(1) == slot);
-        let is_read = |user: Value<'m>| user.is(Opcode::LLVMLoad) || user.is_call() && user.is_intrinsic();
-        only.is_some_and(|store| slot.users().all(|user| user == store || is_read(user)))
-            && !self.is_called_by_others
-    }
-
-    /// A local is null where its life begins.
-    fn begin(&self, local: &Local<'m>) {
-        let builder = &self.shared.builder;
-        let places =
-            if local.starts.is_empty() { std::slice::from_ref(&local.alloca) } else { &local.starts[..] };
-        for &place in places {
-            builder.after(place);
-            // A function whose address is taken may be called by code that
-            // was not derived, and that gives what it has.
-            let has_it_alone = self.is_called_by_others && holds_parameter(local.alloca);
-            self.epochs.begin(builder, local.alloca, has_it_alone);
-            match &local.words {
-                Some(words) if local.bytes < BUFFER => {
-                    for &word in words {
-                        builder.store(builder.null(), builder.offset(local.alloca, word));
-                    }
-                }
-                _ => builder.clear(local.alloca, local.bytes),
-            }
-        }
-    }
-
-    /// The pointers in a local die before `end`.
-    fn end(&mut self, local: &Local<'m>, end: Value<'m>) {
-        if self.unwinding.contains(&end.block()) {
-            return self.end_by_exception(local, end);
-        }
-        let builder = &self.shared.builder;
-        let ((location, place), cause) = match local.filled_by {
-            Some(call) => ((call.location(), None), Cause::Discarded),
-            None if local.is_marked => (self.exits.of(end), Cause::ScopeEnd),
-            // The last that stands in the scope.
-            None => ((end.previous().and_then(Value::location).or(end.location()), None), Cause::ScopeEnd),
-        };
-        // What is returned lives on.
-        let kept = self.exits.returned(builder, end).unwrap_or(builder.null());
-        builder.before(self.exits.last_moment(end));
-        let place = place.map_or(builder.word(0), |exit| builder.load(builder.word_type(), exit));
-        if let Some(location) = location {
-            builder.at(location);
-        }
-        let Some(words) = &local.words else {
-            let fields = self.names.fields(local.alloca);
-            let name = self.names.slot(local.alloca);
-            let site = self.sites.with_fields(builder, cause, location, name, &fields);
-            builder.call(self.shared.range_dies, &[local.alloca, builder.word(local.bytes), site, place]);
-            self.epochs.refresh(builder);
-            return;
-        };
-        let fields = self.names.fields(local.alloca);
-        for &word in words {
-            let name = fields.iter().find_map(|field| field.at(word));
-            let name = name.or_else(|| self.names.slot(local.alloca));
-            let site = self.sites.of(builder, cause, location, name);
-            let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-            self.local_dies(local.alloca, Death { old, site, place, kept });
-        }
-    }
-
-    /// The pointers in a local die before `end`, where an exception leaves it.
-    fn end_by_exception(&mut self, local: &Local<'m>, end: Value<'m>) {
-        let builder = &self.shared.builder;
-        let fields = self.names.fields(local.alloca);
-        builder.before(end);
-        for &word in local.words.iter().flatten() {
-            let name = fields.iter().find_map(|field| field.at(word));
-            let name = name.or_else(|| self.names.slot(local.alloca));
-            let site = self.sites.of(builder, Cause::Unwound, None, name);
-            let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-            builder.call(self.shared.unwound, &[old, site]);
-        }
-        self.epochs.refresh(builder);
-    }
-
-    /// The pointers in the locals that are alive at a call by which control
-    /// leaves the frame die before it.
-    fn leave(&mut self, locals: &[Local<'m>], at: Value<'m>) {
-        let jumps = |other: Value<'m>| other.called_name().is_some_and(|name| name.contains("setjmp"));
-        let is_left = at.is(Opcode::LLVMCall)
-            && (unwinding::is_throw(at)
-                || at.called_name().is_some_and(|name| LEAVES_FRAMES.contains(&name)))
-            && !self.function.instructions().any(jumps);
-        if !is_left {
-            return;
-        }
-        let builder = &self.shared.builder;
-        for local in locals.iter().filter(|local| is_alive(local, at)) {
-            let fields = self.names.fields(local.alloca);
-            for &word in local.words.iter().flatten() {
-                let name = fields.iter().find_map(|field| field.at(word));
-                let name = name.or_else(|| self.names.slot(local.alloca));
-                let site = self.sites.of(builder, Cause::Unwound, at.location(), name);
-                builder.before(at);
-                let old = builder.load(builder.pointer_type(), builder.offset(local.alloca, word));
-                let death = Death { old, site, place: builder.word(0), kept: builder.null() };
-                self.local_dies(local.alloca, death);
-            }
-        }
-    }
-
-    /// The value of a local dies with it, where the builder is.
-    fn local_dies(&self, local: Value<'m>, death: Death<'m>) {
-        let builder = &self.shared.builder;
-        let Death { old, site, place, kept } = death;
-        let (since, now) = (self.epochs.since(builder, local), self.epochs.now(builder));
-        let is_plain = kept == builder.null() && place == builder.word(0);
-        let now = if is_plain {
-            builder.call(self.shared.ends, &[old, site, since, now])
-        } else {
-            builder.call(self.shared.dies, &[old, site, place, kept, since, now])
-        };
-        self.epochs.set(builder, now);
-    }
-
-    /// A local gets another value, `new`, by `store`, before which the builder
-    /// is.
-    fn replaced(&self, local: Value<'m>, old: Value<'m>, site: Value<'m>, new: Value<'m>, store: Value<'m>) {
-        let builder = &self.shared.builder;
-        let moment = self.epochs.moment(builder, store);
-        builder.before(store);
-        self.local_dies(local, Death { old, site, place: builder.word(0), kept: new });
-        // A part of a local says nothing of the others.
-        if store.operand(1) == local {
-            self.epochs.assign(builder, local, moment);
         }
     }
 
@@ -709,141 +439,6 @@ impl<'m> Body<'_, 'm> {
             self.epochs.refresh(builder);
         }
     }
-
-    /// A result that nothing keeps dies after its last use.
-    fn result(&mut self, at: Value<'m>) {
-        let builder = &self.shared.builder;
-        let users: Vec<Value<'m>> = uses_of(at);
-        if users.iter().any(|&user| keeps(user)) {
-            return;
-        }
-        let last = match users.iter().copied().max_by_key(|&user| self.order(user)) {
-            None => at,
-            Some(last)
-                if !last.is(Opcode::LLVMInvoke) || last.normal_block().is_some_and(Block::has_one_way_in) =>
-            {
-                last
-            }
-            Some(_) => return,
-        };
-        if at.is(Opcode::LLVMInvoke) && !at.normal_block().is_some_and(Block::has_one_way_in) {
-            return;
-        }
-        if last.is_terminator() && !last.is(Opcode::LLVMInvoke) {
-            return;
-        }
-        let site = if at.called().is_some_and(|called| gives_exchanged(called, 4)) {
-            // What was exchanged and is not wanted was overwritten.
-            self.sites.of(builder, Cause::Overwritten, at.location(), self.names.object_of(at))
-        } else {
-            self.sites.of(builder, Cause::Discarded, at.location(), None)
-        };
-        builder.before(at);
-        let since = self.epochs.now(builder);
-        // A callee that takes it over may let it die at a better place.
-        let passed = users.iter().any(|user| user.is_call() && !user.is_intrinsic());
-        let until = if passed {
-            builder.after(at);
-            builder.load(builder.word_type(), self.shared.clock)
-        } else {
-            builder.word(u64::MAX)
-        };
-        builder.after(last);
-        builder.call(self.shared.dropped, &[at, site, since, until]);
-    }
-
-    /// Where an instruction stands in the function, in the order of the text.
-    fn order(&self, at: Value<'m>) -> usize {
-        self.function.instructions().position(|other| other == at).unwrap_or(0)
-    }
-}
-
-/// Whether a function returns what an atomic exchange gave it.
-fn gives_exchanged(function: Value<'_>, depth: u32) -> bool {
-    let is_exchanged = |value: Value<'_>| {
-        let of_slot = |user: Value<'_>| user.is(Opcode::LLVMStore) && user.operand(0).is_exchange();
-        match value.opcode() {
-            Some(Opcode::LLVMLoad) => value.operand(0).users().any(of_slot),
-            Some(Opcode::LLVMCall | Opcode::LLVMInvoke) if depth > 0 => {
-                value.called().is_some_and(|called| gives_exchanged(called, depth - 1))
-            }
-            _ => value.is_exchange(),
-        }
-    };
-    function.returns().any(|ret| ret.operands().next().is_some_and(is_exchanged))
-}
-
-/// The call that fills a temporary, by its address or by a result that is
-/// stored there.
-fn filled_by(user: Value<'_>) -> Option<Value<'_>> {
-    match user.opcode()? {
-        Opcode::LLVMCall | Opcode::LLVMInvoke => Some(user).filter(|call| !call.is_intrinsic()),
-        Opcode::LLVMStore => {
-            let value = user.operand(0);
-            let from = if value.is(Opcode::LLVMExtractValue) { value.operand(0) } else { value };
-            Some(from).filter(|from| from.is_call() && !from.is_intrinsic())
-        }
-        Opcode::LLVMGetElementPtr => user.users().find_map(filled_by),
-        _ => None,
-    }
-}
-
-/// Whether a local is in its life at an instruction: on the way back from
-/// there its life's beginning comes before an end.
-fn is_alive<'m>(local: &Local<'m>, at: Value<'m>) -> bool {
-    if local.starts.is_empty() {
-        return true;
-    }
-    let (mut seen, mut open) = (HashSet::new(), vec![at]);
-    while let Some(mut here) = open.pop() {
-        loop {
-            if local.starts.contains(&here) {
-                return true;
-            }
-            if local.ends.contains(&here) {
-                return false;
-            }
-            match here.previous() {
-                Some(before) => here = before,
-                None => break,
-            }
-        }
-        if seen.insert(here.block()) {
-            open.extend(here.block().ways_in());
-        }
-    }
-    false
-}
-
-/// All uses of a pointer, those of addresses computed from it included.
-fn uses_of<'m>(pointer: Value<'m>) -> Vec<Value<'m>> {
-    let mut uses = Vec::new();
-    for user in pointer.users() {
-        uses.push(user);
-        if user.is(Opcode::LLVMGetElementPtr) {
-            uses.extend(uses_of(user));
-        }
-    }
-    uses
-}
-
-/// Whether a use of a pointer puts it somewhere.
-fn keeps(user: Value<'_>) -> bool {
-    !matches!(
-        user.opcode(),
-        Some(
-            Opcode::LLVMCall
-                | Opcode::LLVMInvoke
-                | Opcode::LLVMICmp
-                | Opcode::LLVMLoad
-                | Opcode::LLVMGetElementPtr
-        )
-    )
-}
-
-/// Whether a user of an integer's slot puts a pointer there.
-fn holds_pointer(user: Value<'_>, slot: Value<'_>) -> bool {
-    user.is(Opcode::LLVMStore) && user.operand(1) == slot && is_pointer(user.operand(0), 4)
 }
 
 /// Whether an integer was a pointer.
@@ -857,11 +452,6 @@ fn is_pointer(value: Value<'_>, depth: u32) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether a local is for a parameter.
-fn holds_parameter(local: Value<'_>) -> bool {
-    local.users().any(|user| user.is(Opcode::LLVMStore) && is_first(user.operand(0), local))
 }
 
 /// The store that puts a parameter into its slot.

@@ -1,0 +1,131 @@
+//! Results of calls that nothing keeps.
+
+use leakscope_wire::Cause;
+
+use super::Body;
+use crate::ir::{Block, Opcode, Value};
+
+impl<'m> Body<'_, 'm> {
+    /// A structure that a call returns in registers, and that nobody reads.
+    pub(super) fn structure_result(&mut self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let pointers: Vec<u32> = at.ty().pointer_members();
+        let is_unread = |slot: Value<'m>| {
+            slot.is(Opcode::LLVMAlloca)
+                && !self.names.is_named(slot)
+                && slot.users().all(|user| {
+                    user.is(Opcode::LLVMStore)
+                        || user.is_intrinsic()
+                        || user.is(Opcode::LLVMGetElementPtr)
+                            && user.users().all(|user| user.is(Opcode::LLVMStore))
+                })
+        };
+        let is_dropped = at.users().all(|user| match user.opcode() {
+            Some(Opcode::LLVMStore) => is_unread(user.operand(1)),
+            Some(Opcode::LLVMExtractValue) => user
+                .users()
+                .all(|user| user.is(Opcode::LLVMStore) && is_unread(user.operand(1).without_steps())),
+            _ => false,
+        });
+        let leads_on = !at.is(Opcode::LLVMInvoke) || at.normal_block().is_some_and(Block::has_one_way_in);
+        if pointers.is_empty() || !is_dropped || !leads_on || at.must_be_tail_call() {
+            return;
+        }
+        let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
+        for member in pointers {
+            builder.before(at);
+            let since = self.epochs.now(builder);
+            builder.after(at);
+            let pointer = builder.extract(at, member);
+            builder.call(self.shared.dropped, &[pointer, site, since, builder.word(u64::MAX)]);
+        }
+    }
+
+    /// A result that nothing keeps dies after its last use.
+    pub(super) fn result(&mut self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let users: Vec<Value<'m>> = uses_of(at);
+        if users.iter().any(|&user| keeps(user)) {
+            return;
+        }
+        let last = match users.iter().copied().max_by_key(|&user| self.order(user)) {
+            None => at,
+            Some(last)
+                if !last.is(Opcode::LLVMInvoke) || last.normal_block().is_some_and(Block::has_one_way_in) =>
+            {
+                last
+            }
+            Some(_) => return,
+        };
+        if at.is(Opcode::LLVMInvoke) && !at.normal_block().is_some_and(Block::has_one_way_in) {
+            return;
+        }
+        if last.is_terminator() && !last.is(Opcode::LLVMInvoke) {
+            return;
+        }
+        let site = if at.called().is_some_and(|called| gives_exchanged(called, 4)) {
+            // What was exchanged and is not wanted was overwritten.
+            self.sites.of(builder, Cause::Overwritten, at.location(), self.names.object_of(at))
+        } else {
+            self.sites.of(builder, Cause::Discarded, at.location(), None)
+        };
+        builder.before(at);
+        let since = self.epochs.now(builder);
+        // A callee that takes it over may let it die at a better place.
+        let passed = users.iter().any(|user| user.is_call() && !user.is_intrinsic());
+        let until = if passed {
+            builder.after(at);
+            builder.load(builder.word_type(), self.shared.clock)
+        } else {
+            builder.word(u64::MAX)
+        };
+        builder.after(last);
+        builder.call(self.shared.dropped, &[at, site, since, until]);
+    }
+
+    /// Where an instruction stands in the function, in the order of the text.
+    fn order(&self, at: Value<'m>) -> usize {
+        self.function.instructions().position(|other| other == at).unwrap_or(0)
+    }
+}
+
+/// Whether a function returns what an atomic exchange gave it.
+fn gives_exchanged(function: Value<'_>, depth: u32) -> bool {
+    let is_exchanged = |value: Value<'_>| {
+        let of_slot = |user: Value<'_>| user.is(Opcode::LLVMStore) && user.operand(0).is_exchange();
+        match value.opcode() {
+            Some(Opcode::LLVMLoad) => value.operand(0).users().any(of_slot),
+            Some(Opcode::LLVMCall | Opcode::LLVMInvoke) if depth > 0 => {
+                value.called().is_some_and(|called| gives_exchanged(called, depth - 1))
+            }
+            _ => value.is_exchange(),
+        }
+    };
+    function.returns().any(|ret| ret.operands().next().is_some_and(is_exchanged))
+}
+
+/// All uses of a pointer, those of addresses computed from it included.
+fn uses_of<'m>(pointer: Value<'m>) -> Vec<Value<'m>> {
+    let mut uses = Vec::new();
+    for user in pointer.users() {
+        uses.push(user);
+        if user.is(Opcode::LLVMGetElementPtr) {
+            uses.extend(uses_of(user));
+        }
+    }
+    uses
+}
+
+/// Whether a use of a pointer puts it somewhere.
+fn keeps(user: Value<'_>) -> bool {
+    !matches!(
+        user.opcode(),
+        Some(
+            Opcode::LLVMCall
+                | Opcode::LLVMInvoke
+                | Opcode::LLVMICmp
+                | Opcode::LLVMLoad
+                | Opcode::LLVMGetElementPtr
+        )
+    )
+}
