@@ -8,8 +8,10 @@ use leakscope_wire::followed;
 ///
 /// What was never written may be any value, but must be one value, hence
 /// `freeze`. The runtime's functions are weak, because a shared object is
-/// linked before the program that brings the runtime. They touch only memory
-/// of their own, as far as the program can tell.
+/// linked before the program that brings the runtime. They are bound when it is
+/// loaded: to be bound at the first call would cost a register that they are
+/// said to keep. They touch only memory of their own, as far as the program can
+/// tell.
 ///
 /// What is inlined must be small: there are as many as stores and ends of
 /// lives. `leakscope.*.stamp` are behind it, and do what the runtime's functions
@@ -309,16 +311,16 @@ help:
 @leakscope_reach = external global i64
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.fshl.i64(i64, i64, i64)
-declare extern_weak preserve_mostcc void @__leakscope_overwritten(ptr, ptr, i64, ptr) cold nounwind
-declare extern_weak preserve_mostcc void @__leakscope_ends(ptr, ptr, i64, i64) cold nounwind
-declare extern_weak preserve_mostcc i64 @__leakscope_dies(ptr, ptr, i64, ptr, i64, i64) cold nounwind
-declare extern_weak preserve_mostcc void @__leakscope_drop(ptr, ptr, i64, i64) cold nounwind
+declare extern_weak preserve_mostcc void @__leakscope_overwritten(ptr, ptr, i64, ptr) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc void @__leakscope_ends(ptr, ptr, i64, i64) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc i64 @__leakscope_dies(ptr, ptr, i64, ptr, i64, i64) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc void @__leakscope_drop(ptr, ptr, i64, i64) nonlazybind cold nounwind
 
 attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
 declare ptr @llvm.frameaddress.p0(i32)
-declare extern_weak preserve_mostcc void @__leakscope_shrinks(ptr, ptr, ptr) cold nounwind willreturn
-declare extern_weak preserve_mostcc void @__leakscope_returns(i64, ptr, i64, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak preserve_mostcc void @__leakscope_unwound(ptr, ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc void @__leakscope_shrinks(ptr, ptr, ptr) nonlazybind cold nounwind willreturn
+declare extern_weak preserve_mostcc void @__leakscope_returns(i64, ptr, i64, ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc void @__leakscope_unwound(ptr, ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 !1 = !{!"branch_weights", i32 2000, i32 1}
@@ -352,7 +354,7 @@ done:
 }
 
 @leakscope_uses = external global i8
-declare extern_weak preserve_mostcc void @__leakscope_use(ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc void @__leakscope_use(ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;

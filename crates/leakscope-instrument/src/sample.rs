@@ -50,8 +50,8 @@ define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind 
   ret void
 }
 
-declare extern_weak preserve_mostcc i64 @__leakscope_dispatch(ptr) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak preserve_mostcc void @__leakscope_access(ptr, i64) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc i64 @__leakscope_dispatch(ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare extern_weak preserve_mostcc void @__leakscope_access(ptr, i64) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;

@@ -235,5 +235,5 @@ fn a_solver_that_is_missing_or_dies_says_so() {
     };
     check(&["no-such-solver"], "cannot start the solver no-such-solver");
     check(&["true"], "the solver ended before it answered");
-    check(&["echo", "hello"], "expected sat, unsat or unknown");
+    check(&["sh", "-c", "read question; echo hello; cat > /dev/null"], "expected sat, unsat or unknown");
 }
