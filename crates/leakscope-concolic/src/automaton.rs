@@ -92,6 +92,11 @@ impl Automaton {
         count
     }
 
+    /// Which of the marks is the reported leak point.
+    pub fn leak(&self) -> Option<usize> {
+        self.leak
+    }
+
     /// Whether an event is the reported leak point.
     pub fn is_leak_point(&self, event: &Event) -> bool {
         self.leak.is_some_and(|leak| self.marks[leak].is_passed(event))

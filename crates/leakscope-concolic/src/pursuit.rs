@@ -143,13 +143,20 @@ impl Pursuit {
         {
             return Some((missing - 1, 0));
         }
-        let distances = &self.distances[count];
-        let distance = reach.after(distances, decision.place, way, trace.frames(decision.stack));
-        match distance {
-            NEVER if distances.is_reachable => None,
-            NEVER => Some((missing, UNKNOWN)),
-            near => Some((missing, near)),
-        }
+        let to = |mark: usize| {
+            let distances = &self.distances[mark];
+            match reach.after(distances, decision.place, way, trace.frames(decision.stack)) {
+                NEVER if distances.is_reachable => None,
+                NEVER => Some(UNKNOWN),
+                near => Some(near),
+            }
+        };
+        // A way past the next mark may still leak: what a tool tells of the path
+        // may be one of several that it has joined. It is tried last.
+        to(count).map(|near| (missing, near)).or_else(|| {
+            let leak = automaton.leak().filter(|&leak| leak > count)?;
+            Some((automaton.marks.len() + 1, to(leak)?))
+        })
     }
 
     pub fn judged(&self, automaton: &Automaton, stop: Stop, places: &Places, runs: &[Input]) -> Outcome {

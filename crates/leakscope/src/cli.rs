@@ -289,7 +289,7 @@ pub struct Check {
     #[arg(long)]
     pub pedantic: bool,
     /// Validate the warnings too, as `leakscope validate` does by default
-    #[arg(long, conflicts_with = "summary")]
+    #[arg(long, conflicts_with_all = ["summary", "diff"])]
     pub validate: bool,
     /// Print what a function does to memory, instead of a report; as text, or with --format dot
     #[arg(long, value_name = "FUNCTION")]
@@ -366,6 +366,12 @@ pub struct Validate {
     /// Warnings of a file, instead of those of `leakscope check`
     #[arg(long, value_name = "FILE")]
     pub warnings: Option<PathBuf>,
+    /// Try also what `main` still holds at its end
+    #[arg(long, conflicts_with = "warnings")]
+    pub at_exit: bool,
+    /// Try also what is a leak only if a function that nothing is known of keeps nothing
+    #[arg(long, conflicts_with = "warnings")]
+    pub pedantic: bool,
     /// Up to N arguments of up to LEN bytes are made up
     #[arg(long, num_args = 2, value_names = ["N", "LEN"], default_values_t = [3, 16])]
     pub sym_args: Vec<u32>,

@@ -1,6 +1,7 @@
 //! `leakscope validate`: which warnings are real, shown with an input.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -66,13 +67,16 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
 
 /// The options of `check --validate`.
 pub fn of_check(options: &Check) -> Result<Validate> {
-    let words = ["leakscope", "validate", "placeholder"];
+    // What `check` has no option for is as `validate` has it by itself.
+    let words = [OsStr::new("leakscope"), OsStr::new("validate"), options.targets[0].as_os_str()];
     let Command::Validate(mut validate) = Cli::try_parse_from(words)?.command else {
         unreachable!("the command line is one of `validate`");
     };
     let report = options.report_options();
     validate.targets.clone_from(&options.targets);
     validate.cflag.clone_from(&options.cflag);
+    validate.at_exit = options.at_exit;
+    validate.pedantic = options.pedantic;
     validate.format = report.format;
     validate.output = report.output;
     validate.max = report.max;
@@ -96,8 +100,8 @@ fn warned(options: &Validate, analysed: &Analysed, filters: &Filters) -> Result<
             read.warnings
         }
         None => {
-            let analysis =
-                analyze(&analysed.program, &models()?, &Config::default(), &progress(report_options.quiet));
+            let config = Config { at_exit: options.at_exit, pedantic: options.pedantic };
+            let analysis = analyze(&analysed.program, &models()?, &config, &progress(report_options.quiet));
             note_cut(&analysis.cut, &report_options);
             analysis.findings.into_iter().map(Warning::of_finding).collect()
         }
