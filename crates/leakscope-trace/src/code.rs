@@ -6,13 +6,12 @@ use std::path::Path;
 
 use leakscope_core::suppress::matches;
 
-use crate::dwarf::{Sections, is_function};
+use crate::dwarf::{Debug, is_function};
 
 /// Ranges of the module's code that `pattern` names: `function`, `file.c` or
 /// `file.c:12`, matched as in suppressions. Inlined functions count.
 pub fn code_ranges(module: &Path, pattern: &str) -> Vec<Range<u64>> {
-    let Some(sections) = Sections::read(module) else { return Vec::new() };
-    let debug = sections.debug();
+    let Some(debug) = Debug::read(module) else { return Vec::new() };
     let mut ranges = Vec::new();
     let at_line = pattern.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
     let (file, line) = at_line.map_or((pattern, None), |(file, line)| (file, Some(line)));

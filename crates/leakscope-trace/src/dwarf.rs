@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::rc::Rc;
 
 use addr2line::gimli::{
-    self, AttributeValue, DwTag, DwarfSections, EndianSlice, LineProgramHeader, LittleEndian, SectionId,
+    self, AttributeValue, DwTag, EndianRcSlice, LineProgramHeader, LittleEndian, Reader as _, SectionId,
     UnitOffset,
 };
 use leakscope_core::tidy;
@@ -13,18 +14,15 @@ use object::{Object, ObjectSection};
 
 use crate::symbols;
 
-type Reader<'a> = EndianSlice<'a, LittleEndian>;
-pub type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
-pub type Value<'a> = AttributeValue<Reader<'a>>;
-
-/// What the file of a module, or the one that keeps its debug information
-/// apart, holds of it.
-pub struct Sections(DwarfSections<Vec<u8>>);
+type Reader = EndianRcSlice<LittleEndian>;
+pub type Entry = gimli::DebuggingInformationEntry<Reader>;
+pub type Value = AttributeValue<Reader>;
+pub type Expression = gimli::Expression<Reader>;
 
 /// Debug information with all its units.
-pub struct Debug<'a> {
-    dwarf: gimli::Dwarf<Reader<'a>>,
-    units: Vec<gimli::Unit<Reader<'a>>>,
+pub struct Debug {
+    dwarf: gimli::Dwarf<Reader>,
+    units: Vec<gimli::Unit<Reader>>,
 }
 
 /// An entry by its place.
@@ -34,8 +32,18 @@ pub struct Die {
     offset: UnitOffset,
 }
 
-impl Sections {
-    pub fn read(module: &Path) -> Option<Sections> {
+/// A variable or parameter that is in scope somewhere.
+pub struct Visible {
+    pub die: Die,
+    pub entry: Entry,
+    /// The function whose frame it is in.
+    pub function: Die,
+}
+
+impl Debug {
+    /// What the file of a module, or the one that keeps its debug information
+    /// apart, has of it.
+    pub fn read(module: &Path) -> Option<Debug> {
         if !module.is_file() {
             return None;
         }
@@ -43,30 +51,26 @@ impl Sections {
         apart.as_deref().into_iter().chain([module]).find_map(|path| {
             let content = fs::read(path).ok()?;
             let file = object::File::parse(&*content).ok()?;
-            let section = |id: SectionId| -> Option<Vec<u8>> {
-                Some(file.section_by_name(id.name())?.uncompressed_data().ok()?.into_owned())
+            let section = |id: SectionId| -> Option<Rc<[u8]>> {
+                Some(Rc::from(&*file.section_by_name(id.name())?.uncompressed_data().ok()?))
             };
             section(SectionId::DebugInfo).filter(|info| !info.is_empty())?;
-            let load = |id| Ok::<_, gimli::Error>(section(id).unwrap_or_default());
-            Some(Sections(DwarfSections::load(load).ok()?))
+            let load = |id| Ok::<_, gimli::Error>(Reader::new(section(id).unwrap_or_default(), LittleEndian));
+            let dwarf = gimli::Dwarf::load(load).ok()?;
+            let mut units = Vec::new();
+            let mut headers = dwarf.units();
+            while let Ok(Some(header)) = headers.next() {
+                units.extend(dwarf.unit(header));
+            }
+            Some(Debug { dwarf, units })
         })
-    }
-
-    pub fn debug(&self) -> Debug<'_> {
-        let dwarf = self.0.borrow(|section| EndianSlice::new(section, LittleEndian));
-        let mut units = Vec::new();
-        let mut headers = dwarf.units();
-        while let Ok(Some(header)) = headers.next() {
-            units.extend(dwarf.unit(header));
-        }
-        Debug { dwarf, units }
     }
 }
 
-impl<'a> Debug<'a> {
+impl Debug {
     /// Calls `f` for every entry, outer ones before those inside them, with its
     /// depth in its unit.
-    pub fn for_each(&self, mut f: impl FnMut(Die, &Entry<'a>, isize)) {
+    pub fn for_each(&self, mut f: impl FnMut(Die, &Entry, isize)) {
         for (index, unit) in self.units.iter().enumerate() {
             let mut entries = unit.entries();
             while let Ok(Some(entry)) = entries.next_dfs() {
@@ -75,12 +79,12 @@ impl<'a> Debug<'a> {
         }
     }
 
-    pub fn entry(&self, die: Die) -> Option<Entry<'a>> {
+    pub fn entry(&self, die: Die) -> Option<Entry> {
         self.units[die.unit].entry(die.offset).ok()
     }
 
     /// The entries directly inside one.
-    pub fn children(&self, die: Die) -> Vec<(Die, Entry<'a>)> {
+    pub fn children(&self, die: Die) -> Vec<(Die, Entry)> {
         let mut children = Vec::new();
         let Ok(mut entries) = self.units[die.unit].entries_at_offset(die.offset) else { return children };
         let Ok(Some(parent)) = entries.next_dfs() else { return children };
@@ -97,11 +101,11 @@ impl<'a> Debug<'a> {
     }
 
     /// What an attribute of an entry of the same unit as `from` refers to.
-    pub fn referred(&self, from: Die, value: Value<'a>) -> Option<Die> {
+    pub fn referred(&self, from: Die, value: Value) -> Option<Die> {
         match value {
             AttributeValue::UnitRef(offset) => Some(Die { unit: from.unit, offset }),
             AttributeValue::DebugInfoRef(target) => {
-                let within = |(unit, known): (usize, &gimli::Unit<Reader<'a>>)| {
+                let within = |(unit, known): (usize, &gimli::Unit<Reader>)| {
                     Some(Die { unit, offset: target.to_unit_offset(&known.header)? })
                 };
                 self.units.iter().enumerate().find_map(within)
@@ -111,7 +115,7 @@ impl<'a> Debug<'a> {
     }
 
     /// Where the entry's attribute leads.
-    pub fn follow(&self, from: Die, entry: &Entry<'a>, attribute: gimli::DwAt) -> Option<Die> {
+    pub fn follow(&self, from: Die, entry: &Entry, attribute: gimli::DwAt) -> Option<Die> {
         self.referred(from, entry.attr_value(attribute)?)
     }
 
@@ -119,8 +123,8 @@ impl<'a> Debug<'a> {
     pub fn inherited<T>(
         &self,
         die: Die,
-        entry: &Entry<'a>,
-        read: &dyn Fn(Die, &Entry<'a>) -> Option<T>,
+        entry: &Entry,
+        read: &dyn Fn(Die, &Entry) -> Option<T>,
     ) -> Option<T> {
         // A chain is short; a damaged one may be a ring.
         let (mut die, mut entry) = (die, entry.clone());
@@ -136,12 +140,12 @@ impl<'a> Debug<'a> {
     }
 
     /// The name as the source writes it.
-    pub fn name(&self, die: Die, entry: &Entry<'a>) -> Option<String> {
+    pub fn name(&self, die: Die, entry: &Entry) -> Option<String> {
         self.inherited(die, entry, &|die, entry| self.text(die, entry.attr_value(gimli::DW_AT_name)?))
     }
 
     /// The name with its scopes and parameters, where there is one.
-    pub fn full_name(&self, die: Die, entry: &Entry<'a>) -> Option<String> {
+    pub fn full_name(&self, die: Die, entry: &Entry) -> Option<String> {
         let linked = self.inherited(die, entry, &|die, entry| {
             self.text(die, entry.attr_value(gimli::DW_AT_linkage_name)?)
         });
@@ -151,13 +155,13 @@ impl<'a> Debug<'a> {
         }
     }
 
-    pub fn text(&self, die: Die, value: Value<'a>) -> Option<String> {
+    pub fn text(&self, die: Die, value: Value) -> Option<String> {
         let text = self.dwarf.attr_string(&self.units[die.unit], value).ok()?;
-        Some(text.to_string_lossy().into_owned())
+        Some(text.to_string_lossy().ok()?.into_owned())
     }
 
     /// Address ranges of the entry's code.
-    pub fn ranges(&self, die: Die, entry: &Entry<'a>) -> Vec<(u64, u64)> {
+    pub fn ranges(&self, die: Die, entry: &Entry) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
         if let Ok(mut ranges) = self.dwarf.die_ranges(&self.units[die.unit], entry) {
             while let Ok(Some(range)) = ranges.next() {
@@ -165,6 +169,69 @@ impl<'a> Debug<'a> {
             }
         }
         found
+    }
+
+    /// The variables and parameters in scope at an address of code, those of
+    /// outer scopes first.
+    pub fn visible(&self, address: u64) -> Vec<Visible> {
+        let has = |ranges: gimli::Result<gimli::RangeIter<Reader>>| {
+            let (mut ranges, mut any) = (ranges.ok()?, false);
+            while let Ok(Some(range)) = ranges.next() {
+                any = true;
+                if (range.begin..range.end).contains(&address) {
+                    return Some(true);
+                }
+            }
+            any.then_some(false)
+        };
+        let mut found = Vec::new();
+        for (index, unit) in self.units.iter().enumerate() {
+            if has(self.dwarf.unit_ranges(unit)) != Some(true) {
+                continue;
+            }
+            let (mut function, mut outside) = (None, isize::MAX);
+            let mut entries = unit.entries();
+            while let Ok(Some(entry)) = entries.next_dfs() {
+                if entry.depth() > outside {
+                    continue;
+                }
+                outside = isize::MAX;
+                let die = Die { unit: index, offset: entry.offset() };
+                let is_inside = match entry.tag() {
+                    gimli::DW_TAG_subprogram => {
+                        function = Some(die);
+                        has(self.dwarf.die_ranges(unit, entry)) == Some(true)
+                    }
+                    gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
+                        has(self.dwarf.die_ranges(unit, entry)) != Some(false)
+                    }
+                    _ => true,
+                };
+                if !is_inside {
+                    outside = entry.depth();
+                } else if matches!(entry.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter) {
+                    found.extend(function.map(|function| Visible { die, entry: entry.clone(), function }));
+                }
+            }
+        }
+        found
+    }
+
+    /// Where a variable is while the code at an address runs.
+    pub fn location(&self, variable: &Visible, address: u64) -> Option<Expression> {
+        match variable.entry.attr_value(gimli::DW_AT_location)? {
+            AttributeValue::Exprloc(expression) => Some(expression),
+            list => {
+                let unit = &self.units[variable.die.unit];
+                let mut locations = self.dwarf.attr_locations(unit, list).ok()??;
+                while let Ok(Some(location)) = locations.next() {
+                    if (location.range.begin..location.range.end).contains(&address) {
+                        return Some(location.data);
+                    }
+                }
+                None
+            }
+        }
     }
 
     /// Calls `f` with the addresses, file and line of each row of the line
@@ -191,7 +258,7 @@ impl<'a> Debug<'a> {
     }
 
     /// The file and line of a declaration.
-    pub fn declared(&self, die: Die, entry: &Entry<'a>) -> Option<(String, u32)> {
+    pub fn declared(&self, die: Die, entry: &Entry) -> Option<(String, u32)> {
         self.inherited(die, entry, &|die, entry| {
             let line = entry.attr_value(gimli::DW_AT_decl_line)?.udata_value()? as u32;
             let AttributeValue::FileIndex(file) = entry.attr_value(gimli::DW_AT_decl_file)? else {
@@ -204,15 +271,17 @@ impl<'a> Debug<'a> {
 
     fn path(
         &self,
-        unit: &gimli::Unit<Reader<'a>>,
-        header: &LineProgramHeader<Reader<'a>>,
+        unit: &gimli::Unit<Reader>,
+        header: &LineProgramHeader<Reader>,
         index: u64,
     ) -> Option<String> {
         let file = header.file(index)?;
-        let text = |value| Some(self.dwarf.attr_string(unit, value).ok()?.to_string_lossy().into_owned());
+        let text =
+            |value| Some(self.dwarf.attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
         let mut path = text(file.path_name())?;
         let folder = file.directory(header).and_then(text);
-        let built_in = unit.comp_dir.map(|folder| folder.to_string_lossy().into_owned());
+        let built_in =
+            unit.comp_dir.as_ref().and_then(|folder| Some(folder.to_string_lossy().ok()?.into_owned()));
         for folder in [folder, built_in].into_iter().flatten() {
             if !path.starts_with('/') {
                 path = format!("{folder}/{path}");

@@ -11,9 +11,9 @@ use leakscope_wire as wire;
 use object::{Object, ObjectSymbol};
 use serde_json::{Value, json};
 
-use crate::dwarf::{Die, Sections};
+use crate::dwarf::Die;
 use crate::record::{self, Record};
-use crate::variables::{Variables, Word};
+use crate::variables::{Held, Variables, Word};
 
 /// What holds a block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,10 +60,7 @@ pub fn of_record<'r>(
     }
     let mut found = Vec::new();
     for (path, holders) in by_module {
-        let sections = path.and_then(Sections::read);
-        let debug = sections.as_ref().map(Sections::debug);
-        let codes: Vec<u64> = holders.iter().filter_map(|(holder, _)| code_in_file(record, holder)).collect();
-        let variables = debug.as_ref().map(|debug| Variables::new(debug, &codes));
+        let variables = path.and_then(Variables::read);
         let module = Module { path, variables, symbols: OnceCell::new() };
         for (holder, links) in holders {
             let (root, target) = module.root(record, holder, function);
@@ -78,7 +75,7 @@ pub fn of_record<'r>(
 /// What is known of the module that has the roots, if any has.
 struct Module<'a> {
     path: Option<&'a Path>,
-    variables: Option<Variables<'a>>,
+    variables: Option<Variables>,
     /// Data symbols: address, size and name.
     symbols: OnceCell<Vec<(u64, u64, String)>>,
 }
@@ -131,7 +128,10 @@ impl Module<'_> {
             }
             Some(wire::Root::Stack) => {
                 let known = variables.zip(code_in_file(record, holder));
-                let word = known.and_then(|(variables, code)| variables.local(code, holder.address as i64));
+                // Counted from the frame's end upwards.
+                let held = Held::Below((holder.address as i64).wrapping_neg());
+                let word =
+                    known.and_then(|(variables, code)| variables.held(code.wrapping_sub(1), held, None));
                 match word {
                     Some(word) => of_word("local", word),
                     None => {
@@ -152,7 +152,7 @@ impl Module<'_> {
             let inside = link.offset.checked_sub(link.entered);
             let (part, next) = match (&self.variables, inside) {
                 (Some(variables), Some(inside)) => {
-                    variables.in_block(target, link.bytes.saturating_sub(link.entered), inside)
+                    variables.types.in_block(target, link.bytes.saturating_sub(link.entered), inside)
                 }
                 _ => (format!("[{}]", link.offset / 8), None),
             };

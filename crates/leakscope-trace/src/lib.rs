@@ -19,7 +19,9 @@ mod record;
 mod roots;
 mod slots;
 mod stale;
+mod steps;
 mod symbols;
+mod types;
 mod variables;
 mod wrappers;
 

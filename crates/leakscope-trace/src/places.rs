@@ -9,9 +9,11 @@ use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
 
 use crate::objects::{Called, Objects};
-use crate::record::{Module, Record};
-use crate::slots::{FrameSlots, Held};
+use crate::record::{Module, Record, Site, Stack};
+use crate::slots::{CodePlace, FrameSlots};
+use crate::steps::Target;
 use crate::symbols::{FrameId, ModuleId, Symboliser};
+use crate::variables::Held;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(usize);
@@ -63,22 +65,61 @@ impl Places {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
             by_stack.insert(id, self.place_of(&frames));
-            if let Some((frame, place)) = record.site(stack).and_then(|site| site.held) {
-                if frame == wire::OF_THREAD as usize {
-                    let executable = record.modules.first().map(|module| module.path.as_path());
-                    let name = executable.and_then(|path| self.variables.of_thread(path, place));
-                    held.extend(name.map(|name| (id, name)));
-                    continue;
-                }
-                let outer = stack.addresses.iter().skip(frame.saturating_sub(1));
-                let located: Vec<(&Path, u64)> = outer
-                    .map_while(|address| space.find(stack.generation, address.wrapping_sub(1)))
-                    .map(|(module, probe)| (self.symboliser.path(module), probe))
-                    .collect();
-                held.extend(self.variables.name(&located, Held::new(place)).map(|name| (id, name)));
+            if let Some(site) = record.site(stack) {
+                held.extend(self.variable(record, &space, stack, site).map(|name| (id, name)));
             }
         }
         RecordPlaces { by_stack, held, unknown: self.place_of(&[]) }
+    }
+
+    /// What held the pointer that died at a site, if its place alone is known.
+    fn variable(
+        &mut self,
+        record: &Record,
+        space: &AddressSpace,
+        stack: &Stack,
+        site: &Site,
+    ) -> Option<String> {
+        let (frame, place) = site.held.unwrap_or_default();
+        if frame == wire::OF_THREAD as usize {
+            return self.variables.of_thread(&record.modules.first()?.path, place);
+        }
+        let mut located = Vec::new();
+        let mut users = None;
+        for &address in &stack.addresses {
+            let Some((module, probe)) = space.find(stack.generation, address.wrapping_sub(1)) else { break };
+            let frames = self.symboliser.frames(module, probe);
+            if users.is_none() && frames.iter().any(|&frame| !self.symboliser.frame(frame).system) {
+                users = Some(located.len());
+            }
+            located.push((module, probe));
+        }
+        let by_steps = frame == wire::BY_STEPS as usize;
+        let behind_argument = frame == wire::BEHIND_ARGUMENT as usize;
+        if !by_steps && !behind_argument && frame > 0 {
+            let outer = located.iter().skip(frame - 1);
+            let located: Vec<(&Path, u64)> =
+                outer.map(|&(module, probe)| (self.symboliser.path(module), probe)).collect();
+            return self.variables.name(&located, Held::new(place));
+        }
+        // What a library does is named by what the user's code gave it.
+        let users = users?;
+        let (module, probe) = located[users];
+        let address = stack.addresses[users];
+        let from = CodePlace {
+            path: self.symboliser.path(module),
+            probe,
+            bias: address.wrapping_sub(1).wrapping_sub(probe),
+        };
+        if by_steps && users == 0 {
+            return self.variables.by_steps(&from, &site.steps, Target::Place);
+        }
+        let is_direct = located[..users].iter().all(|&(inner, _)| inner != module);
+        let (number, target) = match behind_argument && is_direct {
+            true => (place & 0xf, Target::Behind(u64::from(place >> 4))),
+            false => (0, Target::Object),
+        };
+        self.variables.by_steps(&from, record.arguments.get(&(address, number))?, target)
     }
 
     /// The user's innermost frame comes first. Frames of the system inside it

@@ -54,6 +54,8 @@ pub struct Record {
     pub zeroed: Vec<wire::Zeroed>,
     /// Lost blocks that are reference-counted, by number.
     pub counted: BTreeMap<u32, Counted>,
+    /// How code gets arguments, by where the call returns to and by number.
+    pub arguments: BTreeMap<(u64, u32), Vec<wire::Step>>,
 }
 
 /// A module with its names.
@@ -88,6 +90,8 @@ pub struct Site {
     pub variable: Option<String>,
     /// Or in which frame it was, from 1 on, and where in it.
     pub held: Option<(usize, u32)>,
+    /// Or how the code at the innermost frame gets there.
+    pub steps: Vec<wire::Step>,
 }
 
 impl Record {
@@ -226,6 +230,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         details: Vec::new(),
         zeroed: Vec::new(),
         counted: BTreeMap::new(),
+        arguments: BTreeMap::new(),
     };
     loop {
         let (section, after) = take::<wire::Section>(rest).ok_or_else(damaged)?;
@@ -257,6 +262,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
         wire::SectionKind::DETAILS => record.details = details(payload)?,
         wire::SectionKind::ZEROED => record.zeroed = all(payload)?,
+        wire::SectionKind::ARGUMENTS => record.arguments = arguments(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}
     }
@@ -282,6 +288,8 @@ fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
     while !payload.is_empty() {
         let (site, rest) = take::<wire::Site>(payload)?;
         let (variable, rest) = padded(rest, site.variable_bytes)?;
+        let (variable, steps) =
+            if site.frame == wire::BY_STEPS { (&[][..], all(variable)?) } else { (variable, Vec::new()) };
         let known = |position: u32| (position != 0).then_some(position);
         sites.push(Site {
             cause: wire::Cause::from_u32(site.cause),
@@ -289,10 +297,23 @@ fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
             column: known(site.column),
             variable: (!variable.is_empty()).then(|| String::from_utf8_lossy(variable).into_owned()),
             held: known(site.frame).map(|frame| (frame as usize, site.held)),
+            steps,
         });
         payload = rest;
     }
     Some(sites)
+}
+
+fn arguments(mut payload: &[u8]) -> Option<BTreeMap<(u64, u32), Vec<wire::Step>>> {
+    let mut arguments = BTreeMap::new();
+    while !payload.is_empty() {
+        let (argument, rest) = take::<wire::Argument>(payload)?;
+        let bytes = (argument.steps as usize).checked_mul(size_of::<wire::Step>())?;
+        let (steps, rest) = rest.split_at_checked(bytes)?;
+        arguments.insert((argument.call, argument.number), all(steps)?);
+        payload = rest;
+    }
+    Some(arguments)
 }
 
 fn holders(mut payload: &[u8]) -> Option<Vec<(wire::Holder, Vec<wire::Link>)>> {

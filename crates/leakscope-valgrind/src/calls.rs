@@ -8,6 +8,7 @@
 //! put aside while the thread is elsewhere; in a signal handler, Valgrind
 //! unwinds anew when somebody asks.
 
+use crate::heap::{Held, NOWHERE};
 use crate::list::{Key, List, Numbers, mix};
 use crate::memory::Single;
 use crate::modules;
@@ -63,7 +64,13 @@ struct Call {
     /// The last result before the call, if it is a pointer: the function may
     /// have been given it. Else 0.
     given: usize,
+    /// What it was given first.
+    arguments: [usize; ARGUMENTS],
 }
+
+/// So many arguments of each call are kept: most functions that write to memory
+/// are given its address first or second.
+pub const ARGUMENTS: usize = 2;
 
 const UNKNOWN: u32 = u32::MAX;
 
@@ -132,13 +139,13 @@ impl Calls {
     /// A call wrote its return address to `slot`. `given` is the last result,
     /// if it is a pointer.
     #[inline]
-    pub fn call(&mut self, slot: usize, address: usize, given: usize) {
+    pub fn call(&mut self, slot: usize, address: usize, given: usize, arguments: [usize; ARGUMENTS]) {
         while self.list.last().is_some_and(|top| top.slot <= slot) {
             self.list.pop();
         }
         forget_now();
         let entry = stamps::clock();
-        self.list.push(Call { slot, address, context: UNKNOWN, floor: self.floor, entry, given });
+        self.list.push(Call { slot, address, context: UNKNOWN, floor: self.floor, entry, given, arguments });
     }
 
     /// The stack pointer is at `stack` after a return.
@@ -184,6 +191,44 @@ impl Calls {
     #[inline]
     pub fn may_hold_last(&self) -> bool {
         self.list.last().is_none_or(|top| top.floor != stamps::clock())
+    }
+
+    /// Where the stack pointer will be when the function that runs has
+    /// returned; 0 if that is not known.
+    #[inline]
+    pub fn frame_end(&self) -> usize {
+        self.list.last().map_or(0, |top| top.slot + 8)
+    }
+
+    /// A word of memory, seen from what the innermost call of the user's code
+    /// was given.
+    pub fn behind_argument(&self, word: usize) -> Held {
+        /// Nobody gives a function more than this to write to.
+        const FAR: usize = 1 << 20;
+        let Some(call) = self.list.iter().rfind(|call| modules::is_users(call.address as u64)) else {
+            return NOWHERE;
+        };
+        let distances = call.arguments.iter().map(|&start| word.wrapping_sub(start)).enumerate();
+        let near = distances.filter(|&(_, distance)| distance < FAR).min_by_key(|&(_, distance)| distance);
+        near.map_or(NOWHERE, |(number, distance)| Held::behind_argument(number, distance / 8))
+    }
+
+    /// A word of the stack, seen from the frame of the function that has it;
+    /// frames are counted from where `depth` calls had not returned.
+    pub fn in_frame(&self, word: usize, depth: usize) -> Held {
+        let Some(index) = self.list.iter().rposition(|call| call.slot > word) else { return NOWHERE };
+        match depth.checked_sub(index + 1) {
+            None | Some(0) => NOWHERE,
+            Some(frame) => Held::in_frame(frame, (self.list[index].slot + 8 - word) / 8),
+        }
+    }
+
+    /// The frame that has a word of the stack: its end, and a return address in
+    /// its function, 0 for the one that runs.
+    pub fn frame_around(&self, word: usize) -> Option<(usize, u64)> {
+        let index = self.list.iter().rposition(|call| call.slot > word)?;
+        let code = self.list.get(index + 1).map_or(0, |inner| inner.address as u64);
+        Some((self.list[index].slot + 8, code))
     }
 
     /// Where the function that runs returns to.
@@ -295,7 +340,16 @@ impl Calls {
             let slot = (stacks[index] as usize).wrapping_sub(8);
             let address = addresses[index] as usize + 1;
             let never = stamps::clock().wrapping_sub(1);
-            self.list.push(Call { slot, address, context: UNKNOWN, floor: never, entry: never, given: 0 });
+            let arguments = [0; ARGUMENTS];
+            self.list.push(Call {
+                slot,
+                address,
+                context: UNKNOWN,
+                floor: never,
+                entry: never,
+                given: 0,
+                arguments,
+            });
         }
     }
 }

@@ -4,14 +4,14 @@ use leakscope_wire::Cause;
 
 use crate::arena;
 use crate::calls::{self, Carries};
-use crate::heap::{self, Block, Point};
+use crate::heap::{self, Block, Held, NOWHERE, Point};
 use crate::ir::{RAX, REGISTERS, RESTORED, RSP};
 use crate::memory::Single;
 use crate::modules;
 use crate::parts;
 use crate::pools;
 use crate::stamps::{self, stamp};
-use crate::tool::{self, Thread};
+use crate::tool::{self, Thread, Thrown};
 
 /// Below the stack pointer, a function that calls no other may keep data here.
 pub const RED_ZONE: usize = 128;
@@ -43,9 +43,14 @@ pub unsafe extern "C" fn on_store(old: usize, site: u32) {
     stamp(old, site);
 }
 
+/// The same in the code of a library, at `address`.
+pub unsafe extern "C" fn on_librarys_store(old: usize, site: u32, address: usize) {
+    stamps::stamp_by_library(old, site, address);
+}
+
 /// Memory at `address` is about to be written.
 pub unsafe extern "C" fn on_write(address: usize, bytes: usize, site: u32) {
-    stamps::stamp_words(aligned_words(address, address + bytes), stamps::here(site));
+    stamps::stamp_written(aligned_words(address, address + bytes), stamps::here(site));
 }
 
 /// A compare-and-swap found `old`.
@@ -61,7 +66,7 @@ pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32) {
     let thread = tool::current();
     if old != new && thread.calls.may_hold_last() {
         // Going on inside the same block destroys nothing.
-        register_dies(thread, old, site, |block| !block.contains(new));
+        register_dies(thread, old, site, NOWHERE, |block| !block.contains(new));
     }
 }
 
@@ -71,7 +76,7 @@ pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32) {
 pub unsafe extern "C" fn on_result(old: usize, new: usize, start: usize) {
     let thread = tool::current();
     if let Some(block) = unkept(thread, old, start).filter(|block| !block.contains(new)) {
-        stamps::stamp_block(block, call_of_result(thread));
+        stamps::stamp_block(block, call_of_result(thread), NOWHERE);
     }
 }
 
@@ -80,7 +85,7 @@ pub unsafe extern "C" fn on_result(old: usize, new: usize, start: usize) {
 pub unsafe extern "C" fn on_tested(old: usize, start: usize) {
     let thread = tool::current();
     if let Some(block) = unkept(thread, old, start) {
-        stamps::stamp_register(block, call_of_result(thread));
+        stamps::stamp_register(block, call_of_result(thread), NOWHERE);
     }
 }
 
@@ -113,16 +118,17 @@ pub unsafe extern "C" fn on_call(
         && let Some(block) = heap::pointed_to(result).filter(|block| is_first(thread, block))
     {
         if thread.returned_to == unkept_since {
-            stamps::stamp_block(block, call_of_result(thread));
+            stamps::stamp_block(block, call_of_result(thread), NOWHERE);
         } else if thread.calls.may_hold_last() {
-            stamps::stamp_register(block, Point { context: thread.calls.context(), site });
+            stamps::stamp_register(block, Point { context: thread.calls.context(), site }, NOWHERE);
         }
     }
     if core::mem::replace(HAS_RED_ZONE.get(), 0) == RAISED {
         let death = stamping(thread, *RAISED_AT.get());
         die(thread, registers, 0, slot - RED_ZONE, slot, death);
     }
-    thread.calls.call(slot, address, if arena::is_within(last_result) { last_result } else { 0 });
+    let given = if arena::is_within(last_result) { last_result } else { 0 };
+    thread.calls.call(slot, address, given, FIRST_ARGUMENTS.map(|register| registers[register]));
 }
 
 /// General registers, sixteen in a row.
@@ -136,9 +142,9 @@ unsafe fn registers_at<'a>(guest: *const u8, offset: usize) -> &'a [usize; 16] {
 }
 
 #[inline]
-fn register_dies(thread: &mut Thread, word: usize, site: u32, dies: impl Fn(&Block) -> bool) {
+fn register_dies(thread: &mut Thread, word: usize, site: u32, held: Held, dies: impl Fn(&Block) -> bool) {
     if let Some(block) = heap::pointed_to(word).filter(|block| dies(block)) {
-        stamps::stamp_register(block, Point { context: thread.calls.context(), site });
+        stamps::stamp_register(block, Point { context: thread.calls.context(), site }, held);
     }
 }
 
@@ -156,6 +162,7 @@ fn is_first(thread: &Thread, block: &Block) -> bool {
 
 /// Arguments of a call, as registers.
 const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
+pub const FIRST_ARGUMENTS: [usize; calls::ARGUMENTS] = [7, 6];
 
 /// The call with its return address at `slot` may lead to a function that saves
 /// all arguments there can be: those that the last return left are none.
@@ -235,21 +242,18 @@ fn registers_die(
     let given = thread.calls.given();
     let is_left = given != 0 && DEAD_REGISTERS.iter().any(|&register| registers[register] == given);
     let mut last = result;
-    let mut dying = |word: usize| {
+    for register in KEPT_REGISTERS.into_iter().filter(|register| was_restored >> register & 1 == 1) {
+        let word = restored[register];
         if arena::is_within(word) && word != last && !is_kept(registers, word) {
-            register_dies(thread, word, site, |_| true);
+            // A variable in the frame has a name more often.
+            register_dies(thread, word, site, Held::in_register(register), |block| block.stamped() <= before);
             last = word;
-        }
-    };
-    for register in KEPT_REGISTERS {
-        if was_restored >> register & 1 == 1 {
-            dying(restored[register]);
         }
     }
     // If the function put it nowhere, it was a temporary of the call's.
     if is_left && given != last && !is_kept(registers, given) {
         let site = stamps::site_of_cause(Cause::Discarded);
-        register_dies(thread, given, site, |block| block.stamped() <= before);
+        register_dies(thread, given, site, NOWHERE, |block| block.stamped() <= before);
     }
 }
 
@@ -286,10 +290,10 @@ pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site
 /// handler's. The function that does it knows none of what they hold.
 fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, site: u32) {
     // A function that cleaned up on the way goes on with the same exception.
-    if !thread.calls.caller().is_some_and(modules::is_users) || thread.thrown == 0 {
-        thread.thrown = thread.calls.context();
+    if !thread.calls.caller().is_some_and(modules::is_users) || thread.thrown.context == 0 {
+        thread.thrown = Thrown { context: thread.calls.context(), depth: thread.calls.depth() };
     }
-    let unwound = Death { site: stamps::site_of_cause(Cause::Unwound), context: Some(thread.thrown) };
+    let unwound = Death { site: stamps::site_of_cause(Cause::Unwound), context: Some(thread.thrown.context) };
     die(thread, registers, 0, low - RED_ZONE, now, is_followed(site).then_some(unwound));
     stamps::tick();
     thread.note_dead(registers);
@@ -365,7 +369,9 @@ fn die_slowly(
     words: &mut [usize],
     death: Option<Death>,
 ) {
+    let (end, before) = (thread.calls.frame_end(), stamps::time());
     for place in words.iter_mut().filter(|word| arena::is_within(**word)) {
+        let below = end.wrapping_sub(place as *const usize as usize);
         let word = core::mem::replace(place, 0);
         // What a function put aside for its caller is back in its register.
         if let Some(Death { site, context }) = death
@@ -373,9 +379,15 @@ fn die_slowly(
             && !is_kept(registers, word)
             && !thread.calls.is_stale(word)
             && let Some(block) = heap::pointed_to(word)
+            // Of several pointers in the frame one to its start is meant.
+            && (word == block.start || block.stamps[0].time() <= before)
         {
+            let held = match context {
+                None => Held::at_word(below / 8),
+                Some(_) => thread.calls.in_frame(place as *const usize as usize, thread.thrown.depth),
+            };
             let context = context.unwrap_or_else(|| thread.calls.context());
-            stamps::stamp_block(block, Point { context, site });
+            stamps::stamp_block(block, Point { context, site }, held);
         }
     }
 }

@@ -25,9 +25,82 @@ pub struct Point {
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct Stamp {
-    /// In the order of all stamps; 0 if there is none.
-    pub time: u64,
+    /// When, in the order of all stamps, above [`HELD_BITS`]; below it, where
+    /// the pointer was. 0 if there is none.
+    order: u64,
     pub point: Point,
+}
+
+impl Stamp {
+    #[inline]
+    pub fn new(time: u64, held: Held, point: Point) -> Stamp {
+        Stamp { order: time << HELD_BITS | u64::from(held.0), point }
+    }
+
+    #[inline]
+    pub fn time(self) -> u64 {
+        self.order >> HELD_BITS
+    }
+
+    pub fn held(self) -> Held {
+        Held(self.order as u32 % (1 << HELD_BITS))
+    }
+}
+
+/// Where a pointer was, within what died with it: a word of a block or of a
+/// frame, or a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Held(u32);
+
+const HELD_BITS: u32 = 20;
+const IN_REGISTER: u32 = 1 << (HELD_BITS - 1);
+const FRAME_WORDS: u32 = 12;
+
+/// It is not known, or said by the instruction.
+pub const NOWHERE: Held = Held(0);
+
+impl Held {
+    /// A word, counted from 0 on.
+    #[inline]
+    pub fn at_word(index: usize) -> Held {
+        if index + 1 < IN_REGISTER as usize { Held(index as u32 + 1) } else { NOWHERE }
+    }
+
+    /// A general register, as the processor counts them.
+    #[inline]
+    pub fn in_register(register: usize) -> Held {
+        Held(IN_REGISTER | register as u32)
+    }
+
+    /// In what an argument of a call points to.
+    pub fn behind_argument(number: usize, word: usize) -> Held {
+        let index = word << 1 | number & 1;
+        Held::at_word(index)
+    }
+
+    /// In an outer frame, from 1 on, below its end.
+    pub fn in_frame(frame: usize, words: usize) -> Held {
+        let is_near = frame < 1 << (HELD_BITS - 1 - FRAME_WORDS) && words < 1 << FRAME_WORDS;
+        if is_near { Held::at_word(frame << FRAME_WORDS | words) } else { NOWHERE }
+    }
+
+    pub fn word(self) -> Option<u32> {
+        (self.0 & IN_REGISTER == 0).then(|| self.0.checked_sub(1)).flatten()
+    }
+
+    /// Number of the argument, and the word behind it.
+    pub fn argument(self) -> Option<(u32, u32)> {
+        self.word().map(|index| (index & 1, index >> 1))
+    }
+
+    /// Number of the frame, and how many words below its end.
+    pub fn frame(self) -> Option<(u32, u32)> {
+        self.word().map(|index| (index >> FRAME_WORDS, index % (1 << FRAME_WORDS)))
+    }
+
+    pub fn register(self) -> Option<usize> {
+        (self.0 & IN_REGISTER != 0).then_some((self.0 & !IN_REGISTER) as usize)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,14 +156,14 @@ impl Block {
     /// When the latest stamp was.
     #[inline]
     pub fn stamped(&self) -> u64 {
-        self.stamps[0].time.max(self.register.time)
+        self.stamps[0].time().max(self.register.time())
     }
 
     /// The latest stamps of different calls.
     pub fn latest(&self) -> [Stamp; 3] {
         let [first, second, third] = self.stamps;
         let register = self.register;
-        if register.time > first.time {
+        if register.time() > first.time() {
             match register.point.context {
                 context if context == first.point.context => [register, second, third],
                 context if context == second.point.context => [register, first, third],
@@ -98,10 +171,10 @@ impl Block {
             }
         } else if [first, second].iter().any(|stamp| stamp.point.context == register.point.context) {
             self.stamps
-        } else if register.time > second.time {
+        } else if register.time() > second.time() {
             [first, register, second]
         } else {
-            [first, second, if register.time > third.time { register } else { third }]
+            [first, second, if register.time() > third.time() { register } else { third }]
         }
     }
 
@@ -409,13 +482,13 @@ mod tests {
 
     #[test]
     fn the_latest_stamps_of_different_calls() {
-        let stamp = |time, context| Stamp { time, point: Point { context, site: 1 } };
+        let stamp = |time, context| Stamp::new(time, NOWHERE, Point { context, site: 1 });
         let check = |register: (u64, u32), memory: [(u64, u32); 3], expected: [u64; 3]| {
             // SAFETY: zero is a valid block.
             let mut block: Block = unsafe { core::mem::zeroed() };
             block.register = stamp(register.0, register.1);
             block.stamps = memory.map(|(time, context)| stamp(time, context));
-            assert_eq!(block.latest().map(|stamp| stamp.time), expected);
+            assert_eq!(block.latest().map(Stamp::time), expected);
         };
         check((9, 4), [(5, 1), (4, 2), (3, 3)], [9, 5, 4]);
         check((9, 1), [(5, 1), (4, 2), (3, 3)], [9, 4, 3]);

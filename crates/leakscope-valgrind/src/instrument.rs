@@ -12,11 +12,13 @@
 //! VEX has optimised the block before: of several writes to one register in a
 //! block only the last is there.
 
+pub mod steps;
+
 use core::ffi::c_void;
 
 use leakscope_wire::Cause;
 
-use crate::events::RED_ZONE;
+use crate::events::{FIRST_ARGUMENTS, RED_ZONE};
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
 use crate::machine::{self, is_epilogue, is_repeated};
@@ -25,6 +27,7 @@ use crate::modules::{self, Owner};
 use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
 use crate::{arena, events, pools, stamps, tool};
+use steps::{TRAIL, Way};
 
 /// What a temporary is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,6 +70,7 @@ pub unsafe extern "C" fn block(
         let known = KNOWN.get();
         known.clear();
         known.resize((*input.tyenv).types_used as usize, Known::Nothing);
+        TRAIL.get().start((*input.tyenv).types_used as usize);
         let returns = input.jumpkind == vg::Ijk_Ret;
         let last_exit = statements.iter().rposition(|&it| (*it).tag == vg::Ist_Exit);
         let mut block = Block {
@@ -78,6 +82,7 @@ pub unsafe extern "C" fn block(
             instruction: 0,
             next: start as u64,
             owner: modules::owner(start),
+            is_users: modules::is_users(start as u64),
             sites: [(0, 0); 2],
             uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
             index: 0,
@@ -134,6 +139,7 @@ struct Block<'a> {
     instruction: u64,
     next: u64,
     owner: Owner,
+    is_users: bool,
     /// The latest site numbers, by instruction and cause.
     sites: [(u64, u32); 2],
     /// The uses to note, if any are wanted.
@@ -220,6 +226,7 @@ impl Block<'_> {
     }
 
     fn assign(&mut self, temporary: vg::IRTemp, data: *mut IRExpr) {
+        TRAIL.get().assign(temporary, data, self.index);
         // SAFETY: VEX's expression; its tag says which arm is there.
         let known = unsafe {
             let arm = &(*data).Iex;
@@ -283,6 +290,7 @@ impl Block<'_> {
 
     fn put(&mut self, offset: i32, data: *mut IRExpr) {
         let Some(register) = ir::register_at(offset) else { return };
+        TRAIL.get().put(register, data, self.index);
         self.sets_result |= register == RAX;
         if self.code.type_of(data) != vg::Ity_I64 {
             return;
@@ -323,7 +331,7 @@ impl Block<'_> {
         } else {
             let old = self.code.register(register);
             let guard = self.code.is_heap(old);
-            let site = self.site(Cause::Overwritten as u32);
+            let site = self.site_of_place(0, |_| Way::to_register(register));
             self.code.call(Some(guard), &ON_REGISTER, &[old, data, site]);
         }
     }
@@ -358,7 +366,8 @@ impl Block<'_> {
     fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
         if ir::constant_value(data) == Some(self.next) {
             // Only a call stores the address of the next instruction.
-            machine::note_return_point(self.next as usize);
+            let arguments = FIRST_ARGUMENTS.map(|register| self.way_to_register(register));
+            machine::note_return_point(self.next as usize, arguments);
             let is_kept = core::mem::replace(&mut self.result, Returned::Kept) == Returned::Kept;
             let unkept_since = if is_kept { 0 } else { self.start as u64 };
             self.marks_red_zone = true;
@@ -397,8 +406,15 @@ impl Block<'_> {
             let place = self.word_at(address, bytes, word);
             let old = self.code.load(vg::Ity_I64, place);
             let guard = self.code.is_heap(old);
-            let site = self.site(Cause::Overwritten as u32);
-            self.code.call(Some(guard), &ON_STORE, &[old, site]);
+            let site = match bytes {
+                8.. if self.is_users => self.site_of_place(word, |block| block.way_to(address, word)),
+                _ => self.site(Cause::Overwritten as u32),
+            };
+            if self.is_users {
+                self.code.call(Some(guard), &ON_STORE, &[old, site]);
+            } else {
+                self.code.call(Some(guard), &ON_LIBRARYS_STORE, &[old, site, place]);
+            }
         }
     }
 
@@ -412,7 +428,7 @@ impl Block<'_> {
         let both = self.code.binary(vg::Iop_Or64, upper, first, vg::Ity_I64);
         let guard = self.code.binary(vg::Iop_CmpEQ64, both, constant(1), vg::Ity_I1);
         let site = self.site(Cause::Overwritten as u32);
-        self.code.call(Some(guard), &ON_STORE, &[old, site]);
+        self.code.call(Some(guard), &ON_LIBRARYS_STORE, &[old, site, place]);
     }
 
     /// The address of the `number`th word that a store of `bytes` covers.
@@ -517,6 +533,16 @@ impl Block<'_> {
 
     /// A number for the instruction and what happens there.
     fn site(&mut self, cause: u32) -> *mut IRExpr {
+        self.site_with(cause, 0, |_| Way::default())
+    }
+
+    /// The same where a word of what a place held is overwritten; `way` leads
+    /// there.
+    fn site_of_place(&mut self, word: usize, way: impl FnOnce(&Self) -> Way) -> *mut IRExpr {
+        self.site_with(Cause::Overwritten as u32, word, way)
+    }
+
+    fn site_with(&mut self, cause: u32, word: usize, way: impl FnOnce(&Self) -> Way) -> *mut IRExpr {
         match self.owner {
             Owner::Program => {}
             Owner::Preloaded => return constant(u64::from(events::PRELOADED)),
@@ -524,11 +550,12 @@ impl Block<'_> {
         }
         let kind = usize::from(cause == stamps::USE);
         let (instruction, number) = self.sites[kind];
-        let key = self.instruction << 4 | u64::from(cause);
+        let key = self.instruction << 8 | (word as u64) << 4 | u64::from(cause);
         if instruction == key && number != 0 {
             return constant(u64::from(number));
         }
-        let number = stamps::new_site(self.instruction + 1, cause);
+        let way = way(self);
+        let number = stamps::new_site(self.instruction + 1, cause, way);
         self.sites[kind] = (key, number);
         constant(u64::from(number))
     }
@@ -542,6 +569,7 @@ macro_rules! helper {
 }
 
 helper!(ON_STORE, c"leakscope_store", events::on_store, false);
+helper!(ON_LIBRARYS_STORE, c"leakscope_librarys_store", events::on_librarys_store, false);
 helper!(ON_WRITE, c"leakscope_write", events::on_write, false);
 helper!(ON_EXCHANGE, c"leakscope_exchange", events::on_exchange, false);
 helper!(ON_REGISTER, c"leakscope_register", events::on_register, false);

@@ -178,6 +178,18 @@ pub fn constant_value(expression: *const IRExpr) -> Option<u64> {
     }
 }
 
+/// The value of a constant of 8 bits.
+pub fn byte_value(expression: *const IRExpr) -> Option<u8> {
+    // SAFETY: an expression of VEX's; the tags say which arms are there.
+    unsafe {
+        if (*expression).tag != vg::Iex_Const {
+            return None;
+        }
+        let constant = (*expression).Iex.Const.con;
+        ((*constant).tag == vg::Ico_U8).then(|| (*constant).Ico.U8)
+    }
+}
+
 pub fn bytes_of(kind: IRType) -> usize {
     // SAFETY: a pure function of VEX's.
     unsafe { vg::sizeofIRType(kind) as usize }

@@ -6,7 +6,7 @@ use core::ffi::c_char;
 use leakscope_wire::{self as wire, Cause, FaultKind, Reason};
 
 use crate::events::{RED_ZONE, aligned_words};
-use crate::heap::Point;
+use crate::heap::{NOWHERE, Point};
 use crate::ir::REGISTERS;
 use crate::list::List;
 use crate::memory::Single;
@@ -31,8 +31,35 @@ struct Life {
 static LIFE: Single<Life> =
     Single::new(Life { epoch: 1, sequence: 0, snapshot: 0, data_end: 0, ended: false, leaving: 0 });
 
-/// Registers of threads that the end of the process stopped.
-pub static STOPPED: Single<List<[usize; 16]>> = Single::new(List::new());
+/// Threads that the end of the process stopped.
+pub static STOPPED: Single<List<AtWork>> = Single::new(List::new());
+
+/// A thread that has not ended.
+#[derive(Clone, Copy)]
+pub struct AtWork {
+    pub number: vg::ThreadId,
+    pub registers: [usize; 16],
+    /// Where its stack ends.
+    pub stack_end: usize,
+    /// Where its control block is.
+    pub pointer: usize,
+    /// Just behind the instruction that it is at.
+    pub instruction: u64,
+}
+
+impl AtWork {
+    pub fn new(number: vg::ThreadId) -> AtWork {
+        let word = |offset| guest_word(number, offset);
+        AtWork {
+            number,
+            registers: registers_of(number),
+            // SAFETY: a plain query about a thread that is there still.
+            stack_end: unsafe { vg::vgPlain_thread_get_stack_max(number) } as usize,
+            pointer: thread_pointer(number),
+            instruction: word(core::mem::offset_of!(vg::VexGuestAMD64State, guest_RIP)) as u64 + 1,
+        }
+    }
+}
 
 pub fn epoch() -> u16 {
     LIFE.get().epoch
@@ -149,7 +176,7 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
     let thread = tool::thread(number as usize);
     let registers = registers_of(number);
     if LIFE.get().leaving != number {
-        STOPPED.get().push(registers);
+        STOPPED.get().push(AtWork::new(number));
         return;
     }
     LIFE.get().leaving = 0;
@@ -159,11 +186,14 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
     let local = thread_pointer(number);
     let end = if (stack..stack + STACK_MAX).contains(&local) { local } else { highest };
     let point = match stamps::site(thread.left.site) {
-        Some(left) => Point { site: stamps::new_site(left.address, Cause::ThreadEnd as u32), ..thread.left },
+        Some(left) => {
+            let site = stamps::new_site(left.address, Cause::ThreadEnd as u32, left.way);
+            Point { site, ..thread.left }
+        }
         None => stamps::here(stamps::site_of_cause(Cause::ThreadEnd)),
     };
     if stack < end && is_readable(stack, end) {
-        stamps::stamp_and_clear(aligned_words(stack, end), point);
+        stamps::stamp_and_clear(aligned_words(stack, end), point, |_| NOWHERE);
     }
     stamps::stamp_words(&registers, point);
     forget_argument(local);
@@ -189,7 +219,7 @@ fn forget_argument(control_block: usize) {
     }
 }
 
-pub fn registers_of(thread: vg::ThreadId) -> [usize; 16] {
+fn registers_of(thread: vg::ThreadId) -> [usize; 16] {
     let mut registers = [0; 16];
     // SAFETY: sixteen general registers lie in a row; the buffer holds them.
     unsafe {
@@ -206,16 +236,14 @@ pub fn registers_of(thread: vg::ThreadId) -> [usize; 16] {
 
 /// Where the thread's control block is.
 fn thread_pointer(thread: vg::ThreadId) -> usize {
+    guest_word(thread, core::mem::offset_of!(vg::VexGuestAMD64State, guest_FS_CONST))
+}
+
+fn guest_word(thread: vg::ThreadId, offset: usize) -> usize {
     let mut pointer = 0_usize;
     // SAFETY: one word of the guest state.
     unsafe {
-        vg::vgPlain_get_shadow_regs_area(
-            thread,
-            (&raw mut pointer).cast(),
-            0,
-            core::mem::offset_of!(vg::VexGuestAMD64State, guest_FS_CONST) as i64,
-            8,
-        );
+        vg::vgPlain_get_shadow_regs_area(thread, (&raw mut pointer).cast(), 0, offset as i64, 8);
     }
     pointer
 }
@@ -316,7 +344,7 @@ fn dies(start: usize, end: usize) {
         let until = end.min(segment.end as usize + 1);
         let program = segment.kind & (vg::SkAnonC | vg::SkShmC) != 0 && segment.hasW != 0;
         if program && segment.hasR != 0 && until > at {
-            crate::scan::for_each_present(at, until, |words| stamps::stamp_words(words, point));
+            crate::scan::for_each_present(at, until, |words| stamps::stamp_written(words, point));
         }
         at = until.max(at + 8);
     }

@@ -1,7 +1,9 @@
 //! What the program's instructions are, by their bytes, and where its calls
 //! return to.
 
-use crate::list::Numbers;
+use crate::calls::ARGUMENTS;
+use crate::instrument::steps::Way;
+use crate::list::{List, Numbers};
 use crate::memory::Single;
 
 /// Whether an instruction is `rep movsb` or `rep stosb`, by which libc copies
@@ -32,13 +34,38 @@ pub fn is_epilogue(address: usize, bytes: usize) -> bool {
     )
 }
 
-/// Where calls return to, as far as they were seen.
-static RETURN_POINTS: Single<Numbers<u64>> = Single::new(Numbers::new());
+/// Where calls return to, as far as they were seen, and the ways to what they
+/// are given first.
+struct ReturnPoints {
+    addresses: Numbers<u64>,
+    arguments: List<[Way; ARGUMENTS]>,
+}
 
-pub fn note_return_point(address: usize) {
-    RETURN_POINTS.get().number(address as u64);
+static RETURN_POINTS: Single<ReturnPoints> =
+    Single::new(ReturnPoints { addresses: Numbers::new(), arguments: List::new() });
+
+pub fn note_return_point(address: usize, arguments: [Way; ARGUMENTS]) {
+    let points = RETURN_POINTS.get();
+    let number = points.addresses.number(address as u64) as usize;
+    if number > points.arguments.len() {
+        points.arguments.push(arguments);
+    }
+    for (known, new) in points.arguments[number - 1].iter_mut().zip(arguments) {
+        if known.is_empty() {
+            *known = new;
+        }
+    }
 }
 
 pub fn is_return_point(address: usize) -> bool {
-    RETURN_POINTS.get().find(address as u64).is_some()
+    RETURN_POINTS.get().addresses.find(address as u64).is_some()
+}
+
+/// The ways to the first arguments of the call that returns to `address`.
+pub fn arguments_of_call(address: u64) -> [Way; ARGUMENTS] {
+    let points = RETURN_POINTS.get();
+    points
+        .addresses
+        .find(address)
+        .map_or_else(Default::default, |number| points.arguments[number as usize - 1])
 }

@@ -18,6 +18,15 @@ pub struct Module {
     pub last_generation: u32,
     pub path: [u8; PATH_MAX],
     pub path_bytes: usize,
+    is_users: bool,
+    /// Below a thread's pointer, if this is the executable.
+    pub thread_local_bytes: usize,
+}
+
+impl Module {
+    pub fn is_present(&self) -> bool {
+        self.last_generation == PRESENT
+    }
 }
 
 struct Modules {
@@ -117,11 +126,12 @@ pub fn owner(address: usize) -> Owner {
 pub fn is_users(address: u64) -> bool {
     update();
     let module = MODULES.get().list.iter().rfind(|it| (it.start..it.end).contains(&(address as usize)));
-    module.is_some_and(|module| {
-        let path = &module.path[..module.path_bytes];
-        let is_library = path.windows(3).any(|part| part == b".so");
-        !is_library || !path.starts_with(b"/usr/") && !path.starts_with(b"/lib")
-    })
+    module.is_some_and(|module| module.is_users)
+}
+
+fn is_users_path(path: &[u8]) -> bool {
+    let is_library = path.windows(3).any(|part| part == b".so");
+    !is_library || !path.starts_with(b"/usr/") && !path.starts_with(b"/lib")
 }
 
 /// Whether an address is in preloaded code that has run.
@@ -195,8 +205,11 @@ fn module_of(code: &vg::NSegment, generation: u32) -> Module {
         last_generation: PRESENT,
         path: [0; PATH_MAX],
         path_bytes: 0,
+        is_users: true,
+        thread_local_bytes: 0,
     };
     if let Some(path) = path_of(code) {
+        module.is_users = is_users_path(path);
         module.path_bytes = path.len().min(PATH_MAX);
         module.path[..module.path_bytes].copy_from_slice(&path[..module.path_bytes]);
     }
@@ -206,10 +219,11 @@ fn module_of(code: &vg::NSegment, generation: u32) -> Module {
             head = Some(segment.start as usize);
         }
     });
-    if let Some((low, high)) = head.and_then(extent) {
+    if let Some((low, high, thread_local_bytes)) = head.and_then(extent) {
         module.start = head.unwrap_or_default();
         module.bias = module.start.wrapping_sub(low);
         module.end = module.bias.wrapping_add(high);
+        module.thread_local_bytes = thread_local_bytes;
     }
     module
 }
@@ -223,9 +237,11 @@ fn for_each_own(code: &vg::NSegment, mut f: impl FnMut(&vg::NSegment)) {
     });
 }
 
-/// From the ELF header at `head`: the lowest page and the end, as linked.
-fn extent(head: usize) -> Option<(usize, usize)> {
+/// From the ELF header at `head`: the lowest page and the end, as linked, and
+/// how much each thread has for itself.
+fn extent(head: usize) -> Option<(usize, usize, usize)> {
     const LOAD: u32 = 1;
+    const THREAD_LOCAL: u32 = 7;
     // SAFETY: the first page of a file is mapped there, readable; the checks
     // below keep to it.
     let page = unsafe { core::slice::from_raw_parts(head as *const u8, PAGE) };
@@ -235,7 +251,7 @@ fn extent(head: usize) -> Option<(usize, usize)> {
         return None;
     }
     let (table, size, count) = (word(32)?, usize::from(half(54)?), usize::from(half(56)?));
-    let (mut low, mut high) = (usize::MAX, 0);
+    let (mut low, mut high, mut thread_local_bytes) = (usize::MAX, 0, 0);
     for number in 0..count {
         let entry = table.checked_add(number * size)?;
         let kind = u32::from_le_bytes(page.get(entry..entry + 4)?.try_into().ok()?);
@@ -243,7 +259,9 @@ fn extent(head: usize) -> Option<(usize, usize)> {
             let (address, bytes) = (word(entry + 16)?, word(entry + 40)?);
             low = low.min(address & !(PAGE - 1));
             high = high.max(address.checked_add(bytes)?);
+        } else if kind == THREAD_LOCAL {
+            thread_local_bytes = word(entry + 40)?.checked_next_multiple_of(word(entry + 48)?.max(1))?;
         }
     }
-    (low < high).then_some((low, high))
+    (low < high).then_some((low, high, thread_local_bytes))
 }

@@ -101,7 +101,7 @@ pub fn moved(pointer: usize, pool: usize) {
 
 fn end(block: &mut Block, context: u32) {
     let site = stamps::site_of_cause(Cause::HolderFreed);
-    stamps::stamp_words(block.words(), Point { context, site });
+    stamps::stamp_written(block.words(), Point { context, site });
     replace::count_free(block.allocated, context);
     parts::end(block);
 }

@@ -10,13 +10,15 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::arena;
 use crate::calls;
-use crate::heap::{Block, Point};
-use crate::list::{List, Numbers};
+use crate::heap::{Block, Held, Point, Stamp};
+use crate::holders::Chain;
+use crate::instrument::steps::{Way, dwarf_number};
+use crate::list::{Key, List, Numbers, mix};
 use crate::memory::Single;
 use crate::replace::FREES;
 use crate::sink::Sink;
 use crate::tool::OPTIONS;
-use crate::{modules, parts, scan, stamps, vg};
+use crate::{holders, machine, modules, parts, scan, stamps, vg};
 
 /// What to say besides the blocks.
 pub struct Occasion {
@@ -26,13 +28,32 @@ pub struct Occasion {
     pub fault: Option<wire::Fault>,
 }
 
-/// Stacks of a record have the number of their context, and in the lowest bits
-/// the number of their site, which is its cause.
-const SITE_BITS: u32 = 3;
-const CAUSES: u32 = wire::Cause::ThreadEnd as u32;
+/// The stacks of a record, by context and site, and their sites.
+struct Mentioned {
+    stacks: Numbers<(u32, u32)>,
+    sites: Numbers<Site>,
+}
 
-/// For each context, by bits, with which sites the record mentions it.
-static MENTIONED: Single<List<u8>> = Single::new(List::new());
+static MENTIONED: Single<Mentioned> =
+    Single::new(Mentioned { stacks: Numbers::new(), sites: Numbers::new() });
+
+/// How a pointer died, and where it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Site {
+    cause: u32,
+    /// As in [`wire::Site`].
+    frame: u32,
+    held: u32,
+    /// With [`wire::BY_STEPS`].
+    way: Way,
+}
+
+impl Key for Site {
+    fn hash(&self) -> u64 {
+        let place = u64::from(self.frame ^ self.held) << 32 | u64::from(self.way.number());
+        mix(place ^ u64::from(self.cause) << 29)
+    }
+}
 
 /// The stack of a context: an allocation's, or a free's.
 pub fn stack_of(context: u32) -> u32 {
@@ -40,19 +61,46 @@ pub fn stack_of(context: u32) -> u32 {
 }
 
 fn mention(context: u32, site: u32) -> u32 {
-    if context == calls::ROOT {
-        return 0;
-    }
-    let mentioned = MENTIONED.get();
-    if mentioned.len() <= context as usize {
-        mentioned.resize(context as usize + 1, 0);
-    }
-    mentioned[context as usize] |= 1 << site;
-    context << SITE_BITS | site
+    if context == calls::ROOT { 0 } else { MENTIONED.get().stacks.number((context, site)) }
 }
 
-/// The stack of a place where something happened; 0 if there is none.
-fn stack_of_point(point: Point) -> u32 {
+/// The stack of a place where a pointer died; 0 if there is none.
+fn stack_of_stamp(stamp: Stamp) -> u32 {
+    let Some(site) = stamps::site(stamp.point.site) else { return 0 };
+    let way = site.way;
+    stack_of_place(stamp.point, |cause| {
+        let (frame, held) = match way.is_empty() {
+            true if cause == site.cause => place_of(cause, stamp.held()),
+            true => (0, 0),
+            false => (wire::BY_STEPS, 0),
+        };
+        Site { cause, frame, held, way }
+    })
+}
+
+/// A place as [`wire::Site`] has it.
+fn place_of(cause: u32, held: Held) -> (u32, u32) {
+    use wire::Cause::{HolderFreed, Overwritten, ScopeEnd, Unwound};
+    let place = match wire::Cause::from_u32(cause) {
+        Some(Overwritten | HolderFreed) => {
+            held.argument().map(|(number, word)| (wire::BEHIND_ARGUMENT, word << 7 | number))
+        }
+        Some(Unwound) => held.frame().map(|(frame, words)| (frame, words * 8)),
+        Some(ScopeEnd) => {
+            let register = held.register().map(|register| wire::IN_REGISTER | dwarf_number(register) as u32);
+            register.or(held.word().map(|words| words * 8)).map(|place| (1, place))
+        }
+        _ => None,
+    };
+    place.unwrap_or((0, 0))
+}
+
+/// The stack of a place where a block was used.
+fn stack_of_use(point: Point) -> u32 {
+    stack_of_place(point, |cause| Site { cause, frame: 0, held: 0, way: Way::default() })
+}
+
+fn stack_of_place(point: Point, site_of: impl FnOnce(u32) -> Site) -> u32 {
     let Some(site) = stamps::site(point.site) else { return 0 };
     let context = if site.address == 0 {
         point.context
@@ -61,7 +109,9 @@ fn stack_of_point(point: Point) -> u32 {
     };
     // What dies inside of a library function is overwritten by the call of it.
     let inside = site.cause == wire::Cause::ScopeEnd as u32 && !modules::is_users(site.address);
-    mention(context, if inside { wire::Cause::Overwritten as u32 } else { site.cause })
+    let cause = if inside { wire::Cause::Overwritten as u32 } else { site.cause };
+    let number = if cause == stamps::USE { 0 } else { MENTIONED.get().sites.number(site_of(cause)) };
+    mention(context, number)
 }
 
 /// Scans the heap, and writes a record.
@@ -146,7 +196,10 @@ impl Writer {
         }
         self.sites();
         self.stacks();
-        MENTIONED.get().clear();
+        self.arguments();
+        let mentioned = MENTIONED.get();
+        mentioned.stacks.free();
+        mentioned.sites.free();
         self.section(SectionKind::END, |_| {});
         self.flush();
     }
@@ -190,7 +243,7 @@ impl Writer {
         });
         self.section(SectionKind::STAMPS, |writer| {
             scan::for_each_lost(|block| {
-                let last_used = stack_of_point(block.used);
+                let last_used = stack_of_use(block.used);
                 // What a pool keeps is lost with the pool, whatever points to it.
                 let is_kept = block.is_part() && parts::keeper(block).is_some();
                 writer.put(&if !arena::is_within(block.start) {
@@ -199,7 +252,7 @@ impl Writer {
                 } else if is_kept {
                     wire::Stamps { last_used, ..wire::Stamps::default() }
                 } else {
-                    let stacks = block.latest().map(|stamp| stack_of_point(stamp.point));
+                    let stacks = block.latest().map(stack_of_stamp);
                     wire::Stamps { time: block.stamped(), stacks, last_used }
                 });
             });
@@ -218,16 +271,28 @@ impl Writer {
 
     /// Totals by allocation and last use.
     fn reachable(&mut self) {
+        /// Blocks of one allocation and last use of which is told what holds them.
+        const HOLDERS_EACH: u64 = 3;
         let mut pairs = Numbers::<(u32, u32)>::new();
         let mut sums = List::<(u64, u64)>::new();
-        scan::for_each_reached(|block: &Block| {
-            let number = pairs.number((stack_of(block.allocated), stack_of_point(block.used))) as usize;
-            if number > sums.len() {
-                sums.push((0, 0));
-            }
-            sums[number - 1].0 += 1;
-            sums[number - 1].1 += block.bytes as u64;
+        self.section(SectionKind::HOLDERS, |writer| {
+            scan::for_each_reached(|block: &Block| {
+                let (stack, last_used) = (stack_of(block.allocated), stack_of_use(block.used));
+                let number = pairs.number((stack, last_used)) as usize;
+                if number > sums.len() {
+                    sums.push((0, 0));
+                }
+                let (blocks, bytes) = &mut sums[number - 1];
+                *blocks += 1;
+                *bytes += block.bytes as u64;
+                if *blocks <= HOLDERS_EACH {
+                    let chain = Chain::to(block);
+                    writer.put(&wire::Holder { stack, last_used, ..chain.holder() });
+                    chain.links().for_each(|link| writer.put(&link));
+                }
+            });
         });
+        holders::forget();
         self.section(SectionKind::REACHABLE, |writer| {
             for (&(stack, last_used), &(blocks, bytes)) in pairs.keys().iter().zip(sums.iter()) {
                 writer.put(&wire::Reachable { blocks, bytes, stack, last_used });
@@ -237,11 +302,13 @@ impl Writer {
         pairs.free();
     }
 
-    /// One site for each cause, so that its number is the cause's.
     fn sites(&mut self) {
         self.section(SectionKind::SITES, |writer| {
-            for cause in 1..=CAUSES {
-                writer.put(&wire::Site { cause, ..wire::Site::of(wire::Cause::Overwritten) });
+            for &Site { cause, frame, held, way } in MENTIONED.get().sites.keys() {
+                let steps = way.steps().as_bytes();
+                let variable_bytes = steps.len() as u32;
+                writer.put(&wire::Site { cause, line: 0, column: 0, variable_bytes, frame, held });
+                writer.bytes(steps);
             }
         });
     }
@@ -250,15 +317,37 @@ impl Writer {
         let depth = OPTIONS.get().depth;
         self.section(SectionKind::STACKS, |writer| {
             let mut frames = [0_u64; 64];
-            for (context, &sites) in MENTIONED.get().iter().enumerate() {
-                for site in (0..=CAUSES).filter(|site| sites >> site & 1 == 1) {
-                    let (generation, count) = frames_of(context as u32, &mut frames[..depth]);
-                    let id = (context as u32) << SITE_BITS | site;
-                    writer.put(&wire::Stack { id, generation, frames: count as u32, site });
-                    writer.bytes(frames[..count].as_bytes());
+            for (id, &(context, site)) in (1..).zip(MENTIONED.get().stacks.keys()) {
+                let (generation, count) = frames_of(context, &mut frames[..depth]);
+                writer.put(&wire::Stack { id, generation, frames: count as u32, site });
+                writer.bytes(frames[..count].as_bytes());
+            }
+        });
+    }
+
+    /// How the calls of stacks at which pointers died got their arguments.
+    fn arguments(&mut self) {
+        let depth = OPTIONS.get().depth;
+        let mut calls = Numbers::<u64>::new();
+        let mut frames = [0_u64; 64];
+        for &(context, _) in MENTIONED.get().stacks.keys().iter().filter(|(_, site)| *site != 0) {
+            let (_, count) = frames_of(context, &mut frames[..depth]);
+            frames[..count].iter().for_each(|&call| {
+                calls.number(call);
+            });
+        }
+        self.section(SectionKind::ARGUMENTS, |writer| {
+            for &call in calls.keys() {
+                for (number, way) in (0..).zip(machine::arguments_of_call(call)) {
+                    let steps = way.steps();
+                    if !steps.is_empty() {
+                        writer.put(&wire::Argument { call, number, steps: steps.len() as u32 });
+                        writer.bytes(steps.as_bytes());
+                    }
                 }
             }
         });
+        calls.free();
     }
 
     /// A section whose length is filled in when its content is written.

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 
 use leakscope_wire::{Cause, FaultKind};
 
-use crate::heap::{self, Block, Point, State};
+use crate::heap::{self, Block, Held, Point, State};
 use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::vg::{SizeT, ThreadId};
@@ -99,6 +99,7 @@ fn release(thread: ThreadId, block: &'static mut Block) {
     stamps::stamp_and_clear(
         block.words(),
         Point { context, site: stamps::site_of_cause(Cause::HolderFreed) },
+        |word| Held::behind_argument(0, word),
     );
     count_free(block.allocated, context);
     parts::forget(block.start, block.start + block.bytes);

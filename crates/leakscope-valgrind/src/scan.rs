@@ -9,7 +9,9 @@
 use crate::arena;
 use crate::events::{self, aligned_words};
 use crate::heap::{self, Block, State};
-use crate::life;
+use crate::holders::{self, Reached};
+use crate::ir::RSP;
+use crate::life::{self, AtWork};
 use crate::list::List;
 use crate::memory::PAGE;
 use crate::{modules, parts, tool, vg};
@@ -33,7 +35,8 @@ pub fn run() -> Live {
         }
     });
     let mut work = List::<*mut Block>::new();
-    for_each_register(|word| reach(&mut work, word));
+    holders::forget();
+    for_each_register(|word, thread| reach(&mut work, word, thread as usize));
     let stacks = stacks();
     modules::for_each_segment(vg::SkFileC | vg::SkAnonC | vg::SkShmC, |segment| {
         let (start, end) = (segment.start as usize, segment.end as usize + 1);
@@ -49,8 +52,9 @@ pub fn run() -> Live {
         } else {
             for_each_copied(start, end, |place, words| {
                 for (index, &word) in words.iter().enumerate() {
-                    if !parts::are_used() || parts::end_of(place + index * 8).is_none() {
-                        reach(&mut work, word);
+                    let from = place + index * 8;
+                    if !parts::are_used() || parts::end_of(from).is_none() {
+                        reach(&mut work, word, from);
                     }
                 }
             });
@@ -79,8 +83,7 @@ fn kept(work: &mut List<*mut Block>) -> bool {
             && let Some(pool) = parts::keeper(block)
             && heap::pointed_to(pool).is_none_or(|holder| holder.state == State::Reached)
         {
-            block.state = State::Reached;
-            work.push(block);
+            mark(work, Some(block), Reached { from: pool, entered: 0 });
         }
     });
     !work.is_empty()
@@ -126,13 +129,14 @@ pub fn for_each_edge(mut f: impl FnMut(u32, u32)) {
     });
 }
 
+/// A word at `from` reaches what it points to.
 #[inline]
-fn reach(work: &mut List<*mut Block>, word: usize) {
+fn reach(work: &mut List<*mut Block>, word: usize, from: usize) {
     let Some(mut block) = heap::pointed_to(word) else { return };
     if block.is_shared {
         // Reached before, by what must have been the pool's own pointer.
         block.is_shared = false;
-        mark(work, parts::first_in(block).filter(|part| part.is_live()));
+        mark(work, parts::first_in(block).filter(|part| part.is_live()), Reached { from, entered: 0 });
     }
     if block.is_part()
         && block.start == word
@@ -145,13 +149,15 @@ fn reach(work: &mut List<*mut Block>, word: usize) {
         whole.is_shared = true;
         block = whole;
     }
-    mark(work, Some(block));
+    let entered = word - block.start;
+    mark(work, Some(block), Reached { from, entered });
 }
 
 #[inline]
-fn mark(work: &mut List<*mut Block>, block: Option<&'static mut Block>) {
+fn mark(work: &mut List<*mut Block>, block: Option<&mut Block>, reached: Reached) {
     if let Some(block) = block.filter(|block| block.state != State::Reached) {
         block.state = State::Reached;
+        holders::note(block, reached);
         work.push(block);
     }
 }
@@ -161,7 +167,7 @@ fn drain(work: &mut List<*mut Block>) {
         // SAFETY: descriptors stay.
         let block = unsafe { &mut *block };
         if block.is_part() {
-            block.words().iter().for_each(|&word| reach(work, word));
+            block.words().iter().for_each(|word| reach(work, *word, core::ptr::from_ref(word) as usize));
         } else {
             reach_words(work, block.words());
         }
@@ -172,7 +178,7 @@ fn drain(work: &mut List<*mut Block>) {
 /// given back.
 fn reach_words(work: &mut List<*mut Block>, words: &[usize]) {
     if !parts::are_used() {
-        return words.iter().for_each(|&word| reach(work, word));
+        return words.iter().for_each(|word| reach(work, *word, core::ptr::from_ref(word) as usize));
     }
     let mut at = 0;
     while at < words.len() {
@@ -180,48 +186,50 @@ fn reach_words(work: &mut List<*mut Block>, words: &[usize]) {
         match parts::end_of(address) {
             Some(end) => at += (end - address).div_ceil(8),
             None => {
-                reach(work, words[at]);
+                reach(work, words[at], address);
                 at += 1;
             }
         }
     }
 }
 
-/// The registers of all threads, but not what a return left dead in them.
-fn for_each_register(mut f: impl FnMut(usize)) {
-    let (mut thread, mut low, mut high) = (0, 0, 0);
-    // SAFETY: Valgrind's iteration over threads.
-    unsafe {
-        vg::vgPlain_thread_stack_reset_iter(&mut thread);
-        while vg::vgPlain_thread_stack_next(&mut thread, &mut low, &mut high) != 0 {
-            let dead = tool::thread(thread as usize).dead;
-            for (register, word) in life::registers_of(thread).into_iter().enumerate() {
-                if word != dead[register] || !events::dies_by_return(register) {
-                    f(word);
-                }
+/// The registers of all threads, but not what a return left dead in them, and
+/// whose they are.
+fn for_each_register(mut f: impl FnMut(usize, vg::ThreadId)) {
+    for_each_thread(|thread, is_stopped| {
+        let dead = tool::thread(thread.number as usize).dead;
+        for (register, &word) in thread.registers.iter().enumerate() {
+            if is_stopped || word != dead[register] || !events::dies_by_return(register) {
+                f(word, thread.number);
             }
         }
-    }
-    for registers in life::STOPPED.get().iter() {
-        registers.iter().for_each(|&word| f(word));
-    }
+    });
 }
 
-/// Stack pointers of all threads.
+/// Stack pointers of all threads that run.
 fn stacks() -> [usize; 64] {
     let mut stacks = [usize::MAX; 64];
-    let (mut thread, mut low, mut high) = (0, 0, 0);
     let mut places = stacks.iter_mut();
+    for_each_thread(|thread, is_stopped| {
+        if !is_stopped && let Some(place) = places.next() {
+            *place = thread.registers[RSP];
+        }
+    });
+    stacks
+}
+
+/// Calls `f` for each thread that has not ended, and says whether the end of
+/// the process has stopped it.
+pub fn for_each_thread(mut f: impl FnMut(&AtWork, bool)) {
+    let (mut thread, mut low, mut high) = (0, 0, 0);
     // SAFETY: Valgrind's iteration over threads.
     unsafe {
         vg::vgPlain_thread_stack_reset_iter(&mut thread);
         while vg::vgPlain_thread_stack_next(&mut thread, &mut low, &mut high) != 0 {
-            if let Some(place) = places.next() {
-                *place = low as usize;
-            }
+            f(&AtWork::new(thread), false);
         }
     }
-    stacks
+    life::STOPPED.get().iter().for_each(|thread| f(thread, true));
 }
 
 fn is_device(segment: &vg::NSegment) -> bool {

@@ -3,7 +3,8 @@
 use leakscope_wire::Cause;
 
 use crate::arena;
-use crate::heap::{self, Block, Point, Stamp};
+use crate::heap::{self, Block, Held, NOWHERE, Point, Stamp};
+use crate::instrument::steps::Way;
 use crate::list::List;
 use crate::memory::Single;
 use crate::modules;
@@ -17,6 +18,8 @@ pub struct Site {
     pub address: u64,
     pub generation: u32,
     pub cause: u32,
+    /// Leads to the place of the pointer, if the instruction says which.
+    pub way: Way,
 }
 
 static SITES: Single<List<Site>> = Single::new(List::new());
@@ -25,9 +28,9 @@ static SITES: Single<List<Site>> = Single::new(List::new());
 pub const USE: u32 = 0;
 
 /// A number for an instruction and what happens there, from 1 on.
-pub fn new_site(address: u64, cause: u32) -> u32 {
+pub fn new_site(address: u64, cause: u32, way: Way) -> u32 {
     let sites = SITES.get();
-    sites.push(Site { address, generation: modules::generation(), cause });
+    sites.push(Site { address, generation: modules::generation(), cause, way });
     sites.len() as u32
 }
 
@@ -68,23 +71,34 @@ pub fn stamp(word: usize, site: u32) {
             return;
         }
         tick();
-        stamp_block(block, Point { context: calls.context(), site });
+        stamp_block(block, Point { context: calls.context(), site }, NOWHERE);
+    }
+}
+
+/// The same where a library wrote over it, at `address`.
+pub fn stamp_by_library(word: usize, site: u32, address: usize) {
+    let calls = &mut tool::current().calls;
+    if let Some(block) = heap::pointed_to(word).filter(|block| block.stale == 0 && !calls.is_stale(word)) {
+        tick();
+        stamp_block(block, Point { context: calls.context(), site }, calls.behind_argument(address));
+    } else {
+        stamp(word, site);
     }
 }
 
 /// A pointer in a register died.
 #[inline]
-pub fn stamp_register(block: &mut Block, point: Point) {
+pub fn stamp_register(block: &mut Block, point: Point, held: Held) {
     let time = TIME.get();
     *time += 1;
-    block.register = Stamp { time: *time, point };
+    block.register = Stamp::new(*time, held, point);
 }
 
 #[inline]
-pub fn stamp_block(block: &mut Block, point: Point) {
+pub fn stamp_block(block: &mut Block, point: Point, held: Held) {
     let time = TIME.get();
     *time += 1;
-    let new = Stamp { time: *time, point };
+    let new = Stamp::new(*time, held, point);
     // Of the deaths in one call of a function the last is enough.
     let [first, second, third] = block.stamps;
     block.stamps = if first.point.context == point.context {
@@ -97,24 +111,37 @@ pub fn stamp_block(block: &mut Block, point: Point) {
     };
 }
 
-/// The words of memory that goes: stamps what they point to.
-pub fn stamp_words(words: &[usize], point: Point) {
-    for &word in words {
-        if let Some(block) = heap::pointed_to(word) {
-            tick();
-            stamp_block(block, point);
+/// Memory that a function writes to or frees, by an argument: stamps what it
+/// pointed to.
+pub fn stamp_written(words: &[usize], point: Point) {
+    for word in words {
+        let address = core::ptr::from_ref(word) as usize;
+        if arena::is_within(*word) {
+            stamp_word(*word, point, tool::current().calls.behind_argument(address));
         }
     }
 }
 
+/// The words of memory that goes: stamps what they point to.
+pub fn stamp_words(words: &[usize], point: Point) {
+    words.iter().for_each(|&word| stamp_word(word, point, NOWHERE));
+}
+
 /// The same, and forgets the pointers: nobody may take what is left there for
-/// one later.
-pub fn stamp_and_clear(words: &mut [usize], point: Point) {
-    for word in words {
+/// one later. `held` says where a word was, by number.
+pub fn stamp_and_clear(words: &mut [usize], point: Point, held: impl Fn(usize) -> Held) {
+    for (index, word) in words.iter_mut().enumerate() {
         if arena::is_within(*word) {
-            stamp_words(&[*word], point);
+            stamp_word(*word, point, held(index));
             *word = 0;
         }
+    }
+}
+
+fn stamp_word(word: usize, point: Point, held: Held) {
+    if let Some(block) = heap::pointed_to(word) {
+        tick();
+        stamp_block(block, point, held);
     }
 }
 
@@ -128,7 +155,7 @@ pub fn site_of_cause(cause: Cause) -> u32 {
     static KNOWN: Single<[u32; 8]> = Single::new([0; 8]);
     let known = &mut KNOWN.get()[cause as usize];
     if *known == 0 {
-        *known = new_site(0, cause as u32);
+        *known = new_site(0, cause as u32, Way::default());
     }
     *known
 }

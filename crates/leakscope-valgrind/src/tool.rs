@@ -23,10 +23,17 @@ pub struct Thread {
     pub stack: (usize, usize),
     /// The last return from the function that the thread was started with.
     pub left: Point,
-    /// The context of the last exception's throw, or of a jump over frames.
-    pub thrown: u32,
+    /// Where the last exception was thrown, or a jump over frames was made.
+    pub thrown: Thrown,
     /// Memory around the stack pointer that is mapped.
     pub mapped: (usize, usize),
+}
+
+#[derive(Clone, Copy)]
+pub struct Thrown {
+    pub context: u32,
+    /// How many calls had not returned.
+    pub depth: usize,
 }
 
 impl Thread {
@@ -65,7 +72,7 @@ const fn new_thread(number: u32) -> Thread {
         returned_at: 0,
         stack: (1, 0),
         left: Point { context: 0, site: 0 },
-        thrown: 0,
+        thrown: Thrown { context: 0, depth: 0 },
         mapped: (usize::MAX, 0),
     }
 }

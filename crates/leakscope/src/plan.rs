@@ -213,6 +213,10 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
         Kind::Dynamic if has_own_operators(&path) => Allocator::Wrapped,
         _ => Allocator::Library,
     };
+    // Valgrind refuses these even where the user stays the same.
+    if fs::metadata(&path)?.mode() & (libc::S_ISUID | libc::S_ISGID) != 0 {
+        bail!("{}", changes_user(&path));
+    }
     // Valgrind gives the program the name that it is told.
     let shown =
         if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
@@ -288,14 +292,19 @@ fn kind_of(path: &Path) -> Result<Kind> {
     let found = fs::metadata(path)?;
     // SAFETY: no arguments, cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let changes_user = found.mode() & libc::S_ISUID != 0 && found.uid() != user;
-    if changes_user || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
-        bail!("{shown} is setuid or setgid, so the system lets nothing into it: copy it and run the copy");
+    let is_others = found.mode() & libc::S_ISUID != 0 && found.uid() != user;
+    if is_others || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
+        bail!("{}", changes_user(path));
     }
     if !file.elf_program_headers().iter().any(interpreter) {
         bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
     }
     Ok(Kind::Dynamic)
+}
+
+fn changes_user(path: &Path) -> String {
+    let shown = path.display();
+    format!("{shown} is setuid or setgid, so the system lets nothing into it: copy it and run the copy")
 }
 
 /// Whether a program has its own `operator new`.

@@ -184,7 +184,8 @@ fn holders_are_named_as_in_the_source() {
     let folder = Folder::with(&[("held.c", PROGRAM), ("opaque.c", OPAQUE)]);
     folder.shell("gcc -g -pthread held.c opaque.c -o held");
     let frame = [(102, "local local[1].name of in_frame in held.c:38")];
-    for options in ["held.c opaque.c", "--cflag=-O2 held.c opaque.c", "--engine preload ./held"] {
+    let engines = ["--engine preload ./held", "--engine valgrind ./held"];
+    for options in ["held.c opaque.c", "--cflag=-O2 held.c opaque.c"].into_iter().chain(engines) {
         let found = held(&folder, options);
         check(&found, EVERYWHERE, options);
         if !options.contains("-O2") {

@@ -69,14 +69,10 @@ impl Groups {
         *self.label(label).frees.entry(place.to_owned()).or_default() += blocks;
     }
 
-    /// What an engine can say that sees no source: the place and cause of a
-    /// leak, not the variable, and of uses only loads and stores.
+    /// What an engine can say that sees no source: of uses only loads and
+    /// stores.
     pub fn only_leaks(&self) -> Groups {
-        let only = |group: &Group| Group {
-            leak: group.leak.as_ref().map(|leak| Leak { variable: ANY.to_owned(), ..leak.clone() }),
-            last_used: None,
-            ..group.clone()
-        };
+        let only = |group: &Group| Group { last_used: None, ..group.clone() };
         Groups { labels: self.labels.iter().map(|(label, group)| (label.clone(), only(group))).collect() }
     }
 
