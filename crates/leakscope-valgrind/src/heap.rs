@@ -3,8 +3,8 @@
 //! found from any address inside in a few instructions: the chunk's
 //! descriptor, one multiplication.
 //!
-//! Freed memory is used again at once; whether that is right is not judged
-//! here.
+//! Freed memory rests for a while before it is used again: a pointer that the
+//! program forgot to clear must not be taken for one to another block.
 
 use crate::arena::{self, BASE, CHUNK, CHUNKS};
 use crate::list::List;
@@ -210,8 +210,9 @@ const PART: u8 = u8::MAX - 1;
 struct Heap {
     /// For each chunk of the arena.
     chunks: *mut Chunk,
-    /// First free block of each class.
-    free: [*mut Block; CLASSES],
+    /// By class: blocks that were never used, and those that were freed.
+    new: [*mut Block; CLASSES],
+    freed: [Resting; CLASSES],
     /// Descriptors of large blocks that are not in use.
     spare: List<*mut Block>,
     /// Memory for descriptors.
@@ -219,9 +220,24 @@ struct Heap {
     fresh_end: *mut Block,
 }
 
+/// Blocks that were freed, the first of them first. Each has the next one in
+/// its `bytes`.
+#[derive(Clone, Copy)]
+struct Resting {
+    first: *mut Block,
+    last: *mut Block,
+    count: usize,
+}
+
+const NONE_REST: Resting = Resting { first: core::ptr::null_mut(), last: core::ptr::null_mut(), count: 0 };
+
+/// So many bytes of each class rest, if they were freed.
+const REST: usize = 256 << 10;
+
 static HEAP: Single<Heap> = Single::new(Heap {
     chunks: core::ptr::null_mut(),
-    free: [core::ptr::null_mut(); CLASSES],
+    new: [core::ptr::null_mut(); CLASSES],
+    freed: [NONE_REST; CLASSES],
     spare: List::new(),
     fresh: core::ptr::null_mut(),
     fresh_end: core::ptr::null_mut(),
@@ -248,9 +264,16 @@ pub fn free(block: &'static mut Block) {
         arena::give(block.start, block.bytes.div_ceil(CHUNK).max(1));
         heap.spare.push(block);
     } else {
-        let first = &mut heap.free[usize::from(block.class)];
-        block.bytes = *first as usize;
-        *first = block;
+        let resting = &mut heap.freed[usize::from(block.class)];
+        block.bytes = 0;
+        let block: *mut Block = block;
+        // SAFETY: the last one rests still, or there is none.
+        match unsafe { resting.last.as_mut() } {
+            Some(last) => last.bytes = block as usize,
+            None => resting.first = block,
+        }
+        resting.last = block;
+        resting.count += 1;
     }
 }
 
@@ -329,12 +352,22 @@ fn for_each_whole(mut f: impl FnMut(&'static mut Block)) {
 
 fn allocate_small(bytes: usize, class: usize) -> Option<&'static mut Block> {
     let heap = HEAP.get();
-    if heap.free[class].is_null() {
-        fill(class)?;
+    let has_rested = heap.freed[class].count > REST / size_class::bytes(class);
+    if !has_rested && heap.new[class].is_null() && fill(class).is_none() && heap.freed[class].count == 0 {
+        return None;
     }
+    let resting = &mut heap.freed[class];
+    let is_new = !has_rested && !heap.new[class].is_null();
+    let first = if is_new { &mut heap.new[class] } else { &mut resting.first };
     // SAFETY: a free block of this class, whose `bytes` is the next.
-    let block = unsafe { &mut *heap.free[class] };
-    heap.free[class] = block.bytes as *mut Block;
+    let block = unsafe { &mut **first };
+    *first = block.bytes as *mut Block;
+    if !is_new {
+        resting.count -= 1;
+        if resting.count == 0 {
+            resting.last = core::ptr::null_mut();
+        }
+    }
     reset(block, block.start, bytes);
     Some(block)
 }
@@ -382,7 +415,7 @@ fn fill(class: usize) -> Option<()> {
         block.class = class as u8;
         next = block;
     }
-    heap.free[class] = next;
+    heap.new[class] = next;
     let magic = (1_u64 << MAGIC_SHIFT).div_ceil(size as u64);
     // SAFETY: a chunk of the arena. The last slot may be cut off by the end
     // of the chunk: addresses there have no block.
