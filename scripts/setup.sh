@@ -54,7 +54,6 @@ tcc                         tcc
 cppcheck                    cppcheck
 redis-benchmark             redis-tools
 $lib/libjemalloc.so.2       libjemalloc2
-$lib/libssl.so              libssl-dev
 /usr/include/zlib.h         zlib1g-dev
 "
 

@@ -113,28 +113,42 @@ pub struct Judged {
 
 /// A figure that must not be above the limit; `measured` also has the words to show.
 pub fn at_most(what: &str, limit: f64, unit: &str, measured: Option<(f64, String)>) -> Judged {
-    judged(what, format!("at most {limit:.2}{unit}"), measured, |value| (limit - value, "above"))
+    judged(what, format!("at most {}", figure(limit, unit)), measured, |value| (limit - value, "above", unit))
 }
 
 /// A figure that must not be below the limit.
 pub fn at_least(what: &str, limit: f64, unit: &str, measured: Option<(f64, String)>) -> Judged {
-    judged(what, format!("at least {limit:.2}{unit}"), measured, |value| (value - limit, "below"))
+    judged(what, format!("at least {}", figure(limit, unit)), measured, |value| {
+        (value - limit, "below", unit)
+    })
 }
 
-fn judged(
+fn judged<'a>(
     what: &str,
     target: String,
     measured: Option<(f64, String)>,
-    margin: impl Fn(f64) -> (f64, &'static str),
+    margin: impl Fn(f64) -> (f64, &'static str, &'a str),
 ) -> Judged {
     let (measured, met) = match measured {
         None => ("not measured".to_owned(), "-".to_owned()),
         Some((value, shown)) => match margin(value) {
-            (margin, _) if margin >= 0.0 => (shown, "yes".to_owned()),
-            (margin, side) => (shown, format!("no, {:.2} {side}", -margin)),
+            (margin, ..) if margin >= 0.0 => (shown, "yes".to_owned()),
+            (margin, side, unit) => (shown, format!("no, {} {side}", figure(-margin, unit))),
         },
     };
     Judged { what: what.to_owned(), target, measured, met }
+}
+
+/// With as many digits as mean something: ratios have two, or three if they
+/// would be 0 without, others none unless they are small.
+fn figure(value: f64, unit: &str) -> String {
+    let digits = match unit {
+        "x" if value >= 0.005 => 2,
+        "x" => 3,
+        _ if value >= 100.0 || value.fract() == 0.0 => 0,
+        _ => 1,
+    };
+    format!("{value:.digits$}{unit}")
 }
 
 pub fn targets(judged: &[Judged]) -> Table {
@@ -158,9 +172,14 @@ mod tests {
     fn targets_are_judged() {
         let measured = |value: f64| Some((value, value.to_string()));
         check(at_most("a", 2.0, "x", measured(2.0)), "| a | at most 2.00x | 2 | yes |");
-        check(at_most("a", 2.0, "x", measured(2.5)), "| a | at most 2.00x | 2.5 | no, 0.50 above |");
-        check(at_least("a", 90.0, "%", measured(76.0)), "| a | at least 90.00% | 76 | no, 14.00 below |");
-        check(at_least("a", 90.0, "%", None), "| a | at least 90.00% | not measured | - |");
+        check(at_most("a", 2.0, "x", measured(2.5)), "| a | at most 2.00x | 2.5 | no, 0.50x above |");
+        check(at_least("a", 90.0, "%", measured(76.0)), "| a | at least 90% | 76 | no, 14% below |");
+        check(at_most("a", 0.5, "x", measured(0.501)), "| a | at most 0.50x | 0.501 | no, 0.001x above |");
+        check(
+            at_least("a", 20_000.0, "", measured(4457.6)),
+            "| a | at least 20000 | 4457.6 | no, 15542 below |",
+        );
+        check(at_least("a", 90.0, "%", None), "| a | at least 90% | not measured | - |");
     }
 
     #[test]

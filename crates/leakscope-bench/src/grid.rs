@@ -220,7 +220,7 @@ mod tests {
                 "| a | 10.00 s | 1.00x | 0.50x | 2.00x |",
                 "| a | 10.0 MiB | 1.10x | 0.55x | 2.00x |",
                 "| **geometric mean, real programs** |  | **2.00x** | **1.00x** | **2.00x** |",
-                "| ours: processor time, geometric mean of the real programs | at most 1.10x | 2.000x | no, 0.90 above |",
+                "| ours: processor time, geometric mean of the real programs | at most 1.10x | 2.000x | no, 0.90x above |",
                 "| ours: peak memory, worst real program | at most 1.30x | 1.20x (b) | yes |",
                 "| ours: processor time over theirs, heap | at most 1.00x | 0.50x | yes |",
             ],

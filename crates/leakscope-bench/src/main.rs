@@ -18,6 +18,7 @@ mod measure;
 mod programs;
 mod rounds;
 mod run;
+mod soak;
 mod sources;
 mod tools;
 mod valgrind;
@@ -27,7 +28,7 @@ mod watch;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
@@ -83,13 +84,15 @@ enum Section {
     Check,
     /// The cost of sampling, and what it gets wrong.
     Watch,
+    /// Half an hour of watching, for the runtime's own memory.
+    Soak,
     /// The verdicts of warnings whose truth is known.
     Validate,
 }
 
 impl Section {
-    const ALL: [Section; 5] =
-        [Section::Run, Section::Valgrind, Section::Check, Section::Watch, Section::Validate];
+    const ALL: [Section; 6] =
+        [Section::Run, Section::Valgrind, Section::Check, Section::Watch, Section::Soak, Section::Validate];
 
     fn name(self) -> &'static str {
         match self {
@@ -97,6 +100,7 @@ impl Section {
             Section::Valgrind => "valgrind",
             Section::Check => "check",
             Section::Watch => "watch",
+            Section::Soak => "soak",
             Section::Validate => "validate",
         }
     }
@@ -108,6 +112,7 @@ impl Section {
             Section::Valgrind => valgrind::measured(bench),
             Section::Check => check::measured(bench),
             Section::Watch => watch::measured(bench),
+            Section::Soak => soak::measured(bench),
             Section::Validate => validate::measured(bench),
         }
     }
@@ -117,6 +122,8 @@ impl Section {
 #[derive(Default)]
 struct Bench {
     leakscope: PathBuf,
+    /// Of the executable: what it captured is kept for as long as it is the same.
+    leakscope_digest: u64,
     data: PathBuf,
     cache: PathBuf,
     programs: Vec<String>,
@@ -140,6 +147,7 @@ impl Bench {
         );
         Ok(Bench {
             leakscope: leakscope.canonicalize()?,
+            leakscope_digest: measure::digest([leakscope.as_path()])?,
             data,
             cache: options.cache.canonicalize()?,
             programs: options.programs.clone(),
@@ -147,6 +155,12 @@ impl Bench {
             rounds: options.rounds,
             quick: options.quick,
         })
+    }
+
+    /// A folder for what a tool writes while it runs a program; of this process
+    /// alone, so that two sections can be measured at once.
+    fn scratch(&self, program: &str, tool: &str) -> PathBuf {
+        self.cache.join("run").join(process::id().to_string()).join(program).join(tool)
     }
 
     /// What a workload of this size is when the harness is only tried.

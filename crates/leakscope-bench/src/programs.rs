@@ -20,6 +20,17 @@ pub enum Size {
     Quick,
 }
 
+impl Size {
+    /// Half as much work, where there is a name for it.
+    pub fn halved(self) -> Option<Size> {
+        match self {
+            Size::Full => Some(Size::Half),
+            Size::Half => Some(Size::Quarter),
+            Size::Quarter | Size::Quick => None,
+        }
+    }
+}
+
 /// What a workload is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -95,22 +106,27 @@ impl Program {
     }
 
     pub fn about(&self, load: Load) -> String {
-        self.filled(&self.about, load)
+        self.sized(&self.about, load)
     }
 
     pub fn workload(&self, load: Load, data: &Path, stdin: Option<PathBuf>) -> Workload {
-        let argument =
-            |argument: &String| self.filled(argument, load).replace("{bench}", &data.to_string_lossy());
         let times = self.scale(load.size) as usize;
         let repeated = self.repeated.iter().flat_map(|argument| iter::repeat_n(argument.clone(), times));
         Workload {
-            arguments: self.arguments.iter().map(argument).chain(repeated).collect(),
+            arguments: self.filled(&self.arguments, load, data).into_iter().chain(repeated).collect(),
             stdin,
             writes: self.writes.clone(),
         }
     }
 
-    fn filled(&self, text: &str, load: Load) -> String {
+    /// Arguments, its own or others in their place, with what placeholders stand for.
+    pub fn filled(&self, arguments: &[String], load: Load, data: &Path) -> Vec<String> {
+        let filled =
+            |argument: &String| self.sized(argument, load).replace("{bench}", &data.to_string_lossy());
+        arguments.iter().map(filled).collect()
+    }
+
+    fn sized(&self, text: &str, load: Load) -> String {
         text.replace("{scale}", &self.scale(load.size).to_string())
             .replace("{threads}", &load.threads.to_string())
     }

@@ -81,7 +81,7 @@ impl Programs {
                     continue;
                 }
                 let usage = builds[&tool.variant].clone().and_then(|binary| {
-                    let scratch = bench.cache.join("run").join(&program.name).join(&tool.name);
+                    let scratch = bench.scratch(&program.name, &tool.name);
                     let usage = tool
                         .run(bench, &binary, &workload, &folder, &scratch)
                         .map_err(|error| format!("{error:#}"))

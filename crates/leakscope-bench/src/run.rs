@@ -1,13 +1,13 @@
 //! Section `run`: what leak points cost on captured programs, how the cost
 //! grows with the length of a run, and whether threads still scale.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::Bench;
 use crate::comparison::{Comparison, Tool};
 use crate::document::{Document, Judged, Table, at_least, at_most};
 use crate::grid::{Grid, Quantity, geometric_mean, shown};
-use crate::programs::{Load, Size};
+use crate::programs::Load;
 use crate::rounds::Programs;
 
 /// The mode that people run without saying more.
@@ -44,7 +44,7 @@ pub fn measured(bench: &Bench) -> Result<String> {
     }
     document.heading("Runs twice as long");
     document.paragraph(
-        "Processor time of the full workload over that of half of it. What leakscope adds grows as the program does if \
+        "Processor time of the workload over that of half of it. What leakscope adds grows as the program does if \
          both columns are alike.",
     );
     document.table(&growth.table());
@@ -63,7 +63,7 @@ pub fn measured(bench: &Bench) -> Result<String> {
         format!(
             "Processor time is user plus system time of the program and of the children it waited for; peak memory is \
              the largest resident set. Each is the lowest of {} rounds, in each of which all tools run in turn. Memcheck \
-             runs once.",
+             and `exact` run once.",
             bench.rounds
         ),
         "All builds are `-O2 -g`: native by clang-19 (with `-gdwarf-4`, for Debian's valgrind) and by gcc; LeakSanitizer by \
@@ -101,10 +101,11 @@ struct Grown {
 impl Growth {
     fn measured(bench: &Bench, programs: &Programs, comparison: &Comparison, full: &Grid) -> Result<Growth> {
         let tools = pair(comparison);
+        let size = comparison.size.halved().context("runs of half the size have no name")?;
         let mut rows = Vec::new();
         for row in full.rows.iter().filter(|row| row.real) {
             let Some(program) = programs.named(&row.name) else { continue };
-            let half = programs.row(bench, program, &tools, bench.load(Size::Half))?;
+            let half = programs.row(bench, program, &tools, bench.load(size))?;
             let of = |tool: &str| -> Result<f64, String> {
                 Ok(Quantity::Time.of(row.usage(tool)?) / Quantity::Time.of(half.usage(tool)?))
             };
@@ -144,7 +145,7 @@ impl Scaling {
     fn measured(bench: &Bench, programs: &Programs, comparison: &Comparison) -> Result<Scaling> {
         let Some(program) = programs.named(THREADED) else { return Ok(Scaling { base: None, ours: None }) };
         let tools = pair(comparison);
-        let load = |threads| Load { threads, ..bench.load(Size::Half) };
+        let load = |threads| Load { threads, ..bench.load(comparison.size) };
         let few = programs.row(bench, program, &tools, load(FEW))?;
         let many = programs.row(bench, program, &tools, load(MANY))?;
         // Each thread does the same work, however many there are.

@@ -118,7 +118,9 @@ impl Judgement {
                 _ => judgement.confused += 1,
             }
         }
-        judgement.tracking = tracking(bench, injected)?;
+        if program.tracking {
+            judgement.tracking = tracking(bench, injected)?;
+        }
         Ok(judgement)
     }
 
@@ -209,7 +211,8 @@ fn judged(judgements: &[Judgement]) -> Vec<Judged> {
     let classified = sum(Judgement::classified);
     let share = 100.0 * classified as f64 / warnings.max(1) as f64;
     let none = |what: &str, count: usize| at_most(what, 0.0, "", Some((count as f64, count.to_string())));
-    let tracking = geometric_mean(judgements.iter().map(|judgement| judgement.tracking));
+    let tracking = judgements.iter().filter_map(|judgement| judgement.tracking);
+    let tracking = geometric_mean(tracking.map(Some));
     vec![
         at_least(
             "warnings classified",

@@ -15,7 +15,6 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::Bench;
-use crate::measure;
 use crate::programs::Program;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -182,10 +181,7 @@ impl Builder<'_> {
         };
         let mut made_of = format!("{:?}\n", build.compiler());
         if let Build::Captured = build {
-            let leakscope = &self.bench.leakscope;
-            let digest = measure::digest([leakscope.as_path()])
-                .with_context(|| format!("cannot read {}", leakscope.display()))?;
-            made_of += &format!("leakscope {digest:016x}\n");
+            made_of += &format!("leakscope {:016x}\n", self.bench.leakscope_digest);
         }
         for file in [script, &text] {
             made_of +=

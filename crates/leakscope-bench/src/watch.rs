@@ -1,12 +1,8 @@
 //! Section `watch`: what watching costs, on programs and on a server under
-//! load, what sampling misjudges (SWAT 4.1.3), and whether the runtime's own
-//! memory stays flat.
+//! load, and what sampling misjudges (SWAT 4.1.3).
 
 mod server;
-mod soak;
 mod stale;
-
-use std::thread;
 
 use anyhow::Result;
 
@@ -17,22 +13,16 @@ use crate::grid::Quantity;
 use crate::rounds::Programs;
 
 /// The tool that the targets are about.
-const WATCHED: &str = "watched";
+pub const WATCHED: &str = "watched";
 
 pub fn measured(bench: &Bench) -> Result<String> {
     let costs = Comparison::read(&bench.data, "watch", &bench.tools)?;
     let counts = Comparison::read(&bench.data, "instructions", &bench.tools)?;
     let programs = Programs::fetch(bench)?;
-    // The soak sleeps nearly all of its half an hour, so the rest goes on beside it.
-    let (cost, counted, server, stale, soak) = thread::scope(|scope| {
-        let soak = scope.spawn(|| soak::measured(bench));
-        let cost = programs.measured(bench, &costs)?;
-        let counted = programs.measured(bench, &counts)?;
-        let server = server::measured(bench, &costs)?;
-        let stale = stale::measured(bench, &programs)?;
-        let soak = soak.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        anyhow::Ok((cost, counted, server, stale, soak))
-    })?;
+    let cost = programs.measured(bench, &costs)?;
+    let counted = programs.measured(bench, &counts)?;
+    let server = server::measured(bench, &costs)?;
+    let stale = stale::measured(bench, &programs)?;
 
     let mut document = Document::new(
         "leakscope watch",
@@ -42,7 +32,7 @@ pub fn measured(bench: &Bench) -> Result<String> {
     );
     let mut judged = costs.judged(&cost);
     judged.extend(counts.judged(&counted));
-    judged.extend([server.judged(&costs), stale.judged(), soak.judged()]);
+    judged.extend([server.judged(&costs), stale.judged()]);
     document.targets(&judged);
     for quantity in [Quantity::Time, Quantity::Memory] {
         document.heading(quantity.heading());
@@ -52,7 +42,6 @@ pub fn measured(bench: &Bench) -> Result<String> {
     document.table(&counted.table(&counts, Quantity::Instructions));
     server.describe(&mut document, &costs);
     stale.describe(&mut document);
-    soak.describe(&mut document);
     document.heading("How it was measured");
     document.table(&cost.workloads());
     document.list(&[

@@ -11,7 +11,6 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::Bench;
-use crate::measure;
 use crate::variants::{AUTOTOOLS, copy_tree, run_logged, without_our_environment};
 
 #[derive(Debug, Deserialize)]
@@ -61,7 +60,7 @@ impl Package {
     pub fn captured<'a>(&'a self, bench: &'a Bench, source: &Path) -> Result<Captured<'a>> {
         let tree = bench.cache.join("build/check").join(&self.name);
         let stamp = tree.with_extension("stamp");
-        let made_of = format!("{self:?} {:016x}", measure::digest([bench.leakscope.as_path()])?);
+        let made_of = format!("{self:?} {:016x}", bench.leakscope_digest);
         let mut captured = Captured { bench, package: self, tree, units: Vec::new() };
         if !fs::read_to_string(&stamp).is_ok_and(|kept| kept == made_of) {
             eprintln!("{}: building", self.name);

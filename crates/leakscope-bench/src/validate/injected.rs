@@ -8,7 +8,6 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::Bench;
-use crate::measure;
 use crate::sources;
 use crate::variants::{AUTOTOOLS, copy_tree, run_logged, without_our_environment};
 
@@ -34,6 +33,9 @@ pub struct Program {
     program: PathBuf,
     /// How many leaks, true and false ones.
     warnings: usize,
+    /// Whether the cost of following objects is measured with it.
+    #[serde(default)]
+    pub tracking: bool,
 }
 
 /// A captured program with leaks in it.
@@ -83,7 +85,7 @@ impl Project {
     fn prepared(&self, bench: &Bench) -> Result<PathBuf> {
         let tree = bench.cache.join("build/validate").join(&self.name);
         let stamp = tree.with_extension("stamp");
-        let made_of = format!("{self:?} {:016x}", measure::digest([bench.leakscope.as_path()])?);
+        let made_of = format!("{self:?} {:016x}", bench.leakscope_digest);
         if fs::read_to_string(&stamp).is_ok_and(|kept| kept == made_of) {
             return Ok(tree);
         }

@@ -82,7 +82,7 @@ fn served(bench: &Bench, data: &Data, tool: &Tool, binary: &std::path::Path) -> 
         word.replace("{port}", &port.to_string())
             .replace("{scale}", &data.program.scale(load.size).to_string())
     };
-    let scratch = bench.cache.join("run").join(&data.program.name).join(&tool.name);
+    let scratch = bench.scratch(&data.program.name, &tool.name);
     let _ = fs::remove_dir_all(&scratch);
     fs::create_dir_all(&scratch)?;
     let workload = data.program.workload(load, &bench.data, None);

@@ -2,10 +2,9 @@
 //! and what sampling calls stale is compared with what full tracing does.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -22,10 +21,23 @@ use crate::variants::Variant;
 #[serde(deny_unknown_fields)]
 struct Data {
     inject: u32,
-    programs: Vec<String>,
+    #[serde(rename = "program")]
+    programs: Vec<Snapped>,
     rates: Vec<u32>,
     predicates: Vec<String>,
 }
+
+/// A program that asks for a snapshot.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Snapped {
+    name: String,
+    /// In the place of those in `programs.toml`.
+    arguments: Vec<String>,
+}
+
+/// What a program's shell runs: the snapshot is taken meanwhile.
+const SIGNAL: &str = "kill -s USR2 $PPID; sleep 1";
 
 /// The rate and the predicate that the target is about: the defaults.
 const DEFAULT_RATE: u32 = 1000;
@@ -51,84 +63,48 @@ pub struct Stale {
 pub fn measured(bench: &Bench, programs: &Programs) -> Result<Stale> {
     let data: Data = data::read(&bench.data.join("stale.toml"))?;
     let mut reported = BTreeMap::new();
-    for name in &data.programs {
+    for snapped in &data.programs {
+        let name = &snapped.name;
         for rate in [FULL].iter().chain(&data.rates) {
-            if let Some(run) = Run::new(bench, programs, name, *rate, data.inject)? {
-                eprintln!("{name}: one access in {rate}, one free in {} left out", data.inject);
-                let records = run.late_snapshot()?;
-                let of = |predicate: &String| report(bench, &records, predicate);
-                reported
-                    .insert((name.clone(), *rate), data.predicates.iter().map(of).collect::<Result<_>>()?);
-            }
+            let Some(program) = programs.named(name) else { continue };
+            eprintln!("{name}: one access in {rate}, one free in {} left out", data.inject);
+            let ready = programs.ready(bench, program, bench.load(Size::Quarter))?;
+            let binary = ready.builder.build(program, Variant::Sample)?;
+            let records = bench.scratch(name, "stale");
+            let arguments = snapped.arguments.iter().map(|argument| argument.replace("{signal}", SIGNAL));
+            let arguments: Vec<String> = arguments.collect();
+            let mut command = Command::new(binary);
+            command
+                .args(program.filled(&arguments, bench.load(Size::Quarter), &bench.data))
+                .current_dir(ready.folder)
+                .env("LEAKSCOPE_DIR", &records)
+                .env("LEAKSCOPE_MIN", rate.to_string())
+                .env("LEAKSCOPE_INJECT", data.inject.to_string());
+            snapshot(&mut command, &records)?;
+            let of = |predicate: &String| report(bench, &records, predicate);
+            reported.insert((name.clone(), *rate), data.predicates.iter().map(of).collect::<Result<_>>()?);
         }
     }
     Ok(Stale { data, reported })
 }
 
-/// A watched program with injected leaks.
-struct Run {
-    binary: PathBuf,
-    arguments: Vec<String>,
-    folder: PathBuf,
-    stdin: Option<PathBuf>,
-    scratch: PathBuf,
-    environment: [(&'static str, String); 4],
-}
-
-impl Run {
-    /// None if the program is not among those that are measured.
-    fn new(bench: &Bench, programs: &Programs, name: &str, rate: u32, inject: u32) -> Result<Option<Run>> {
-        let Some(program) = programs.named(name) else { return Ok(None) };
-        let ready = programs.ready(bench, program, bench.load(Size::Quarter))?;
-        let binary = ready.builder.build(program, Variant::Sample)?;
-        let scratch = bench.cache.join("run").join(name).join("stale");
-        Ok(Some(Run {
-            binary,
-            arguments: ready.workload.arguments,
-            stdin: ready.workload.stdin,
-            folder: ready.folder,
-            environment: [
-                ("LEAKSCOPE_DIR", scratch.to_string_lossy().into_owned()),
-                ("LEAKSCOPE_ALWAYS", "1".to_owned()),
-                ("LEAKSCOPE_MIN", rate.to_string()),
-                ("LEAKSCOPE_INJECT", inject.to_string()),
-            ],
-            scratch,
-        }))
-    }
-
-    /// A folder with the snapshot of a moment at three quarters of the run.
-    fn late_snapshot(&self) -> Result<PathBuf> {
-        let whole = self.run(None)?;
-        self.run(Some(whole * 3 / 4))?;
-        let mut records: Vec<PathBuf> =
-            fs::read_dir(&self.scratch)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-        records.sort();
-        ensure!(!records.is_empty(), "{} wrote no snapshot", self.binary.display());
-        for record in &records[1..] {
-            fs::remove_file(record)?;
-        }
-        Ok(self.scratch.clone())
-    }
-
-    /// Runs it, with snapshots at this distance, and returns how long it took.
-    fn run(&self, snapshot_every: Option<Duration>) -> Result<Duration> {
-        let _ = fs::remove_dir_all(&self.scratch);
-        fs::create_dir_all(&self.scratch)?;
-        let mut command = Command::new(&self.binary);
-        command.args(&self.arguments).current_dir(&self.folder).envs(self.environment.clone());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        match &self.stdin {
-            Some(file) => command.stdin(File::open(file)?),
-            None => command.stdin(Stdio::null()),
-        };
-        if let Some(distance) = snapshot_every {
-            command.env("LEAKSCOPE_SNAPSHOT_EVERY", distance.as_millis().to_string());
-        }
-        let (status, usage) = measure::run(&mut command)?;
-        ensure!(status.success(), "{} ended with {status}", self.binary.display());
-        Ok(usage.elapsed)
-    }
+/// Runs the program, and leaves the snapshot that it asked for in the folder.
+fn snapshot(command: &mut Command, records: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(records);
+    fs::create_dir_all(records)?;
+    command
+        .env("LEAKSCOPE_ALWAYS", "1")
+        .env("LEAKSCOPE_SNAPSHOT_SIGNAL", libc::SIGUSR2.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let (status, _) = measure::run(command)?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(records)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    found.sort();
+    ensure!(found.len() == 2, "expected one snapshot and one last record, found {}", found.len());
+    Ok(fs::remove_file(&found[1])?)
 }
 
 fn report(bench: &Bench, records: &Path, predicate: &str) -> Result<Reported> {
@@ -182,7 +158,7 @@ impl Reported {
 impl Stale {
     /// The share of false positives by the default predicate, the last one.
     fn worst(&self) -> Option<(f64, String)> {
-        let shares = self.data.programs.iter().filter_map(|name| {
+        let shares = self.data.programs.iter().filter_map(|Snapped { name, .. }| {
             let full = self.reported.get(&(name.clone(), FULL))?.last()?;
             let sampled = self.reported.get(&(name.clone(), DEFAULT_RATE))?.last()?;
             Some((sampled.false_share(full), name))
@@ -198,7 +174,7 @@ impl Stale {
     pub fn describe(&self, document: &mut Document) {
         document.heading("False positives");
         document.paragraph(&format!(
-            "As in section 4.1.3 of SWAT: one free in {} is left out, and a snapshot at three quarters of the run is judged. \
+            "As in section 4.1.3 of SWAT: one free in {} is left out, and a snapshot at a fixed place of the run is judged. \
              Each cell has the blocks reported that were not injected + those that were (stale or lost), and the share of \
              blocks at places of allocation that full tracing (100%) does not report.",
             self.data.inject
