@@ -11,15 +11,12 @@ use anyhow::{Context, Result, ensure};
 
 use crate::Bench;
 use crate::comparison::Comparison;
+use crate::data;
 use crate::document::{Document, Judged, Table, at_most};
 use crate::measure::Running;
-use crate::programs::Program;
+use crate::programs::{Program, Size};
 use crate::variants::Builder;
 use crate::watch::WATCHED;
-
-const PER_MINUTE: u64 = 8_000_000;
-const LENGTH: Duration = Duration::from_secs(30 * 60);
-const QUICK_LENGTH: Duration = Duration::from_secs(10);
 
 /// How often memory is read, and the first reading that counts: before it the
 /// live set fills, and rates fall to their least.
@@ -49,10 +46,9 @@ pub fn measured(bench: &Bench) -> Result<String> {
 
 impl Soak {
     fn measured(bench: &Bench) -> Result<Soak> {
-        let length = if bench.quick { QUICK_LENGTH } else { LENGTH };
-        let program: Program = toml::from_str(
-            "name = 'soak'\nprogram = 'soak'\nabout = ''\narguments = []\nscale = { full = 1, quick = 1 }",
-        )?;
+        let program: Program = data::read(&bench.data.join("soak.toml"))?;
+        let load = bench.load(Size::Full);
+        let length = Duration::from_secs(program.scale(load.size));
         let comparison = Comparison::read(&bench.data, "watch", &[])?;
         let watched =
             comparison.tools.iter().find(|tool| tool.name == WATCHED).context("nothing is watched")?;
@@ -63,7 +59,7 @@ impl Soak {
         let stdout = scratch.join("stdout");
         let mut command = watched.on(bench, &binary, &scratch)?;
         command
-            .args([length.as_secs().to_string(), PER_MINUTE.to_string()])
+            .args(program.workload(load, &bench.data, None).arguments)
             .env("LEAKSCOPE_SNAPSHOT_EVERY", "60000")
             .stdin(Stdio::null())
             .stdout(File::create(&stdout)?);
