@@ -8,7 +8,7 @@ mod peers;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use crate::grid::geometric_mean;
 use crate::measure::{self, Usage};
 use crate::sources;
 use crate::tools;
+use crate::variants::copy_tree;
 use package::{Captured, Edit, Package};
 use peers::{Covered, Limits, Peer};
 
@@ -75,7 +76,7 @@ impl<'a> Measured<'a> {
         eprintln!("{name}: {} lines in {} units", captured.lines(), captured.units.len());
         let capture = capture(bench, captured)?;
         let fresh = captured.tree.with_extension("fresh");
-        copied(&captured.store(), &fresh)?;
+        copy_tree(&captured.store(), &fresh)?;
         let (mut first, mut two_cores, mut again, mut changed) = (None, None, None, None);
         for round in 1..=bench.rounds {
             eprint!("{name}: round {round} of {}:", bench.rounds);
@@ -85,9 +86,9 @@ impl<'a> Measured<'a> {
                 *best = Some(best.map_or(usage, |best| best.better_of(usage)));
                 Ok(())
             };
-            copied(&fresh, &captured.store())?;
+            copy_tree(&fresh, &captured.store())?;
             measure(&mut two_cores, "two cores", "0,1")?;
-            copied(&fresh, &captured.store())?;
+            copy_tree(&fresh, &captured.store())?;
             measure(&mut first, "one core", "0")?;
             measure(&mut again, "again", "0")?;
             captured.rebuild(Edit::Made)?;
@@ -167,11 +168,6 @@ fn quiet(command: &mut Command, codes: &[i32]) -> Result<Usage> {
         measure::run(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))?;
     ensure!(status.code().is_some_and(|code| codes.contains(&code)), "{status} of {shown}");
     Ok(usage)
-}
-
-/// A copy of a folder in the place of another.
-fn copied(from: &Path, to: &Path) -> Result<()> {
-    crate::variants::copy_tree(from, to)
 }
 
 fn document(

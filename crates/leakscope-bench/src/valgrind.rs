@@ -28,7 +28,7 @@ pub fn measured(bench: &Bench) -> Result<String> {
     document.table(&grid.workloads());
     document.list(&[
         format!(
-            "Each figure is the lowest of {} rounds, in each of which all tools run in turn, at a quarter of the size \
+            "Each figure is the lowest of {} rounds, in each of which all tools run in turn, at half of the size \
              of section `run`.",
             bench.rounds
         ),
@@ -37,6 +37,9 @@ pub fn measured(bench: &Bench) -> Result<String> {
             .to_owned(),
         "`leak points` and `with last use` are `leakscope run --engine valgrind` with `--last-use off` and `exact`, from \
          start to report; memcheck runs with `--leak-check=full`."
+            .to_owned(),
+        "Peak memory is that of the largest process. Under a small program that is `leakscope` itself, which waits and then \
+         writes the report: about 100 MiB, most of it LLVM's library."
             .to_owned(),
         "Exit code, standard output and written files must be those of the native run, else there is no number."
             .to_owned(),

@@ -59,9 +59,11 @@ impl Peer {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
-            let limit = if self.whole { limits.package.max(Duration::from_secs(600)) } else { limits.unit };
-            let (status, usage) = measure::run_within(limit, &mut command)
-                .with_context(|| format!("cannot run {}", self.command[0]))?;
+            let run = match self.whole {
+                true => measure::run(&mut command),
+                false => measure::run_within(limits.unit, &mut command),
+            };
+            let (status, usage) = run.with_context(|| format!("cannot run {}", self.command[0]))?;
             covered.lines += unit.lines;
             covered.cpu += usage.cpu;
             covered.peak_kib = covered.peak_kib.max(usage.peak_kib);
