@@ -10,7 +10,7 @@ cargo := $(apart) $(CARGO)
 target := $(or $(CARGO_TARGET_DIR),target)
 leakscope := $(abspath $(target)/release/leakscope)
 demo := $(abspath $(target)/demo)
-documents := README.md ARCHITECTURE.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs/BENCHMARKS.md docs/VALIDATE.md docs/WATCH.md
+documents := README.md ARCHITECTURE.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs/BENCHMARKS.md docs/CHECK.md docs/VALIDATE.md docs/WATCH.md
 
 bindir := $(DESTDIR)$(PREFIX)/bin
 includedir := $(DESTDIR)$(PREFIX)/include
@@ -47,19 +47,20 @@ prove: ## compare what the tests expect with memcheck and LeakSanitizer
 	$(apart) tests/programs/prove.sh
 	$(apart) tests/projects/prove.sh
 
-bench: build ## measure beside LeakSanitizer, memcheck and heaptrack; writes docs/BENCHMARKS.md
+bench: build ## measure beside other tools, all or SECTIONS="run check"; writes docs/BENCHMARKS.md, docs/bench/
 	@sh scripts/setup.sh bench
-	$(cargo) run --release --locked --package leakscope-bench -- --leakscope $(leakscope) --out docs/BENCHMARKS.md
+	$(cargo) run --release --locked --package leakscope-bench -- --leakscope $(leakscope) --out docs $(SECTIONS)
 
 # Not rebuilt if it is there, so that root needs no Rust.
 $(leakscope):
 	$(build_leakscope)
 
 install: $(leakscope) ## install under PREFIX (/usr/local); DESTDIR is honoured
-	install -d $(bindir) $(includedir) $(docdir)
+	install -d $(bindir) $(includedir) $(docdir)/bench
 	install -m 755 $(leakscope) $(bindir)
 	install -m 644 include/leakscope.h $(includedir)
 	install -m 644 $(wildcard $(documents)) $(docdir)
+	install -m 644 $(wildcard docs/bench/*.md) $(docdir)/bench
 
 uninstall: ## remove what install put there
 	rm -f $(bindir)/leakscope $(includedir)/leakscope.h

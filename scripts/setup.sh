@@ -46,6 +46,15 @@ $leak_sanitizer
 dpkg-source                 dpkg-dev
 heaptrack                   heaptrack
 tclsh                       tcl
+lua5.4                      lua5.4
+sqlite3                     sqlite3
+bzip2                       bzip2
+zstd                        zstd
+tcc                         tcc
+cppcheck                    cppcheck
+redis-benchmark             redis-tools
+$lib/libjemalloc.so.2       libjemalloc2
+/usr/include/zlib.h         zlib1g-dev
 "
 
 # The packages of a list that are missing, each once.

@@ -1,15 +1,15 @@
-/* Allocation-bound, two threads. Each keeps a live set of small blocks of
+/* Allocation-bound, several threads. Each keeps a live set of small blocks of
  * mixed sizes in which a random one is replaced at each step. One block in
- * eight is not freed where it was allocated: batches of them go to the other
+ * eight is not freed where it was allocated: batches of them go to the next
  * thread through a mailbox, and that thread frees them.
  *
- * usage: alloc-threads MILLIONS-OF-STEPS-OF-EACH-THREAD */
+ * usage: alloc-threads MILLIONS-OF-STEPS-OF-EACH-THREAD [THREADS] */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LIVE = 1 << 15, BATCH = 64, THREADS = 2 };
+enum { LIVE = 1 << 15, BATCH = 64, MOST_THREADS = 64 };
 
 struct block {
     size_t size;
@@ -123,24 +123,29 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    static struct mailbox mailboxes[THREADS] = {{PTHREAD_MUTEX_INITIALIZER, NULL}, {PTHREAD_MUTEX_INITIALIZER, NULL}};
-    static struct worker workers[THREADS];
+    static struct mailbox mailboxes[MOST_THREADS];
+    static struct worker workers[MOST_THREADS];
     uint64_t steps = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) * 1000000;
+    size_t threads = argc > 2 ? strtoull(argv[2], NULL, 10) : 2;
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < THREADS; i++) {
+    if (threads < 1 || threads > MOST_THREADS)
+        abort();
+    for (size_t i = 0; i < threads; i++)
+        pthread_mutex_init(&mailboxes[i].lock, NULL);
+    for (size_t i = 0; i < threads; i++) {
         workers[i].seed = 88172645463325252u + i;
         workers[i].steps = steps;
         workers[i].from = &mailboxes[i];
-        workers[i].to = &mailboxes[(i + 1) % THREADS];
+        workers[i].to = &mailboxes[(i + 1) % threads];
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             abort();
     }
-    for (size_t i = 0; i < THREADS; i++) {
+    for (size_t i = 0; i < threads; i++) {
         pthread_join(workers[i].thread, NULL);
         sum += workers[i].sum;
     }
-    for (size_t i = 0; i < THREADS; i++)
+    for (size_t i = 0; i < threads; i++)
         empty(&mailboxes[i]);
     printf("%llu\n", (unsigned long long)sum);
     return 0;

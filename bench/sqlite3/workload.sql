@@ -22,7 +22,7 @@ SELECT city, count(*), sum(cents), max(note)
 FROM purchase JOIN customer ON customer.id = purchase.customer
 GROUP BY city ORDER BY 3 DESC LIMIT 10;
 
-SELECT article, count(DISTINCT customer), avg(cents), group_concat(DISTINCT length(note))
+SELECT article, count(DISTINCT customer), round(avg(cents), 2), group_concat(DISTINCT length(note))
 FROM purchase GROUP BY article ORDER BY article LIMIT 10;
 
 SELECT name, upper(replace(note, 'nobody', 'everybody')), rank

@@ -20,6 +20,7 @@ pub fn describe() -> Result<Vec<(&'static str, String)>> {
         ("clang", version("clang-19")),
         ("valgrind", version("valgrind")),
         ("heaptrack", version("heaptrack")),
+        ("cppcheck", version("cppcheck")),
     ])
 }
 

@@ -1,49 +1,60 @@
-//! `make bench`: leakscope's runtime beside LeakSanitizer, memcheck and
-//! heaptrack on real programs, as ratios to the native program.
+//! `make bench`: leakscope beside its peers, on real programs.
 //!
-//! Sources come from Debian through an apt of our own, each program is built
-//! once for each variant, and all tools run in turn, round after round. What
-//! `bench/` says about a program is data; nothing here knows one by name. The
-//! statistics are the best of the rounds and geometric means, and no more.
+//! Each section measures one command and writes one document, so that one can
+//! be renewed without the others; the index shows all of their targets. What
+//! `bench/` says about a program or a tool is data; nothing here knows one by
+//! name. The statistics are the best of the rounds and geometric means, and no
+//! more.
 
+mod check;
+mod comparison;
+mod data;
+mod document;
+mod grid;
+mod index;
 mod inputs;
 mod machine;
 mod measure;
 mod programs;
+mod rounds;
+mod run;
+mod soak;
 mod sources;
-mod table;
 mod tools;
+mod valgrind;
+mod validate;
 mod variants;
+mod watch;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
-use anyhow::{Context, Result, bail};
-use clap::Parser;
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
 
-use crate::measure::Usage;
-use crate::programs::{Program, Size};
-use crate::table::{Cell, Results, Row};
-use crate::tools::Tool;
-use crate::variants::{Builder, Variant};
+use crate::programs::{Load, Size};
 
-/// Measure leakscope beside its peers and write the table.
+/// Measure leakscope beside its peers and write the documents.
 ///
 /// Examples:
-///   leakscope-bench --quick --rounds 1
-///   leakscope-bench --programs lua,sqlite3 --tools leakscope,lsan
+///   leakscope-bench                       all sections
+///   leakscope-bench --quick --rounds 1    tries all of them
+///   leakscope-bench run valgrind
+///   leakscope-bench run --programs lua,sqlite3 --tool minimal
 #[derive(Parser)]
 #[command(version, verbatim_doc_comment)]
 struct Options {
+    /// What to measure; all without.
+    #[arg(value_name = "SECTION")]
+    sections: Vec<Section>,
     /// The leakscope to measure.
     #[arg(long, value_name = "FILE", default_value = "target/release/leakscope")]
     leakscope: PathBuf,
-    /// Where the table goes.
-    #[arg(long, short, value_name = "FILE", default_value = "docs/BENCHMARKS.md")]
+    /// Where the documents go: BENCHMARKS.md and bench/SECTION.md.
+    #[arg(long, short, value_name = "DIR", default_value = "docs")]
     out: PathBuf,
-    /// The folder of programs and workloads.
+    /// The folder of programs, tools and workloads.
     #[arg(long, value_name = "DIR", default_value = "bench")]
     data: PathBuf,
     /// The folder that keeps sources, builds and inputs for the next time.
@@ -52,15 +63,119 @@ struct Options {
     /// Only these programs.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     programs: Vec<String>,
-    /// Only these tools; the native program is always measured.
-    #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
-    tools: Vec<Tool>,
+    /// Only this tool, beside the first one of the section; may be repeated.
+    #[arg(long = "tool", value_name = "NAME")]
+    tools: Vec<String>,
     /// How often each tool runs; the best run counts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Small inputs: tries the harness, measures nothing of worth.
     #[arg(long)]
     quick: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// Leak points: the cost of `leakscope run` on captured programs.
+    Run,
+    /// The engine for programs as they are, beside memcheck.
+    Valgrind,
+    /// The speed of the source check, beside compilers and analysers.
+    Check,
+    /// The cost of sampling, and what it gets wrong.
+    Watch,
+    /// Half an hour of watching, for the runtime's own memory.
+    Soak,
+    /// The verdicts of warnings whose truth is known.
+    Validate,
+}
+
+impl Section {
+    const ALL: [Section; 6] =
+        [Section::Run, Section::Valgrind, Section::Check, Section::Watch, Section::Soak, Section::Validate];
+
+    fn name(self) -> &'static str {
+        match self {
+            Section::Run => "run",
+            Section::Valgrind => "valgrind",
+            Section::Check => "check",
+            Section::Watch => "watch",
+            Section::Soak => "soak",
+            Section::Validate => "validate",
+        }
+    }
+
+    /// The section's document.
+    fn measured(self, bench: &Bench) -> Result<String> {
+        match self {
+            Section::Run => run::measured(bench),
+            Section::Valgrind => valgrind::measured(bench),
+            Section::Check => check::measured(bench),
+            Section::Watch => watch::measured(bench),
+            Section::Soak => soak::measured(bench),
+            Section::Validate => validate::measured(bench),
+        }
+    }
+}
+
+/// What all sections share.
+#[derive(Default)]
+struct Bench {
+    leakscope: PathBuf,
+    /// Of the executable: what it captured is kept for as long as it is the same.
+    leakscope_digest: u64,
+    data: PathBuf,
+    cache: PathBuf,
+    programs: Vec<String>,
+    tools: Vec<String>,
+    rounds: u32,
+    quick: bool,
+}
+
+impl Bench {
+    fn new(options: &Options) -> Result<Bench> {
+        let data = options.data.canonicalize().with_context(|| {
+            format!("no folder {}: run from the project's root or pass --data", options.data.display())
+        })?;
+        fs::create_dir_all(&options.cache)
+            .with_context(|| format!("cannot create {}", options.cache.display()))?;
+        let leakscope = &options.leakscope;
+        ensure!(
+            leakscope.is_file(),
+            "no leakscope at {}: build it (make build) or pass --leakscope",
+            leakscope.display()
+        );
+        Ok(Bench {
+            leakscope: leakscope.canonicalize()?,
+            leakscope_digest: measure::digest([leakscope.as_path()])?,
+            data,
+            cache: options.cache.canonicalize()?,
+            programs: options.programs.clone(),
+            tools: options.tools.clone(),
+            rounds: options.rounds,
+            quick: options.quick,
+        })
+    }
+
+    /// A folder for what a tool writes while it runs a program; of this process
+    /// alone, so that two sections can be measured at once.
+    fn scratch(&self, program: &str, tool: &str) -> PathBuf {
+        self.cache.join("run").join(process::id().to_string()).join(program).join(tool)
+    }
+
+    /// What a workload of this size is when the harness is only tried.
+    fn load(&self, size: Size) -> Load {
+        if self.quick { Size::Quick.into() } else { size.into() }
+    }
+
+    /// What keeps the results from being the full measurement.
+    fn caveats(&self) -> Vec<&'static str> {
+        let caveats = [
+            (self.quick, "the inputs are too small for these numbers to mean anything"),
+            (!self.programs.is_empty(), "the means and worst cases are of a choice of programs"),
+        ];
+        caveats.into_iter().filter(|(applies, _)| *applies).map(|(_, caveat)| caveat).collect()
+    }
 }
 
 fn main() -> ExitCode {
@@ -74,149 +189,17 @@ fn main() -> ExitCode {
 }
 
 fn bench(options: &Options) -> Result<()> {
-    let data = options.data.canonicalize().with_context(|| {
-        format!("no folder {}: run from the project's root or pass --data", options.data.display())
-    })?;
-    fs::create_dir_all(&options.cache)
-        .with_context(|| format!("cannot create {}", options.cache.display()))?;
-    let cache = options.cache.canonicalize()?;
-    let size = if options.quick { Size::Quick } else { Size::Full };
-    let programs = programs::chosen(&data.join("programs.json"), &options.programs)?;
-    let tools = chosen_tools(&options.tools);
-    tools::require(&tools, &options.leakscope)?;
-
-    let packages: Vec<&str> = programs.iter().filter_map(|program| program.package.as_deref()).collect();
-    let fetched = sources::fetch(&packages, &cache)?;
-    let builder = Builder {
-        data: &data,
-        cache: &cache,
-        fetched: &fetched,
-        leakscope: options.leakscope.canonicalize().unwrap_or_else(|_| options.leakscope.clone()),
-    };
-    let mut rows = Vec::new();
-    for program in &programs {
-        eprintln!("{}: building", program.name);
-        let builds = built(&builder, program, &tools)?;
-        rows.push(measured(program, size, options.rounds, &tools, &builds, &builder)?);
+    let bench = Bench::new(options)?;
+    let folder = options.out.join("bench");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let all = options.sections.is_empty();
+    for section in Section::ALL.into_iter().filter(|section| all || options.sections.contains(section)) {
+        let document = section.measured(&bench).with_context(|| format!("section {}", section.name()))?;
+        let file = folder.join(format!("{}.md", section.name()));
+        fs::write(&file, document).with_context(|| format!("cannot write {}", file.display()))?;
+        eprintln!("written to {}", file.display());
     }
-
-    let results = Results {
-        rows,
-        tools,
-        rounds: options.rounds,
-        caveats: caveats(options),
-        machine: machine::describe()?,
-        packages: sources::versions(&fetched)?,
-    };
-    if let Some(folder) = options.out.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    }
-    fs::write(&options.out, table::markdown(&results))
-        .with_context(|| format!("cannot write {}", options.out.display()))?;
-    eprintln!("written to {}", options.out.display());
-    Ok(())
-}
-
-fn caveats(options: &Options) -> Vec<&'static str> {
-    let caveats = [
-        (options.quick, "the inputs are too small for these numbers to mean anything"),
-        (!options.programs.is_empty(), "the means and worst cases are of a choice of programs"),
-    ];
-    caveats.into_iter().filter(|(applies, _)| *applies).map(|(_, caveat)| caveat).collect()
-}
-
-/// The native program first, as everything is compared with it.
-fn chosen_tools(wanted: &[Tool]) -> Vec<Tool> {
-    let is_wanted = |tool: &Tool| *tool == Tool::Native || wanted.is_empty() || wanted.contains(tool);
-    Tool::ALL.into_iter().filter(is_wanted).collect()
-}
-
-/// Every variant of one program that the tools need. One that cannot be built
-/// becomes an error in the table, unless it is the native one.
-fn built(
-    builder: &Builder,
-    program: &Program,
-    tools: &[Tool],
-) -> Result<BTreeMap<Variant, Result<PathBuf, String>>> {
-    let mut builds = BTreeMap::new();
-    for variant in tools.iter().map(|tool| tool.variant()) {
-        if builds.contains_key(&variant) {
-            continue;
-        }
-        let build = builder.build(program, variant).map_err(|error| format!("{error:#}"));
-        if let Err(error) = &build {
-            if variant == Variant::Clang {
-                bail!("{error}");
-            }
-            eprintln!("{}: {error}", program.name);
-        }
-        builds.insert(variant, build);
-    }
-    Ok(builds)
-}
-
-/// One row of the table: rounds over all tools, so that a machine that slows
-/// down does so for every one of them.
-fn measured(
-    program: &Program,
-    size: Size,
-    rounds: u32,
-    tools: &[Tool],
-    builds: &BTreeMap<Variant, Result<PathBuf, String>>,
-    &Builder { data, cache, ref leakscope, .. }: &Builder,
-) -> Result<Row> {
-    let native_tree = variants::tree(cache, Variant::Clang, program);
-    let workload = program.workload(size, data, &inputs::made(program, size, cache, &native_tree)?);
-    let mut cells: BTreeMap<Tool, Cell> = BTreeMap::new();
-    let mut expected = None;
-    for round in 1..=rounds {
-        eprint!("{}: round {round} of {rounds}:", program.name);
-        for tool in tools {
-            if is_settled(&cells, *tool) {
-                continue;
-            }
-            let usage = builds[&tool.variant()].clone().and_then(|binary| {
-                let scratch = cache.join("run").join(&program.name).join(tool.name());
-                let usage = tools::run(*tool, leakscope, &binary, &workload, &native_tree, &scratch)
-                    .map_err(|error| format!("{error:#}"))
-                    .and_then(|outcome| outcome.agreeing_with(*expected.get_or_insert(outcome.digest)))
-                    .map_err(|error| format!("{error} (see {})", scratch.display()))?;
-                // What a tool recorded can be gigabytes; only a failed run's is of use.
-                let _ = fs::remove_dir_all(&scratch);
-                Ok(usage)
-            });
-            if *tool == Tool::Native
-                && let Err(error) = &usage
-            {
-                bail!("{} does not run natively: {error}", program.name);
-            }
-            match &usage {
-                Ok(usage) => eprint!(" {} {:.2}s", tool.name(), usage.cpu.as_secs_f64()),
-                Err(error) => eprint!(" {} {error}", tool.name()),
-            }
-            let cell = match (cells.remove(tool), usage) {
-                (Some(Ok(best)), Ok(usage)) => Ok(best.better_of(usage)),
-                (None, usage) => usage,
-                (Some(Err(error)), _) | (_, Err(error)) => Err(error),
-            };
-            cells.insert(*tool, cell);
-        }
-        eprintln!();
-    }
-    Ok(Row { name: program.name.clone(), about: program.about(size), real: program.package.is_some(), cells })
-}
-
-/// Whether another run of this tool would tell nothing new. Memcheck runs
-/// once: it takes minutes, and its ratio needs no second decimal.
-fn is_settled(cells: &BTreeMap<Tool, Cell>, tool: Tool) -> bool {
-    match cells.get(&tool) {
-        None => false,
-        Some(cell) => cell.is_err() || tool.is_emulated(),
-    }
-}
-
-impl Usage {
-    fn better_of(self, other: Usage) -> Usage {
-        Usage { cpu: self.cpu.min(other.cpu), peak_kib: self.peak_kib.min(other.peak_kib) }
-    }
+    let index = options.out.join("BENCHMARKS.md");
+    fs::write(&index, index::markdown(&folder, &Section::ALL.map(Section::name)))
+        .with_context(|| format!("cannot write {}", index.display()))
 }

@@ -1,34 +1,39 @@
 //! One run of one program: processor time, peak memory and what it produced.
 //!
 //! Time is user plus system time of the process and of the children it waited
-//! for. Elapsed time is not measured: it says more about the machine's other
-//! work.
+//! for. Elapsed time says more about the machine's other work, and is only for
+//! what threads gain.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A program that takes longer is taken for one that hangs.
-const LIMIT_SECONDS: u32 = 30 * 60;
+const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     pub cpu: Duration,
+    pub elapsed: Duration,
     pub peak_kib: u64,
+    /// 0 where they were not counted.
+    pub instructions: u64,
 }
 
 impl Usage {
-    pub fn cpu_ratio(&self, native: &Usage) -> f64 {
-        self.cpu.as_secs_f64() / native.cpu.as_secs_f64()
-    }
-
-    pub fn peak_ratio(&self, native: &Usage) -> f64 {
-        self.peak_kib as f64 / native.peak_kib as f64
+    /// The lower of both, each for itself.
+    pub fn better_of(self, other: Usage) -> Usage {
+        Usage {
+            cpu: self.cpu.min(other.cpu),
+            elapsed: self.elapsed.min(other.elapsed),
+            peak_kib: self.peak_kib.min(other.peak_kib),
+            instructions: self.instructions.min(other.instructions),
+        }
     }
 }
 
@@ -55,34 +60,68 @@ impl Outcome {
 
 /// Runs the command to its end.
 pub fn run(command: &mut Command) -> io::Result<(ExitStatus, Usage)> {
-    // A hook makes the standard library fork. Otherwise the child shares our
-    // address space until it executes, and the kernel counts our own peak
-    // memory as the child's; after a fork it counts only what we hold on the
-    // heap, which is little.
-    // SAFETY: `alarm` is async-signal-safe, and survives the exec that follows.
-    unsafe {
-        command.pre_exec(|| {
-            libc::alarm(LIMIT_SECONDS);
-            Ok(())
-        });
-    }
-    let pid = command.spawn()?.id() as libc::pid_t;
-    let mut status = 0;
-    let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    loop {
-        // SAFETY: both pointers are to live variables of the types that wait4 fills.
-        if unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) } == pid {
-            break;
+    run_within(LIMIT, command)
+}
+
+/// Runs the command to its end, or stops it by SIGALRM when it takes longer.
+pub fn run_within(limit: Duration, command: &mut Command) -> io::Result<(ExitStatus, Usage)> {
+    Running::start(limit, command)?.wait()
+}
+
+/// A program that runs.
+pub struct Running {
+    pid: libc::pid_t,
+    start: Instant,
+}
+
+impl Running {
+    pub fn start(limit: Duration, command: &mut Command) -> io::Result<Running> {
+        let seconds = limit.as_secs() as libc::c_uint;
+        // A hook makes the standard library fork. Otherwise the child shares our
+        // address space until it executes, and the kernel counts our own peak
+        // memory as the child's; after a fork it counts only what we hold on the
+        // heap, which is little.
+        // SAFETY: `alarm` is async-signal-safe, and survives the exec that follows.
+        unsafe {
+            command.pre_exec(move || {
+                libc::alarm(seconds);
+                Ok(())
+            });
         }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
+        let start = Instant::now();
+        Ok(Running { pid: command.spawn()?.id() as libc::pid_t, start })
     }
-    // SAFETY: wait4 returned the child's pid, so it has filled the usage.
-    let usage = unsafe { usage.assume_init() };
-    let cpu = duration(usage.ru_utime) + duration(usage.ru_stime);
-    Ok((ExitStatus::from_raw(status), Usage { cpu, peak_kib: usage.ru_maxrss as u64 }))
+
+    /// Resident memory now, None once the program has ended.
+    pub fn resident_kib(&self) -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let resident = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        resident.trim().trim_end_matches(" kB").parse().ok()
+    }
+
+    pub fn wait(self) -> io::Result<(ExitStatus, Usage)> {
+        let mut status = 0;
+        let mut usage = MaybeUninit::<libc::rusage>::uninit();
+        loop {
+            // SAFETY: both pointers are to live variables of the types that wait4 fills.
+            if unsafe { libc::wait4(self.pid, &mut status, 0, usage.as_mut_ptr()) } == self.pid {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        // SAFETY: wait4 returned the child's pid, so it has filled the usage.
+        let usage = unsafe { usage.assume_init() };
+        let usage = Usage {
+            cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+            elapsed: self.start.elapsed(),
+            peak_kib: usage.ru_maxrss as u64,
+            instructions: 0,
+        };
+        Ok((ExitStatus::from_raw(status), usage))
+    }
 }
 
 /// A digest over the contents of files, in this order.
@@ -130,7 +169,7 @@ mod tests {
 
     #[test]
     fn our_own_memory_is_not_the_childs() {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let status = fs::read_to_string("/proc/self/status").unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         let ours: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
         check("true", |_, usage| usage.peak_kib < ours);

@@ -1,20 +1,52 @@
-//! The list of programs, `bench/programs.json`, and the workload that each
+//! The list of programs, `bench/programs.toml`, and the workload that each
 //! one gets.
 
-use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Deserialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::data;
+
+/// How much work a program gets: a share of what it gets in full, or just
+/// enough to try the harness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Size {
     Full,
+    Half,
+    Quarter,
     Quick,
 }
 
-/// One program. `{bench}` and `{scale}` in its arguments stand for the data
-/// folder and for the workload's size.
+impl Size {
+    /// Half as much work, where there is a name for it.
+    pub fn halved(self) -> Option<Size> {
+        match self {
+            Size::Full => Some(Size::Half),
+            Size::Half => Some(Size::Quarter),
+            Size::Quarter | Size::Quick => None,
+        }
+    }
+}
+
+/// What a workload is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub size: Size,
+    /// For programs that take a number of threads.
+    pub threads: u32,
+}
+
+impl From<Size> for Load {
+    fn from(size: Size) -> Load {
+        Load { size, threads: 2 }
+    }
+}
+
+/// One program. `{bench}`, `{scale}` and `{threads}` in its arguments stand for
+/// the data folder, the workload's size and the number of threads.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -24,6 +56,8 @@ pub struct Program {
     pub package: Option<String>,
     /// Where the build leaves the executable.
     pub program: PathBuf,
+    /// The executable as Debian ships it, where it does.
+    pub installed: Option<PathBuf>,
     about: String,
     arguments: Vec<String>,
     /// An argument that is given as often as the scale says.
@@ -65,33 +99,47 @@ impl Program {
     pub fn scale(&self, size: Size) -> u64 {
         match size {
             Size::Full => self.scale.full,
+            Size::Half => self.scale.full / 2,
+            Size::Quarter => self.scale.full / 4,
             Size::Quick => self.scale.quick,
         }
     }
 
-    pub fn about(&self, size: Size) -> String {
-        self.about.replace("{scale}", &self.scale(size).to_string())
+    pub fn about(&self, load: Load) -> String {
+        self.sized(&self.about, load)
     }
 
-    pub fn workload(&self, size: Size, data: &Path, stdin: &Option<PathBuf>) -> Workload {
-        let scale = self.scale(size);
-        let filled = |argument: &String| {
-            argument.replace("{bench}", &data.to_string_lossy()).replace("{scale}", &scale.to_string())
-        };
-        let repeated = self.repeated.iter().flat_map(|argument| (0..scale).map(move |_| argument.clone()));
+    pub fn workload(&self, load: Load, data: &Path, stdin: Option<PathBuf>) -> Workload {
+        let times = self.scale(load.size) as usize;
+        let repeated = self.repeated.iter().flat_map(|argument| iter::repeat_n(argument.clone(), times));
         Workload {
-            arguments: self.arguments.iter().map(filled).chain(repeated).collect(),
-            stdin: stdin.clone(),
+            arguments: self.filled(&self.arguments, load, data).into_iter().chain(repeated).collect(),
+            stdin,
             writes: self.writes.clone(),
         }
     }
+
+    /// Arguments, its own or others in their place, with what placeholders stand for.
+    pub fn filled(&self, arguments: &[String], load: Load, data: &Path) -> Vec<String> {
+        let filled =
+            |argument: &String| self.sized(argument, load).replace("{bench}", &data.to_string_lossy());
+        arguments.iter().map(filled).collect()
+    }
+
+    fn sized(&self, text: &str, load: Load) -> String {
+        text.replace("{scale}", &self.scale(load.size).to_string())
+            .replace("{threads}", &load.threads.to_string())
+    }
 }
 
-/// The programs of the list with these names, or all of them.
-pub fn chosen(list: &Path, names: &[String]) -> Result<Vec<Program>> {
-    let text = fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
-    let programs: Vec<Program> = serde_json::from_str(&text)
-        .with_context(|| format!("{} is not a list of programs", list.display()))?;
+/// The programs of `bench/programs.toml` with these names, or all of them.
+pub fn chosen(data: &Path, names: &[String]) -> Result<Vec<Program>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct List {
+        program: Vec<Program>,
+    }
+    let programs = data::read::<List>(&data.join("programs.toml"))?.program;
     for name in names {
         if !programs.iter().any(|program| program.name == *name) {
             let known: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
@@ -111,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_list_is_complete() {
-        let programs = chosen(&data().join("programs.json"), &[]).unwrap();
+        let programs = chosen(&data(), &[]).unwrap();
         assert!(programs.iter().filter(|program| program.package.is_some()).count() >= 5);
         for program in programs {
             assert!(
@@ -123,22 +171,22 @@ mod tests {
     }
 
     fn check(fields: &str, arguments: &[&str]) {
-        let json = format!(
-            r#"{{"name": "p", "program": "p", "about": "", "scale": {{"full": 3, "quick": 1}}, {fields}}}"#
-        );
-        let program: Program = serde_json::from_str(&json).unwrap();
-        assert_eq!(program.workload(Size::Full, Path::new("/b"), &None).arguments, arguments);
+        let text =
+            format!("name = 'p'\nprogram = 'p'\nabout = ''\nscale = {{ full = 3, quick = 1 }}\n{fields}");
+        let program: Program = toml::from_str(&text).unwrap();
+        let load = Load { size: Size::Full, threads: 4 };
+        assert_eq!(program.workload(load, Path::new("/b"), None).arguments, arguments);
     }
 
     #[test]
     fn arguments_are_filled_in() {
-        check(r#""arguments": ["{bench}/x", "-n{scale}"]"#, &["/b/x", "-n3"]);
-        check(r#""arguments": ["-c"], "repeated": "a.c""#, &["-c", "a.c", "a.c", "a.c"]);
+        check("arguments = ['{bench}/x', '-n{scale}', '{threads}']", &["/b/x", "-n3", "4"]);
+        check("arguments = ['-c']\nrepeated = 'a.c'", &["-c", "a.c", "a.c", "a.c"]);
     }
 
     #[test]
     fn an_unknown_program_is_named_with_those_known() {
-        let error = chosen(&data().join("programs.json"), &["nothing".to_owned()]).unwrap_err().to_string();
+        let error = chosen(&data(), &["nothing".to_owned()]).unwrap_err().to_string();
         assert!(error.starts_with("no program `nothing`; there are lua, "), "{error}");
     }
 }

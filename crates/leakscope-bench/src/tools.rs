@@ -1,7 +1,7 @@
-//! The tools that are compared, and how each one runs a program.
+//! How a tool runs a program.
 //!
-//! Only the program under the tool is measured: no symbolising afterwards, no
-//! rendering, no compression of what was recorded.
+//! What a tool is, `bench/SECTION.toml` says. A run counts only if the program
+//! did what it does natively, and the tool what it is there for.
 
 use std::env;
 use std::fs::{self, File};
@@ -9,207 +9,114 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 
+use crate::Bench;
+use crate::comparison::Tool;
 use crate::measure::{self, Outcome};
 use crate::programs::Workload;
-use crate::variants::Variant;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Tool {
-    /// The program as clang builds it: what all others are compared with.
-    Native,
-    /// The program as gcc builds it.
-    Gcc,
-    /// The program that leakscope derives.
-    Leakscope,
-    /// LeakSanitizer, compiled in.
-    Lsan,
-    /// leakscope's engine for programs as they are: leak points.
-    Valgrind,
-    /// The same with last uses.
-    ValgrindUses,
-    /// Valgrind without any tool's work.
-    ValgrindNone,
-    /// Valgrind's memcheck.
-    Memcheck,
-    /// Heaptrack, recording only.
-    Heaptrack,
-}
-
-impl Tool {
-    pub const ALL: [Tool; 9] = [
-        Tool::Native,
-        Tool::Gcc,
-        Tool::Leakscope,
-        Tool::Lsan,
-        Tool::Valgrind,
-        Tool::ValgrindUses,
-        Tool::ValgrindNone,
-        Tool::Memcheck,
-        Tool::Heaptrack,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Tool::Native => "native",
-            Tool::Gcc => "gcc",
-            Tool::Leakscope => "leakscope",
-            Tool::Lsan => "LeakSanitizer",
-            Tool::Valgrind => "leakscope valgrind",
-            Tool::ValgrindUses => "with last uses",
-            Tool::ValgrindNone => "valgrind none",
-            Tool::Memcheck => "memcheck",
-            Tool::Heaptrack => "heaptrack",
-        }
-    }
-
-    /// It takes minutes, and the noise is small beside that.
-    pub fn is_emulated(self) -> bool {
-        matches!(self, Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone | Tool::Memcheck)
-    }
-
-    pub fn variant(self) -> Variant {
-        match self {
-            Tool::Native | Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone => Variant::Clang,
-            Tool::Memcheck | Tool::Heaptrack => Variant::Clang,
-            Tool::Gcc => Variant::Gcc,
-            Tool::Leakscope => Variant::Leakscope,
-            Tool::Lsan => Variant::Lsan,
-        }
-    }
-}
-
-/// Fails with what to install, before minutes have gone into building.
-pub fn require(tools: &[Tool], leakscope: &Path) -> Result<()> {
-    let needed = |tool: &Tool| match tool {
-        Tool::Native | Tool::Lsan => Some(("clang-19", "clang-19")),
-        Tool::Gcc => Some(("gcc", "gcc")),
-        Tool::Memcheck | Tool::Valgrind | Tool::ValgrindUses | Tool::ValgrindNone => {
-            Some(("valgrind", "valgrind"))
-        }
-        Tool::Heaptrack => Some(("heaptrack", "heaptrack")),
-        Tool::Leakscope => None,
-    };
-    // The builds themselves: sqlite3 generates its sources by Tcl.
-    let builds = [("make", "make"), ("g++", "g++"), ("dpkg-source", "dpkg-dev"), ("tclsh", "tcl")];
-    let missing: Vec<&str> = tools
-        .iter()
-        .filter_map(needed)
-        .chain(builds)
-        .filter(|(program, _)| found(program).is_none())
-        .map(|(_, package)| package)
-        .collect();
+/// Fails with what is missing, before minutes have gone into building.
+pub fn require<'a>(needed: impl IntoIterator<Item = &'a str>) -> Result<()> {
+    let mut missing: Vec<&str> = needed.into_iter().filter(|needed| !is_there(needed)).collect();
+    missing.sort_unstable();
+    missing.dedup();
     if !missing.is_empty() {
-        bail!("missing: apt-get install {}, or leave tools out with --tools", missing.join(" "));
-    }
-    let needs_us =
-        [Tool::Leakscope, Tool::Valgrind, Tool::ValgrindUses].iter().any(|tool| tools.contains(tool));
-    if needs_us && !leakscope.is_file() {
-        bail!("no leakscope at {}: build it (make build) or pass --leakscope", leakscope.display());
+        bail!("missing: {}; `sh scripts/setup.sh bench` installs what is needed", missing.join(", "));
     }
     Ok(())
 }
 
-/// One run of the workload under the tool, in the given working folder. All
-/// that the tool writes goes to the scratch folder.
-pub fn run(
-    tool: Tool,
-    leakscope: &Path,
-    binary: &Path,
-    workload: &Workload,
-    folder: &Path,
-    scratch: &Path,
-) -> Result<Outcome> {
-    fs::create_dir_all(scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
-    let stdout = scratch.join("stdout");
-    let stdin = match &workload.stdin {
-        Some(file) => File::open(file).with_context(|| format!("cannot read {}", file.display()))?.into(),
-        None => Stdio::null(),
-    };
-    for file in &workload.writes {
-        let _ = fs::remove_file(folder.join(file));
+/// A file by its path, or a command.
+fn is_there(needed: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    match needed.starts_with('/') {
+        true => Path::new(needed).is_file(),
+        false => env::split_paths(&path).any(|folder| folder.join(needed).is_file()),
     }
-    let mut command = under(tool, leakscope, binary, scratch)?;
-    command
-        .args(&workload.arguments)
-        .current_dir(folder)
-        .stdin(stdin)
-        .stdout(File::create(&stdout)?)
-        .stderr(File::create(scratch.join("stderr"))?);
-    let (status, usage) =
-        measure::run(&mut command).with_context(|| format!("cannot run {}", binary.display()))?;
-    if let Some(record) = record(tool)
-        && status.success()
-        && !is_written(&scratch.join(record))
-    {
-        bail!("the program ran, but {} recorded nothing", tool.name());
-    }
-    let written: Vec<PathBuf> = workload.writes.iter().map(|file| folder.join(file)).collect();
-    let digest = if status.success() {
-        measure::digest(written.iter().map(PathBuf::as_path).chain([stdout.as_path()]))
-            .context("the program did not write what it should")?
-    } else {
-        0
-    };
-    Ok(Outcome { usage, status, digest })
 }
 
-/// The command up to the program's own arguments, in a small environment that
-/// is the same for all.
-fn under(tool: Tool, leakscope: &Path, binary: &Path, scratch: &Path) -> Result<Command> {
-    let mut command = Command::new(match tool {
-        Tool::Memcheck | Tool::ValgrindNone => Path::new("valgrind"),
-        Tool::Valgrind | Tool::ValgrindUses => leakscope,
-        _ => binary,
-    });
-    command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("LC_ALL", "C");
-    match tool {
-        Tool::Native | Tool::Gcc => {}
-        Tool::Leakscope => {
-            let records = scratch.join("records");
-            fs::create_dir_all(&records)?;
-            command.env("LEAKSCOPE_DIR", records);
-        }
-        Tool::Lsan => {
-            command.env("LSAN_OPTIONS", "exitcode=0:symbolize=0");
-        }
-        Tool::Valgrind | Tool::ValgrindUses => {
-            // With the report: `leakscope run` is what people run.
-            let uses = if tool == Tool::ValgrindUses { "exact" } else { "off" };
-            command.env("XDG_CACHE_HOME", scratch.join("cache"));
-            command.args(["run", "--quiet", "--engine", "valgrind", "--fail-on", "none", "--format", "json"]);
-            command.args(["--last-use", uses]);
-            command.arg("-o").arg(scratch.join("report")).arg(binary).arg("--");
-        }
-        Tool::ValgrindNone => {
-            command.args(["--tool=none", "-q"]).arg(binary);
-        }
-        Tool::Memcheck => {
-            let log = scratch.join("memcheck").to_string_lossy().into_owned();
-            command.args(["--leak-check=full", &format!("--log-file={log}")]).arg(binary);
-        }
-        Tool::Heaptrack => {
-            // Its shell wrapper does this, and adds a compressor's time and
-            // its own words on standard output.
-            command
-                .env("LD_PRELOAD", heaptrack_library()?)
-                .env("DUMP_HEAPTRACK_OUTPUT", scratch.join("heaptrack"));
-        }
+impl Tool {
+    /// The commands and files that it needs on this machine.
+    pub fn needs(&self) -> impl Iterator<Item = &str> {
+        let command = self.command.first().map(String::as_str).filter(|command| !command.starts_with('{'));
+        command.into_iter().chain(self.environment.get("LD_PRELOAD").map(String::as_str))
     }
-    Ok(command)
+
+    /// The command up to the program's own arguments, in a small environment
+    /// that is the same for all.
+    pub fn on(&self, bench: &Bench, binary: &Path, scratch: &Path) -> Result<Command> {
+        let filled = |text: &str| {
+            text.replace("{leakscope}", &bench.leakscope.to_string_lossy())
+                .replace("{scratch}", &scratch.to_string_lossy())
+                .replace("{cache}", &bench.cache.to_string_lossy())
+        };
+        let mut words = self.command.iter().map(|word| filled(word)).map(PathBuf::from).collect::<Vec<_>>();
+        words.push(binary.to_owned());
+        words.extend(self.end.iter().map(PathBuf::from));
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("LC_ALL", "C");
+        command.envs(self.environment.iter().map(|(name, value)| (name, filled(value))));
+        if let Some(folder) = self.environment.get("LEAKSCOPE_DIR") {
+            fs::create_dir_all(filled(folder))?;
+        }
+        Ok(command)
+    }
+
+    /// One run of the workload, in the given working folder. All that the tool
+    /// writes goes to the scratch folder.
+    pub fn run(
+        &self,
+        bench: &Bench,
+        binary: &Path,
+        workload: &Workload,
+        folder: &Path,
+        scratch: &Path,
+    ) -> Result<Outcome> {
+        let _ = fs::remove_dir_all(scratch);
+        fs::create_dir_all(scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
+        let stdout = scratch.join("stdout");
+        let stdin = match &workload.stdin {
+            Some(file) => File::open(file).with_context(|| format!("cannot read {}", file.display()))?.into(),
+            None => Stdio::null(),
+        };
+        for file in &workload.writes {
+            let _ = fs::remove_file(folder.join(file));
+        }
+        let mut command = self.on(bench, binary, scratch)?;
+        command
+            .args(&workload.arguments)
+            .current_dir(folder)
+            .stdin(stdin)
+            .stdout(File::create(&stdout)?)
+            .stderr(File::create(scratch.join("stderr"))?);
+        let (status, mut usage) =
+            measure::run(&mut command).with_context(|| format!("cannot run {}", binary.display()))?;
+        if let Some(file) = &self.counts {
+            usage.instructions = counted(&scratch.join(file))?;
+        }
+        if let Some(file) = &self.writes
+            && status.success()
+            && !is_written(&scratch.join(file))
+        {
+            bail!("the program ran, but {} recorded nothing", self.name);
+        }
+        let written: Vec<PathBuf> = workload.writes.iter().map(|file| folder.join(file)).collect();
+        let digest = if status.success() {
+            measure::digest(written.iter().map(PathBuf::as_path).chain([stdout.as_path()]))
+                .context("the program did not write what it should")?
+        } else {
+            0
+        };
+        Ok(Outcome { usage, status, digest })
+    }
 }
 
-/// What the tool leaves in the scratch folder, leaks or not. Without it the
-/// program ran natively, and its time says nothing about the tool.
-fn record(tool: Tool) -> Option<&'static str> {
-    match tool {
-        Tool::Native | Tool::Gcc | Tool::Lsan | Tool::ValgrindNone => None,
-        Tool::Leakscope => Some("records"),
-        Tool::Valgrind | Tool::ValgrindUses => Some("report"),
-        Tool::Memcheck => Some("memcheck"),
-        Tool::Heaptrack => Some("heaptrack"),
-    }
+/// The total of what callgrind wrote.
+fn counted(file: &Path) -> Result<u64> {
+    let text = fs::read_to_string(file).with_context(|| format!("callgrind wrote no {}", file.display()))?;
+    let total = text.lines().rev().find_map(|line| line.strip_prefix("totals: "));
+    total.context("callgrind wrote no total")?.parse().context("callgrind's total is no number")
 }
 
 /// A file with contents, or a folder with entries.
@@ -220,35 +127,22 @@ fn is_written(path: &Path) -> bool {
     }
 }
 
-fn heaptrack_library() -> Result<PathBuf> {
-    let wrapper = found("heaptrack").context("heaptrack is not installed")?.canonicalize()?;
-    let library = wrapper.with_file_name("../lib/heaptrack/libheaptrack_preload.so");
-    library.canonicalize().with_context(|| format!("heaptrack has no {}", library.display()))
-}
-
-fn found(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PLAIN: &str = "name = 'plain'\nvariant = 'clang'";
+    const RECORDING: &str = "name = 'recorder'\nvariant = 'track'\nenvironment = { LEAKSCOPE_DIR = '{scratch}/records' }\nwrites = 'records'";
+
     /// Runs a shell script in the place of a program under the tool.
-    fn check(tool: Tool, script: &str, expected: Result<&str, &str>) {
+    fn check(tool: &str, script: &str, expected: Result<&str, &str>) {
         let folder = tempfile::tempdir().unwrap();
         let arguments = ["-c", script].map(str::to_owned).to_vec();
         let workload = Workload { arguments, stdin: None, writes: vec!["out".into()] };
-        let shell = Path::new("/bin/sh");
-        let outcome = run(
-            tool,
-            Path::new("leakscope"),
-            shell,
-            &workload,
-            folder.path(),
-            &folder.path().join("scratch"),
-        );
+        let bench = Bench { cache: folder.path().to_owned(), ..Bench::default() };
+        let tool: Tool = toml::from_str(tool).unwrap();
+        let scratch = folder.path().join("scratch");
+        let outcome = tool.run(&bench, Path::new("/bin/sh"), &workload, folder.path(), &scratch);
         let native = folder.path().join("native");
         fs::write(&native, expected.unwrap_or_default()).unwrap();
         let digest = measure::digest([native.as_path(), Path::new("/dev/null")]).unwrap();
@@ -259,10 +153,16 @@ mod tests {
 
     #[test]
     fn a_run_counts_only_if_it_did_its_work() {
-        check(Tool::Native, "printf done > out", Ok("done"));
-        check(Tool::Native, "printf more > out", Err("its output differs from the native program's"));
-        check(Tool::Native, "exit 3", Err("failed: exit status: 3"));
-        check(Tool::Leakscope, "echo > $LEAKSCOPE_DIR/records; printf done > out", Ok("done"));
-        check(Tool::Leakscope, "printf done > out", Err("the program ran, but leakscope recorded nothing"));
+        check(PLAIN, "printf done > out", Ok("done"));
+        check(PLAIN, "printf more > out", Err("its output differs from the native program's"));
+        check(PLAIN, "exit 3", Err("failed: exit status: 3"));
+        check(RECORDING, "echo > $LEAKSCOPE_DIR/records; printf done > out", Ok("done"));
+        check(RECORDING, "printf done > out", Err("the program ran, but recorder recorded nothing"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_once() {
+        let error = require(["sh", "no-such-tool", "/no/such.so", "no-such-tool"]).unwrap_err().to_string();
+        assert!(error.starts_with("missing: /no/such.so, no-such-tool; "), "{error}");
     }
 }

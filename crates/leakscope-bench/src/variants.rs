@@ -1,5 +1,6 @@
-//! The variants of a program: by gcc, by clang, with LeakSanitizer, and
-//! captured and derived by leakscope. Each has its own copy of the sources.
+//! The variants of a program: by gcc, by clang, with LeakSanitizer, derived by
+//! leakscope, and as Debian ships it. Each build has its own copy of the
+//! sources.
 //!
 //! `bench/NAME/build.sh` runs in that copy and takes the compiler and flags
 //! from CC, CXX, CFLAGS, CXXFLAGS and LDFLAGS.
@@ -11,35 +12,54 @@ use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 
+use crate::Bench;
 use crate::programs::Program;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Variant {
     Clang,
     Gcc,
-    Leakscope,
     Lsan,
+    /// Derived by leakscope for `run`.
+    Track,
+    /// Derived by leakscope for `watch`.
+    Sample,
+    /// The same without debug information.
+    BareSample,
+    /// The installed one, or where there is none, the one by gcc.
+    Debian,
 }
 
-impl Variant {
+/// How a copy of the sources is built.
+#[derive(Clone, Copy, Debug)]
+enum Build {
+    Clang,
+    Gcc,
+    Lsan,
+    /// By gcc, captured by leakscope.
+    Captured,
+}
+
+impl Build {
     fn name(self) -> &'static str {
         match self {
-            Variant::Clang => "clang",
-            Variant::Gcc => "gcc",
-            Variant::Leakscope => "leakscope",
-            Variant::Lsan => "lsan",
+            Build::Clang => "clang",
+            Build::Gcc => "gcc",
+            Build::Lsan => "lsan",
+            Build::Captured => "leakscope",
         }
     }
 
-    /// C compiler, C++ compiler, compile flags, link flags. What leakscope
-    /// captures is the build by gcc.
+    /// C compiler, C++ compiler, compile flags, link flags.
     fn compiler(self) -> [(&'static str, &'static str); 5] {
         let (cc, cxx, compile, link) = match self {
             // Memcheck reads this program too, and not all of clang's DWARF 5.
-            Variant::Clang => ("clang-19", "clang++-19", "-O2 -g -gdwarf-4", ""),
-            Variant::Gcc | Variant::Leakscope => ("gcc", "g++", "-O2 -g", ""),
-            Variant::Lsan => (
+            Build::Clang => ("clang-19", "clang++-19", "-O2 -g -gdwarf-4", ""),
+            Build::Gcc | Build::Captured => ("gcc", "g++", "-O2 -g", ""),
+            Build::Lsan => (
                 "clang-19",
                 "clang++-19",
                 // Frame pointers, as its unwinder walks them.
@@ -52,70 +72,90 @@ impl Variant {
 }
 
 pub struct Builder<'a> {
-    pub data: &'a Path,
-    pub cache: &'a Path,
+    bench: &'a Bench,
     /// The source tree of each package.
-    pub fetched: &'a BTreeMap<String, PathBuf>,
-    pub leakscope: PathBuf,
-}
-
-/// The folder in which a variant is built.
-pub fn tree(cache: &Path, variant: Variant, program: &Program) -> PathBuf {
-    cache.join("build").join(variant.name()).join(&program.name)
+    fetched: &'a BTreeMap<String, PathBuf>,
 }
 
 impl Builder<'_> {
-    /// The executable of this variant. A build is kept for as long as its
-    /// sources, script and flags stay the same; leakscope's own is made anew each
-    /// time, as leakscope changes.
+    pub fn new<'a>(bench: &'a Bench, fetched: &'a BTreeMap<String, PathBuf>) -> Builder<'a> {
+        Builder { bench, fetched }
+    }
+
+    /// Where the program runs, whichever variant it is: some read their own sources.
+    pub fn working_folder(&self, program: &Program) -> PathBuf {
+        self.tree(program, Build::Clang)
+    }
+
+    fn tree(&self, program: &Program, build: Build) -> PathBuf {
+        self.bench.cache.join("build").join(build.name()).join(&program.name)
+    }
+
+    /// The executable of this variant.
     pub fn build(&self, program: &Program, variant: Variant) -> Result<PathBuf> {
-        let tree = tree(self.cache, variant, program);
+        match variant {
+            Variant::Clang => self.built(program, Build::Clang),
+            Variant::Gcc => self.built(program, Build::Gcc),
+            Variant::Lsan => self.built(program, Build::Lsan),
+            Variant::Track => self.derived(program, "track"),
+            Variant::Sample => self.derived(program, "sample"),
+            Variant::BareSample => {
+                let derived = self.derived(program, "sample")?;
+                let bare = derived.with_extension("bare");
+                let stripped =
+                    Command::new("strip").arg("--strip-debug").arg(&derived).arg("-o").arg(&bare).status()?;
+                ensure!(stripped.success(), "cannot strip {}", derived.display());
+                Ok(bare)
+            }
+            Variant::Debian => match program.installed.as_ref().filter(|file| file.is_file()) {
+                Some(installed) => Ok(installed.clone()),
+                None => self.built(program, Build::Gcc),
+            },
+        }
+    }
+
+    /// Derived each time: leakscope knows by itself what is current.
+    fn derived(&self, program: &Program, engine: &str) -> Result<PathBuf> {
+        let captured = self.built(program, Build::Captured)?;
+        let tree = self.tree(program, Build::Captured);
+        let derived = tree.with_extension(engine);
+        let mut derive = Command::new(&self.bench.leakscope);
+        derive.args(["derive", "--quiet", "--engine", engine]).arg(&captured).arg("-o").arg(&derived);
+        let log = tree.with_extension(format!("{engine}.log"));
+        run_logged(derive.current_dir(&tree), &log)
+            .with_context(|| format!("leakscope cannot derive {} for {engine}", program.name))?;
+        Ok(derived)
+    }
+
+    /// A build is kept for as long as its sources, script and flags stay the
+    /// same, and leakscope's while leakscope does.
+    fn built(&self, program: &Program, build: Build) -> Result<PathBuf> {
+        let tree = self.tree(program, build);
         let binary = tree.join(&program.program);
         let stamp = tree.with_extension("stamp");
-        let log = tree.with_extension("log");
-        let script = self.data.join(&program.name).join("build.sh");
-        let (source, made_of) = self.source(program, variant, &script)?;
-        let is_current = fs::read_to_string(&stamp).is_ok_and(|kept| kept == made_of) && binary.is_file();
-        if variant != Variant::Leakscope && is_current {
+        let script = self.bench.data.join(&program.name).join("build.sh");
+        let (source, made_of) = self.source(program, build, &script)?;
+        if fs::read_to_string(&stamp).is_ok_and(|kept| kept == made_of) && binary.is_file() {
             return Ok(binary);
         }
 
+        eprintln!("{}: building by {}", program.name, build.name());
         let _ = fs::remove_file(&stamp);
-        let _ = fs::remove_dir_all(&tree);
-        fs::create_dir_all(tree.parent().unwrap_or(&tree))?;
-        let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        let in_tree = |command: &mut Command| -> Result<()> {
-            let status = prepared(command, variant)
-                .current_dir(&tree)
-                .stdout(output.try_clone()?)
-                .stderr(output.try_clone()?)
-                .status()?;
-            ensure!(
-                status.success(),
-                "{} build of {} failed: {}",
-                variant.name(),
-                program.name,
-                last_line(&log)
-            );
-            Ok(())
+        copy_tree(&source, &tree)?;
+        let mut command = match build {
+            Build::Captured => Command::new(&self.bench.leakscope),
+            _ => Command::new("sh"),
         };
-        let copied = Command::new("cp").arg("-a").arg(&source).arg(&tree).status()?;
-        ensure!(copied.success(), "cannot copy {} to {}", source.display(), tree.display());
-
-        if variant == Variant::Leakscope {
-            let derived = tree.with_extension("derived");
-            let _ = fs::remove_file(&derived);
-            in_tree(Command::new(&self.leakscope).args(["build", "--", "sh"]).arg(&script))?;
-            let mut derive = Command::new(&self.leakscope);
-            in_tree(derive.arg("derive").arg(&binary).args(["--engine", "track", "-o"]).arg(&derived))?;
-            ensure!(derived.is_file(), "leakscope derive of {} made no program", program.name);
-            return Ok(derived);
+        if let Build::Captured = build {
+            command.args(["build", "--", "sh"]);
         }
-        in_tree(Command::new("sh").arg(&script))?;
+        without_our_environment(command.arg(&script)).envs(build.compiler()).current_dir(&tree);
+        run_logged(&mut command, &tree.with_extension("log"))
+            .with_context(|| format!("{} build of {} failed", build.name(), program.name))?;
         ensure!(
             binary.is_file(),
             "{} build of {} made no {}",
-            variant.name(),
+            build.name(),
             program.name,
             program.program.display()
         );
@@ -124,9 +164,9 @@ impl Builder<'_> {
     }
 
     /// The program's source folder, and all that a change of which means a new
-    /// build: the package's version, or our own source, the build script and
-    /// the flags.
-    fn source(&self, program: &Program, variant: Variant, script: &Path) -> Result<(PathBuf, String)> {
+    /// build: the package's version, or our own source, the build script, the
+    /// flags, and leakscope for what it captured.
+    fn source(&self, program: &Program, build: Build, script: &Path) -> Result<(PathBuf, String)> {
         let (source, text) = match &program.package {
             Some(package) => {
                 let source = self.fetched[package].clone();
@@ -134,34 +174,57 @@ impl Builder<'_> {
                 (source, changelog)
             }
             None => {
-                let source = self.data.join(&program.name);
+                let source = self.bench.data.join(&program.name);
                 let text = source.join(&program.program).with_extension("c");
                 (source, text)
             }
         };
-        let mut made_of = format!("{:?}\n", variant.compiler());
-        made_of +=
-            &fs::read_to_string(script).with_context(|| format!("cannot read {}", script.display()))?;
-        made_of += &fs::read_to_string(&text).with_context(|| format!("cannot read {}", text.display()))?;
+        let mut made_of = format!("{:?}\n", build.compiler());
+        if let Build::Captured = build {
+            made_of += &format!("leakscope {:016x}\n", self.bench.leakscope_digest);
+        }
+        for file in [script, &text] {
+            made_of +=
+                &fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        }
         Ok((source, made_of))
     }
 }
 
-/// The command with the variant's compiler and nothing of our own
-/// environment that a build could stumble over, as a surrounding make's flags.
-fn prepared(command: &mut Command, variant: Variant) -> &mut Command {
+/// What would renew an automake package's generated files, which Debian's
+/// patches make look old.
+pub const AUTOTOOLS: [&str; 5] = ["ACLOCAL", "AUTOCONF", "AUTOMAKE", "AUTOHEADER", "MAKEINFO"];
+
+/// A fresh copy of a folder.
+pub fn copy_tree(source: &Path, tree: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(tree);
+    fs::create_dir_all(tree.parent().unwrap_or(tree))?;
+    let copied = Command::new("cp").arg("-a").arg(source).arg(tree).status()?;
+    ensure!(copied.success(), "cannot copy {} to {}", source.display(), tree.display());
+    Ok(())
+}
+
+/// The command with nothing of our own environment that a build could stumble
+/// over, as a surrounding make's flags.
+pub fn without_our_environment(command: &mut Command) -> &mut Command {
     let jobs = thread::available_parallelism().map_or(1, usize::from);
     for name in ["MAKELEVEL", "LD_LIBRARY_PATH", "RUSTFLAGS"] {
         command.env_remove(name);
     }
     command
-        .envs(variant.compiler())
         .env("MAKEFLAGS", format!("-j{jobs}"))
         // A program that a build runs on the way may leak.
         .env("LSAN_OPTIONS", "detect_leaks=0")
 }
 
-/// The last words of a failed build, and where the rest is.
+/// Runs a command whose words go to a log. The error has the last of them.
+pub fn run_logged(command: &mut Command, log: &Path) -> Result<()> {
+    let output = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let status = command.stdout(output.try_clone()?).stderr(output).status()?;
+    ensure!(status.success(), "{}", last_line(log));
+    Ok(())
+}
+
 fn last_line(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

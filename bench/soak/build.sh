@@ -1,0 +1,2 @@
+set -e
+$CC $CFLAGS $LDFLAGS -o soak soak.c
