@@ -5,6 +5,10 @@
 //! frees it (its `free` is left out); a global map keeps it, which is read and
 //! freed at the end; or the map is freed and not read. What is true is
 //! written down.
+//!
+//! Besides, frees of the program's own are taken out: those of a variable that
+//! its function gets from one call only, so that it is known which allocation
+//! leaks. The warning is about that call, and leaks where the free was.
 
 use std::fmt::Write;
 
@@ -52,16 +56,21 @@ static void inject_point (void)
 }
 ";
 
-pub fn inject(text: &str, name: &str, count: usize, seed: u64) -> Injected {
+/// How many of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    /// Blocks that are put in.
+    pub blocks: usize,
+    /// Frees that are taken out.
+    pub frees: usize,
+}
+
+pub fn inject(text: &str, name: &str, counts: Counts, seed: u64) -> Injected {
     let lines: Vec<&str> = text.lines().collect();
-    let mut places = places(&lines);
     let mut random = Random(seed);
-    // The first `count` places of a shuffled list, in their order.
-    for index in (1..places.len()).rev() {
-        places.swap(index, random.below(index + 1));
-    }
-    places.truncate(count);
-    places.sort_unstable();
+    let places = random.choose(places(&lines), counts.blocks);
+    // Not from the same numbers: which frees go does not change the blocks.
+    let frees = Random(!seed).choose(frees(&lines), counts.frees);
 
     let mut injected = Injected { source: String::new(), warnings: String::new(), truth: String::new() };
     let mut line = 0;
@@ -79,8 +88,15 @@ pub fn inject(text: &str, name: &str, count: usize, seed: u64) -> Injected {
             put(&mut injected.source, line);
         });
     }
+    // Where lines of the original are.
+    let mut now = vec![0; lines.len()];
     for (index, text) in lines.iter().enumerate() {
-        put(&mut injected.source, text);
+        let free = frees.iter().find(|free| free.line == index);
+        now[index] = put(&mut injected.source, &free.map_or((*text).to_owned(), |free| free.left_out(text)));
+        if let Some(free) = free {
+            let allocation = now[free.allocation];
+            injected.add(name, allocation, now[index], "must-leak");
+        }
         if Some(index) == includes {
             HEADER.lines().for_each(|line| {
                 put(&mut injected.source, line);
@@ -103,10 +119,69 @@ pub fn inject(text: &str, name: &str, count: usize, seed: u64) -> Injected {
             Kind::Read => "likely-not-leak",
             Kind::Unread => "bloat",
         };
-        let _ = writeln!(injected.warnings, "{name}\t{allocation}\tMA\n{name}\t{leak}\tLK\nEND_PATH");
-        let _ = writeln!(injected.truth, "{allocation}\t{verdict}");
+        injected.add(name, allocation, leak, verdict);
     }
     injected
+}
+
+impl Injected {
+    fn add(&mut self, name: &str, allocation: usize, leak: usize, verdict: &str) {
+        let _ = writeln!(self.warnings, "{name}\t{allocation}\tMA\n{name}\t{leak}\tLK\nEND_PATH");
+        let _ = writeln!(self.truth, "{allocation}\t{verdict}");
+    }
+}
+
+/// A free of the program's own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Free {
+    line: usize,
+    allocation: usize,
+    variable: String,
+}
+
+impl Free {
+    /// The line without the call: the variable is still read there.
+    fn left_out(&self, text: &str) -> String {
+        let indent: String = text.chars().take_while(|letter| letter.is_whitespace()).collect();
+        format!("{indent}(void) ({} != 0);", self.variable)
+    }
+}
+
+/// Frees of a variable that is set once in its function, by a call.
+fn frees(lines: &[&str]) -> Vec<Free> {
+    let mut frees = Vec::new();
+    let mut start = 0;
+    for (index, line) in lines.iter().enumerate() {
+        if line.starts_with('{') {
+            start = index;
+        }
+        let Some(variable) = freed(line) else { continue };
+        let length = lines[start..].iter().position(|line| line.starts_with('}')).unwrap_or(0);
+        let mut sets = (start..start + length).filter(|&at| sets(lines[at], variable));
+        if let (Some(allocation), None) = (sets.next(), sets.next())
+            && allocation < index
+            && lines[allocation].contains(" (")
+        {
+            frees.push(Free { line: index, allocation, variable: variable.to_owned() });
+        }
+    }
+    frees
+}
+
+/// The variable that a line frees, and does nothing else.
+fn freed(line: &str) -> Option<&str> {
+    let inside = line.trim().strip_prefix("free")?.trim_start().strip_prefix('(')?.strip_suffix(");")?;
+    inside.chars().all(|letter| letter.is_alphanumeric() || letter == '_').then_some(inside)
+}
+
+/// Whether a line sets a variable to something that is not null.
+fn sets(line: &str, variable: &str) -> bool {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || "_.>".contains(letter);
+    line.match_indices(variable).any(|(at, _)| {
+        let after = line[at + variable.len()..].trim_start();
+        !line[..at].ends_with(is_of_name)
+            && after.strip_prefix('=').is_some_and(|value| !value.starts_with('=') && value.trim() != "NULL;")
+    })
 }
 
 /// Lines behind which a statement may stand: whole statements that are no
@@ -139,6 +214,16 @@ fn places(lines: &[&str]) -> Vec<usize> {
 struct Random(u64);
 
 impl Random {
+    /// So many of a list, in their order.
+    fn choose<T: Ord>(&mut self, mut list: Vec<T>, count: usize) -> Vec<T> {
+        for index in (1..list.len()).rev() {
+            list.swap(index, self.below(index + 1));
+        }
+        list.truncate(count);
+        list.sort_unstable();
+        list
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -176,9 +261,38 @@ main (int argc, char **argv)
     }
 
     #[test]
+    fn a_free_is_taken_out_where_its_allocation_is_known() {
+        let source = "\
+int
+f (char *given)
+{
+  char *text = copy (given);
+  char *other = NULL;
+  other = copy (given);
+  other = copy (text);
+  free (given);
+  free (other);
+  if (text == 0)
+    free (text);
+  return 0;
+}
+";
+        let lines: Vec<&str> = source.lines().collect();
+        assert_eq!(frees(&lines), [Free { line: 10, allocation: 3, variable: "text".to_owned() }]);
+        let injected = inject(source, "a.c", Counts { blocks: 0, frees: 5 }, 1);
+        let at = |wanted: &str| injected.source.lines().position(|line| line == wanted).map(|at| at + 1);
+        let allocation = at("  char *text = copy (given);").expect("kept");
+        let leak = at("    (void) (text != 0);").expect("put in");
+        assert_eq!(injected.warnings, format!("a.c\t{allocation}\tMA\na.c\t{leak}\tLK\nEND_PATH\n"));
+        assert_eq!(injected.truth, format!("{allocation}\tmust-leak\n"));
+        assert!(injected.source.contains("  free (other);"));
+    }
+
+    #[test]
     fn the_same_seed_gives_the_same_source_and_the_truth_names_its_lines() {
-        let first = inject(SOURCE, "a.c", 2, 7);
-        assert_eq!(first.source, inject(SOURCE, "a.c", 2, 7).source);
+        let counts = Counts { blocks: 2, frees: 0 };
+        let first = inject(SOURCE, "a.c", counts, 7);
+        assert_eq!(first.source, inject(SOURCE, "a.c", counts, 7).source);
         let lines: Vec<&str> = first.source.lines().collect();
         assert_eq!(first.truth.lines().count(), 2);
         for truth in first.truth.lines() {

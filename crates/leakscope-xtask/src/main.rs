@@ -26,9 +26,12 @@ enum Task {
 struct Inject {
     /// A C source in which functions begin and end in the first column
     source: PathBuf,
-    /// How many warnings are to be about it
+    /// How many blocks are put in, each with a warning about it
     #[arg(long, default_value_t = 10)]
     count: usize,
+    /// How many of the program's own frees are taken out, each with a warning about it
+    #[arg(long, default_value_t = 0)]
+    frees: usize,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Gets the source, `warnings` (for `leakscope validate --warnings`) and `truth`
@@ -46,7 +49,8 @@ fn inject(options: &Inject) -> Result<()> {
     let cannot_read = || format!("cannot read {}", options.source.display());
     let text = fs::read_to_string(&options.source).with_context(cannot_read)?;
     let name = options.source.file_name().with_context(cannot_read)?.to_string_lossy().into_owned();
-    let injected = inject::inject(&text, &name, options.count, options.seed);
+    let counts = inject::Counts { blocks: options.count, frees: options.frees };
+    let injected = inject::inject(&text, &name, counts, options.seed);
     let cannot_write = || format!("cannot write {}", options.output.display());
     fs::create_dir_all(&options.output).with_context(cannot_write)?;
     for (file, content) in
