@@ -12,7 +12,7 @@ use leakscope_ir::{Spot, ValueId, VariableId};
 
 use crate::fact::Fact;
 use crate::scope::Scope;
-use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value, mark};
+use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Symbols, Value, mark};
 
 #[derive(Clone, Debug, Default)]
 pub struct Case {
@@ -148,13 +148,18 @@ impl Case {
         if self.facts.keys().all(|id| symbols.is_input(*id)) {
             return;
         }
-        let values =
-            self.env.iter().map(|(_, value)| value).chain(self.memory.values().map(|cell| &cell.value));
-        let marks = values.flat_map(Value::bases).fold(0, |marks, (base, _)| marks | symbols.marks(base));
+        let marks = self.marks(symbols);
         let is_kept = |id: SymbolId| symbols.is_input(id) || symbols.is_marked(marks, id);
         if !self.facts.keys().all(|&id| is_kept(id)) {
             Arc::make_mut(&mut self.facts).retain(|&id, _| is_kept(id));
         }
+    }
+
+    /// Marks of all that values and memory are made of.
+    pub fn marks(&self, symbols: &Symbols) -> u64 {
+        let values =
+            self.env.iter().map(|(_, value)| value).chain(self.memory.values().map(|cell| &cell.value));
+        values.flat_map(Value::bases).fold(0, |marks, (base, _)| marks | symbols.marks(base))
     }
 
     /// How large the case is, as a measure of the work with it.
@@ -264,6 +269,12 @@ impl Case {
     /// things. Returns whether blocks may have been reachable only from there.
     pub fn free(&mut self, scope: &mut Scope, value: &Value) -> bool {
         let mut held_blocks = false;
+        if value.bases().count() > 1 {
+            // Which of them it is is not known, nor is whose content goes.
+            let inside = |base: Base| self.cells(base).map(|(_, cell)| cell.value.clone());
+            let held: Vec<Value> = value.bases().flat_map(|(base, _)| inside(base)).collect();
+            held.iter().for_each(|value| self.escape(scope, value));
+        }
         for (base, _) in value.bases() {
             match base {
                 Base::Heap(block) => {

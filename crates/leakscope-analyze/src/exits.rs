@@ -153,8 +153,11 @@ fn keep_guards(scope: &Scope, cases: &mut [ExitCase]) {
     for case in cases {
         let (mut guards, results): (Vec<_>, Vec<_>) =
             case.facts.drain(..).partition(|(id, _)| scope.symbols.is_input(*id));
-        // A single case has a guard where others do not come back.
-        guards.retain(|(id, _)| if count > 1 { tells_apart(id) } else { is_shallow(scope, *id) });
+        // What is handed on is known better with it. A single case has a guard
+        // where others do not come back.
+        let mentioned = symbols_in(&case.result, &case.writes);
+        let tells = |id: &SymbolId| if count > 1 { tells_apart(id) } else { is_shallow(scope, *id) };
+        guards.retain(|(id, _)| tells(id) || mentioned.contains(id));
         guards.truncate(MAX_GUARDS);
         case.facts = guards.into_iter().chain(results).collect();
     }

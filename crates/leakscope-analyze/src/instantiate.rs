@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Mark};
 use crate::fact::Fact;
-use crate::refine::{assume_in, compare};
+use crate::refine::{alternatives_in, assume_in, compare};
 use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, ExitCase, Summary, Write};
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
@@ -57,8 +57,10 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
             exit,
             number: number as u32,
             before: case.clone(),
+            arguments: site.arguments.to_vec(),
             symbols: FxHashMap::default(),
             blocks: FxHashMap::default(),
+            addresses: Vec::new(),
             renamed: Vec::new(),
         };
         if let Some(outcome) = call.outcome(scope) {
@@ -79,8 +81,12 @@ struct Instance<'a> {
     number: u32,
     /// The caller's case as it was, narrowed to what the guard allows.
     before: Case,
+    /// Those of the site, narrowed too.
+    arguments: Vec<Value>,
     symbols: FxHashMap<SymbolId, Value>,
     blocks: FxHashMap<HeapId, HeapId>,
+    /// Symbols of the caller that stand for blocks.
+    addresses: Vec<SymbolId>,
     /// What was the most recent block of a site before is an older one.
     renamed: Vec<HeapId>,
 }
@@ -96,6 +102,9 @@ impl Instance<'_> {
                 // Alternatives that the guard excludes are gone everywhere.
                 if matches!(value, Value::OneOf(_)) {
                     self.symbols.clear();
+                    let narrowed = alternatives_in(&self.before, scope, &value, fact);
+                    let same = self.arguments.iter_mut().filter(|argument| **argument == value);
+                    same.for_each(|argument| argument.clone_from(&narrowed));
                 }
             }
         }
@@ -119,14 +128,10 @@ impl Instance<'_> {
         let escaped = self.values(scope, &exit.escaped);
 
         let mut freed_holders = false;
-        for value in &freed {
-            if self.summary.is_recursive {
-                let held: Vec<Value> = value
-                    .bases()
-                    .flat_map(|(base, _)| {
-                        after.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>()
-                    })
-                    .collect();
+        for (value, &id) in freed.iter().zip(&exit.freed) {
+            if self.summary.is_recursive || self.is_replaced(id) {
+                let inside = |base: Base| after.cells(base).map(|(_, cell)| cell.value.clone());
+                let held: Vec<Value> = value.bases().flat_map(|(base, _)| inside(base)).collect();
                 held.iter().for_each(|value| after.escape(scope, value));
             }
             freed_holders |= after.free(scope, value);
@@ -174,6 +179,14 @@ impl Instance<'_> {
             freed_holders,
             overwrote,
         })
+    }
+
+    /// Whether the callee puts something else where it found what it releases:
+    /// a table that grew has the elements of the old one.
+    fn is_replaced(&self, id: SymbolId) -> bool {
+        let SymbolKey::Content(base, offset) = self.summary.symbols.key(id) else { return false };
+        let is_same = |write: &&Write| (write.base, write.offset) == (*base, *offset);
+        self.exit.writes.iter().find(is_same).is_some_and(|write| write.value != Value::NULL)
     }
 
     /// Whether what a cell held stays there in another case that the caller
@@ -269,6 +282,10 @@ impl Instance<'_> {
                 Arc::make_mut(&mut after.facts).insert(id, fact);
             }
         }
+        let addresses = self.addresses.iter().map(|&id| (id, Fact::ADDRESS));
+        if addresses.len() > 0 {
+            Arc::make_mut(&mut after.facts).extend(addresses);
+        }
     }
 
     /// A symbol of the callee in the caller's state before the call.
@@ -277,9 +294,7 @@ impl Instance<'_> {
             return known.clone();
         }
         let value = match self.summary.symbols.key(id).clone() {
-            SymbolKey::Parameter(index) => {
-                self.site.arguments.get(index as usize).cloned().unwrap_or(Value::Top)
-            }
+            SymbolKey::Parameter(index) => self.arguments.get(index as usize).cloned().unwrap_or(Value::Top),
             SymbolKey::Content(base, offset) => {
                 let address = self.base_before(scope, base).plus(offset);
                 self.before.peek(scope, &address)
@@ -369,7 +384,9 @@ impl Instance<'_> {
             None => {
                 let key =
                     SymbolKey::Result(self.site.result, self.number * 4096 + 2048 + block.site() as u32);
-                scope.symbols.value(key)
+                let Some(id) = scope.symbols.get(key) else { return Value::Top };
+                self.addresses.push(id);
+                Value::symbol(id)
             }
         }
     }

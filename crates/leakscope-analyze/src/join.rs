@@ -107,6 +107,7 @@ pub enum Growth {
 pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, growth: Growth) -> bool {
     let mut joiner = Joiner { point, growth, bound: BTreeMap::new(), is_changed: false };
     let facts = joiner.facts_of(&other, scope);
+    let (own_only, others_only) = (facts_apart(case, &other, scope), facts_apart(&other, case, scope));
     let current = joiner.bound_symbols(case, scope);
     let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
     other.forget_all(scope, &current);
@@ -114,6 +115,9 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
     joiner.memory(case, &mut other, &facts, scope);
     joiner.variables(case, &other, scope);
     joiner.facts(case, &other);
+    if !own_only.is_empty() || !others_only.is_empty() {
+        Arc::make_mut(&mut case.facts).extend(own_only.into_iter().chain(others_only));
+    }
     for (id, block) in &mut case.blocks {
         let is_nullable = block.is_nullable || other.is_nullable(*id);
         joiner.is_changed |= is_nullable != block.is_nullable;
@@ -130,6 +134,18 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
         joiner.is_changed |= own.len() != before;
     }
     joiner.is_changed
+}
+
+/// Facts of one case about what the other has never seen: they stay true.
+fn facts_apart(case: &Case, other: &Case, scope: &Scope) -> Vec<(SymbolId, Fact)> {
+    let symbols = &scope.symbols;
+    let is_result = |id: SymbolId| matches!(symbols.key(id), SymbolKey::Result(..));
+    let alone = || case.facts.iter().filter(|(id, _)| is_result(**id) && !other.facts.contains_key(id));
+    if alone().next().is_none() {
+        return Vec::new();
+    }
+    let marks = other.marks(symbols);
+    alone().filter(|(id, _)| !symbols.is_marked(marks, **id)).map(|(id, fact)| (*id, *fact)).collect()
 }
 
 struct Joiner {

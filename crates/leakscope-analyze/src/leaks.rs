@@ -41,6 +41,16 @@ impl Simulation<'_, '_> {
         if roots.is_empty() { lost.to_vec() } else { roots }
     }
 
+    /// Of lost blocks, those that something led to before: others were lost
+    /// sight of, which is nobody's fault.
+    pub fn in_sight(&self, before: &Case, lost: &[HeapId]) -> Vec<HeapId> {
+        if lost.is_empty() {
+            return Vec::new();
+        }
+        let reachable = before.reachable(&self.result.scope, None);
+        lost.iter().copied().filter(|block| reachable.contains(block)).collect()
+    }
+
     pub fn unreachable(&self, case: &Case, value: &Value) -> Vec<HeapId> {
         if case.blocks.is_empty() {
             return Vec::new();
@@ -67,7 +77,7 @@ impl Simulation<'_, '_> {
     /// The same after a call, with the names that places had before it.
     pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
         let lost = self.unreachable(case, &Value::Top);
-        let roots = self.roots(case, &lost);
+        let roots = self.roots(case, &self.in_sight(before, &lost));
         for block in lost {
             case.blocks.remove(&block);
             if roots.contains(&block) {

@@ -185,7 +185,17 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
                 case.blocks.retain(|block, _| !gone.contains(block) || usable.contains(block));
             }
             match &narrowed {
-                Value::OneOf(_) => true,
+                Value::OneOf(parts) => {
+                    // What is left and is nobody else's agrees too.
+                    for part in parts.iter() {
+                        if let Value::Sum(Base::Symbol(id), Offset::At(0)) = part
+                            && !scope.symbols.is_input(*id)
+                        {
+                            restrict(case, scope, *id, Fact::compared(op, number));
+                        }
+                    }
+                    true
+                }
                 one => assume_compare(case, scope, op, one, &right),
             }
         }
@@ -210,6 +220,12 @@ pub fn assume_in(case: &mut Case, scope: &mut Scope, value: &Value, fact: Fact) 
     (!fact.is_nonzero || bound(case, scope, Compare::Ne, 0))
         && (fact.low == i64::MIN || bound(case, scope, Compare::Ge, fact.low))
         && (fact.high == i64::MAX || bound(case, scope, Compare::Le, fact.high))
+}
+
+/// Of the alternatives of `value`, those of which `fact` can be true.
+pub fn alternatives_in(case: &Case, scope: &Scope, value: &Value, fact: Fact) -> Value {
+    let fits = |part: &&Value| case.fact_of(scope, part).and(fact).is_some();
+    Value::one_of(value.parts().iter().filter(fits).cloned()).unwrap_or(Value::Top)
 }
 
 fn restrict(case: &mut Case, scope: &Scope, id: SymbolId, fact: Fact) -> bool {

@@ -206,10 +206,11 @@ impl<'a> Simulation<'a, '_> {
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);
         let max_cases = self.max_cases;
+        // Ways that go on to different places stay apart in any case.
         let nearest = || {
-            (entries.len() >= max_cases)
-                .then(|| (0..entries.len()).min_by_key(|&index| entries[index].property.distance(&property)))
-                .flatten()
+            let alike = (0..entries.len()).filter(|&i| entries[i].property.selectors == property.selectors);
+            let few = entries.len() < max_cases;
+            alike.min_by_key(|&index| entries[index].property.distance(&property)).filter(|_| !few)
         };
         let index = match same.or_else(nearest) {
             Some(index) => {
@@ -439,7 +440,7 @@ impl<'a> Simulation<'a, '_> {
             .retain(|(base, _), _| !matches!(symbols.owner(*base), Base::Local(_)));
         let cause = if exit == Exit::Throw { Cause::Unwound } else { Cause::ScopeEnd };
         let lost = self.unreachable(&case, &value);
-        let roots = self.roots(&before, &lost);
+        let roots = self.roots(&before, &self.in_sight(&before, &lost));
         for block in lost {
             case.blocks.remove(&block);
             let is_end = self.function.name == "main" && exit == Exit::Return;
