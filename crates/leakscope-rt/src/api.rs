@@ -9,8 +9,8 @@ use crate::size_class::SMALL_MAX;
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
 use crate::{
-    accesses, caller, details, fault, foreign, inject, mode, moments, only, outline, pools, sampling, stamps,
-    sys,
+    accesses, caller, details, fault, foreign, inject, mode, moments, only, outline, pools, quick, sampling,
+    stamps, sys,
 };
 
 /// Alignment of all blocks, as in glibc.
@@ -100,21 +100,36 @@ pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
 #[inline(always)]
 pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
     let thread = this_thread();
+    if !mode::samples() {
+        return allocate_any(thread, size, align, zeroed, caller);
+    }
+    let quick = if align <= ALIGN { quick::allocate(thread, size, caller) } else { None };
+    // That one is zeroed in any case.
+    quick.unwrap_or_else(|| allocate_slowly(thread, size, align, zeroed, caller))
+}
+
+#[inline(never)]
+fn allocate_slowly(thread: &mut Thread, size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
+    allocate_any(thread, size, align, zeroed, caller)
+}
+
+#[inline(always)]
+fn allocate_any(thread: &mut Thread, size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
     let stack = stack(thread, caller);
     begun(thread, Request { size, align, zeroed, stack })
 }
 
-/// A new block, whose stamps begin.
+/// A new block, whose stamps begin, or what is known of its accesses; 0 if
+/// there is no memory.
 #[inline(always)]
 fn begun(thread: &mut Thread, request: Request) -> usize {
-    let start = heap::allocate(thread, request);
-    begin_stamps(thread, start, request.stack);
-    if mode::samples()
-        && let Some(slot) = heap::slot_at(start)
-    {
-        accesses::begin(thread, slot);
+    let Some(block) = heap::allocate(thread, request) else { return 0 };
+    if mode::samples() {
+        accesses::begin(thread, block.slot);
+    } else {
+        begin_stamps(thread, block.start, request.stack);
     }
-    start
+    block.start
 }
 
 /// A block begins its life, if it is one of those that are followed.
@@ -156,6 +171,21 @@ pub fn release(address: usize, caller: Caller) {
         thread.site = 0;
         return;
     }
+    if !mode::samples() {
+        return release_any(thread, address, caller);
+    }
+    if !quick::release(thread, address) {
+        release_slowly(thread, address, caller);
+    }
+}
+
+#[inline(never)]
+fn release_slowly(thread: &mut Thread, address: usize, caller: Caller) {
+    release_any(thread, address, caller);
+}
+
+#[inline(always)]
+fn release_any(thread: &mut Thread, address: usize, caller: Caller) {
     match heap::live_block(address) {
         Ok(block) => give_up(thread, block, caller),
         Err(_) if foreign::is_libcs(address) => foreign::free(address),
@@ -184,23 +214,33 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
     if inject::leaves_out(block.slot) {
         return;
     }
-    let Some(blocks) = sampling::counted_frees(thread) else {
-        return heap::free(thread, block, 0);
+    let freed = match sampling::counted_frees(thread) {
+        Some(blocks) => {
+            let freed = place_of_free(thread, caller);
+            events::count_free(thread, block.stack(), freed, blocks);
+            freed
+        }
+        None => 0,
     };
-    let freed = if walk::is_derived(caller) {
+    if !mode::samples() {
+        stamps::holder_freed(thread, block, 0, caller);
+        if details::are_kept() {
+            details::end(block);
+        }
+        stamps::end(block);
+    }
+    forget_parts(block);
+    heap::free(thread, block, freed);
+}
+
+#[inline(always)]
+fn place_of_free(thread: &mut Thread, caller: Caller) -> u32 {
+    if walk::is_derived(caller) {
         number(thread, caller)
     } else {
         // Enough to see past a wrapper.
         walk::short_stack::<3>(thread, caller)
-    };
-    events::count_free(thread, block.stack(), freed, blocks);
-    stamps::holder_freed(thread, block, 0, caller);
-    if details::are_kept() {
-        details::end(block);
     }
-    stamps::end(block);
-    forget_parts(block);
-    heap::free(thread, block, freed);
 }
 
 /// Blocks of pools in a block end with it.
@@ -229,7 +269,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     };
     let stack = stack(thread, caller);
     let before = block.size();
-    if size < before {
+    if size < before && !mode::samples() {
         stamps::holder_freed(thread, block, size, caller);
     }
     if heap::resize(block, size, stack) {
@@ -245,8 +285,10 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     if start != 0 {
         // SAFETY: two different live blocks, both at least so long.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
-        details::copied(start, address, before.min(size), caller);
-        stamps::end(block);
+        if !mode::samples() {
+            details::copied(start, address, before.min(size), caller);
+            stamps::end(block);
+        }
         forget_parts(block);
         heap::free(thread, block, stack);
     }

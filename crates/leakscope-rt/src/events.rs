@@ -101,6 +101,15 @@ pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
     learn(thread, caller, what, key)
 }
 
+/// The number of a call in a context, if the thread knows it.
+#[inline(always)]
+pub fn known_number(thread: &mut Thread, context: u64) -> Option<u32> {
+    let key = context.wrapping_mul(followed::KEY);
+    let known = &tables(thread)?.numbers[index(key)];
+    (known.key.load(Ordering::Relaxed) == key).then(|| known.number.load(Ordering::Relaxed))
+}
+
+#[inline(always)]
 fn index(key: u64) -> usize {
     (key >> (64 - followed::NUMBERS_BITS)) as usize
 }

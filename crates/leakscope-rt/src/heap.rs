@@ -4,19 +4,20 @@
 //! A small block lies in a chunk of its size class, a large one has a run of
 //! chunks to itself. What is known of a block is kept apart from it, in a
 //! [`Meta`] of 8 bytes whose place follows from the block's: writing beyond
-//! a block cannot harm the heap. Each thread has a list of free blocks for
-//! each class; a class's chunks are shared under a lock, in batches.
+//! a block cannot harm the heap.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, NONE, Use};
-use crate::lock::Lock;
+use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, Use};
 use crate::pools;
 use crate::size_class::{CLASSES, CLEARED_MAX, RECIPROCALS, SIZES, SMALL_MAX, class_of};
 use crate::thread::Thread;
 
+mod caches;
 mod parts;
 
+use caches::Taken;
+pub use caches::{Cache, flush};
 pub use parts::{
     begin_part, end_part, entry_of, has_parts, hold_parts, is_part, may_hold_parts, new_entries,
     slot_of_entry,
@@ -63,27 +64,6 @@ static SPARE: AtomicUsize = AtomicUsize::new(0);
 pub fn keep_ends_apart() {
     SPARE.store(1, Ordering::Relaxed);
 }
-
-/// A thread's free blocks of one class, linked by slot numbers. Slot 0 is
-/// never a small block: chunk 0 is not handed out.
-#[repr(C)]
-pub struct Cache {
-    first: u64,
-    count: u32,
-    /// Blocks that were freed of late, the oldest first. They rest before
-    /// they are used again: a pointer that the program still has, and that
-    /// dies soon, must not be taken for one to the block's next life.
-    resting: u32,
-    oldest: u64,
-    youngest: u64,
-}
-
-/// A class's chunks that have a free block.
-struct Class {
-    first: u32,
-}
-
-static SHARED: [Lock<Class>; CLASSES] = [const { Lock::new(Class { first: NONE }) }; CLASSES];
 
 /// A block, live or free.
 #[derive(Clone, Copy)]
@@ -192,7 +172,7 @@ fn meta(slot: u64) -> &'static Meta {
 }
 
 /// The block that `address` points into, at any offset.
-#[inline]
+#[inline(always)]
 pub fn find(address: usize) -> Option<Block> {
     let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
     let index = offset >> CHUNK_SHIFT;
@@ -281,38 +261,54 @@ pub struct Request {
     pub stack: u32,
 }
 
-/// A new block; 0 if there is no memory.
-#[inline]
-pub fn allocate(thread: &mut Thread, request: Request) -> usize {
+/// A new block; `None` if there is no memory.
+#[inline(always)]
+pub fn allocate(thread: &mut Thread, request: Request) -> Option<Block> {
     let least = request.size + SPARE.load(Ordering::Relaxed);
-    let class = if request.align <= 16 {
-        if least > SMALL_MAX {
-            return allocate_large(request);
-        }
-        class_of(least)
-    } else {
-        match aligned_class(least, request.align) {
-            Some(class) => class,
-            None => return allocate_large(request),
-        }
-    };
-    let cache = &mut thread.caches[class];
-    if cache.first == 0 && !refill(cache, class) {
-        return 0;
+    if request.align > 16 || least > SMALL_MAX {
+        return allocate_apart(thread, request, least);
     }
-    let slot = cache.first;
-    let meta = meta(slot);
-    cache.first = meta.next();
-    cache.count -= 1;
+    allocate_small(thread, request, class_of(least))
+}
+
+#[inline(always)]
+fn allocate_small(thread: &mut Thread, request: Request, class: usize) -> Option<Block> {
+    Some(hand_out(thread.caches[class].take(class)?, class, request))
+}
+
+#[inline(always)]
+fn hand_out(taken: Taken, class: usize, request: Request) -> Block {
+    let Taken { slot, clean } = taken;
     let room = SIZES[class] as usize;
     let start =
         arena::address_of((slot >> SLOT_SHIFT) as usize) + (slot & ((1 << SLOT_SHIFT) - 1)) as usize * room;
-    if meta.state() != State::Fresh && (room <= CLEARED_MAX || request.zeroed) {
+    if !clean && (room <= CLEARED_MAX || request.zeroed) {
         // SAFETY: the block is ours until we return it, and as large as `room`.
         unsafe { clear(start, request.size) };
     }
-    Block { start, slot, room }.set_live(request.size, request.stack);
-    start
+    let block = Block { start, slot, room };
+    block.set_live(request.size, request.stack);
+    block
+}
+
+/// The same for a small block that the thread has at hand.
+#[inline(always)]
+pub fn allocate_quickly(thread: &mut Thread, size: usize, stack: u32) -> Option<Block> {
+    if size > CLEARED_MAX {
+        return None;
+    }
+    let class = class_of(size);
+    let taken = thread.caches[class].take_at_hand()?;
+    Some(hand_out(taken, class, Request { size, align: 16, zeroed: false, stack }))
+}
+
+/// The same for large blocks, and for those at special addresses.
+#[cold]
+fn allocate_apart(thread: &mut Thread, request: Request, least: usize) -> Option<Block> {
+    match aligned_class(least, request.align) {
+        Some(class) => allocate_small(thread, request, class),
+        None => allocate_large(request),
+    }
 }
 
 /// Zeroes a small block; up to 15 bytes more, since blocks are multiples of
@@ -346,13 +342,12 @@ fn aligned_class(size: usize, align: usize) -> Option<usize> {
     (class_of(least)..CLASSES).find(|&class| (SIZES[class] as usize).is_multiple_of(align))
 }
 
-#[cold]
-fn allocate_large(request: Request) -> usize {
+fn allocate_large(request: Request) -> Option<Block> {
     if request.size > SIZE_MAX || request.align > SIZE_MAX || !arena::ready() {
-        return 0;
+        return None;
     }
     let count = request.size.div_ceil(CHUNK).max(1);
-    let Some(index) = arena::take(count, request.align.div_ceil(CHUNK)) else { return 0 };
+    let index = arena::take(count, request.align.div_ceil(CHUNK))?;
     // SAFETY: the run is ours.
     let dirty = unsafe { (*arena::chunk(index)).dirty };
     for chunk in index..index + count {
@@ -367,8 +362,9 @@ fn allocate_large(request: Request) -> usize {
     }
     // SAFETY: the run is ours.
     unsafe { (*arena::chunk(index)).size = request.size };
-    Block { start, slot: slot_of(index, 0), room: count * CHUNK }.set_live(request.size, request.stack);
-    start
+    let block = Block { start, slot: slot_of(index, 0), room: count * CHUNK };
+    block.set_live(request.size, request.stack);
+    Some(block)
 }
 
 fn set_large(index: usize, count: usize) {
@@ -395,7 +391,7 @@ pub enum Refused {
 }
 
 /// The live block that starts at `address`.
-#[inline]
+#[inline(always)]
 pub fn live_block(address: usize) -> Result<Block, Refused> {
     match find(address) {
         Some(block) if block.start == address => match block.state() {
@@ -425,7 +421,7 @@ fn freed_large(address: usize) -> Option<Block> {
 }
 
 /// Frees a live block.
-#[inline]
+#[inline(always)]
 pub fn free(thread: &mut Thread, block: Block, stack: u32) {
     if block.room > SMALL_MAX {
         return free_large(block, stack);
@@ -433,59 +429,35 @@ pub fn free(thread: &mut Thread, block: Block, stack: u32) {
     // SAFETY: a block that is given up, of 16 bytes or more.
     unsafe { *(block.start as *mut [u32; 2]) = [block.stack(), stack] };
     let class = class_of(block.room);
-    let cache = &mut thread.caches[class];
-    let slot = match rest(class) {
-        0 => block.slot,
-        most => {
-            cache.lay_down(block.slot);
-            if cache.resting <= most {
-                return;
-            }
-            cache.take_up()
-        }
-    };
-    cache.push(slot);
-    if cache.count > 2 * batch(class) {
-        give_back(cache, class, batch(class));
-    }
+    thread.caches[class].put(class, block.slot);
 }
 
-impl Cache {
-    #[inline(always)]
-    fn push(&mut self, slot: u64) {
-        meta(slot).set_free(self.first, State::Free);
-        self.first = slot;
-        self.count += 1;
-    }
-
-    #[inline(always)]
-    fn lay_down(&mut self, slot: u64) {
-        meta(slot).set_free(0, State::Free);
-        if self.resting == 0 {
-            self.oldest = slot;
-        } else {
-            meta(self.youngest).set_free(slot, State::Free);
-        }
-        self.youngest = slot;
-        self.resting += 1;
-    }
-
-    /// The block that has rested longest; there is one.
-    #[inline(always)]
-    fn take_up(&mut self) -> u64 {
-        let slot = self.oldest;
-        self.oldest = meta(slot).next();
-        self.resting -= 1;
-        slot
-    }
-}
-
-/// Blocks of a class that rest in each thread; none where pointers are not
-/// followed.
+/// Frees what starts at `address`, if it is a live small block in which no
+/// pool has any and the thread has room for it. The place of its free is not
+/// known.
 #[inline(always)]
-fn rest(class: usize) -> u32 {
-    static RESTS: [u32; CLASSES] = fitting(1 << 16, 512);
-    if arena::is_followed() || cfg!(test) { RESTS[class] } else { 0 }
+pub fn free_quickly(thread: &mut Thread, address: usize) -> bool {
+    let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
+    let index = offset >> CHUNK_SHIFT;
+    if index >= arena::top() {
+        return false;
+    }
+    // SAFETY: below the top, so its descriptor is committed.
+    let chunk = unsafe { &*arena::chunk(index) };
+    let class = chunk.class as usize;
+    if chunk.usage() != Use::Small || chunk.pooled.load(Ordering::Relaxed) || class >= CLASSES {
+        return false;
+    }
+    let number = ((offset % CHUNK) as u64 * u64::from(chunk.reciprocal)) >> 32;
+    let (slot, room) = (slot_of(index, number), SIZES[class] as usize);
+    let word = meta(slot).0.load(Ordering::Relaxed);
+    let is_live = (word >> 56) as u8 == State::Live as u8;
+    if !is_live || number as usize * room != offset % CHUNK {
+        return false;
+    }
+    // SAFETY: a block that is given up, of 16 bytes or more.
+    unsafe { *(address as *mut u64) = u64::from(word as u32) };
+    thread.caches[class].put_at_hand(class, slot)
 }
 
 #[cold]
@@ -538,91 +510,6 @@ fn resize_large(block: Block, size: usize) -> bool {
     true
 }
 
-/// For each class, how many blocks take so many bytes: one at least, and not
-/// more than `most`.
-const fn fitting(bytes: u32, most: u32) -> [u32; CLASSES] {
-    let mut counts = [1; CLASSES];
-    let mut class = 0;
-    while class < CLASSES {
-        let count = bytes / SIZES[class];
-        if count > most {
-            counts[class] = most;
-        } else if count > 1 {
-            counts[class] = count;
-        }
-        class += 1;
-    }
-    counts
-}
-
-/// Blocks moved between a thread and its class at a time.
-#[inline(always)]
-fn batch(class: usize) -> u32 {
-    static BATCHES: [u32; CLASSES] = fitting(4096, 64);
-    BATCHES[class]
-}
-
-#[cold]
-fn refill(cache: &mut Cache, class: usize) -> bool {
-    if !arena::ready() {
-        return false;
-    }
-    let mut shared = SHARED[class].lock();
-    while cache.count < batch(class) {
-        let index = match shared.first {
-            NONE => match new_chunk(class) {
-                Some(index) => {
-                    shared.link(index);
-                    index
-                }
-                None => break,
-            },
-            first => first as usize,
-        };
-        // SAFETY: a listed chunk of this class, under its lock.
-        let chunk = unsafe { &mut *arena::chunk(index) };
-        let slot = if chunk.free > 0 {
-            let slot = chunk.first_free;
-            chunk.first_free = meta(slot).next();
-            chunk.free -= 1;
-            meta(slot).set_free(cache.first, State::Free);
-            slot
-        } else {
-            let slot = slot_of(index, u64::from(chunk.carved));
-            chunk.carved += 1;
-            meta(slot).set_free(cache.first, if chunk.dirty { State::Free } else { State::Fresh });
-            slot
-        };
-        cache.first = slot;
-        cache.count += 1;
-        if chunk.free == 0 && chunk.carved == chunk.capacity {
-            shared.unlink(index);
-        }
-    }
-    cache.count > 0
-}
-
-fn new_chunk(class: usize) -> Option<usize> {
-    let mut index = arena::take(1, 1)?;
-    if index == 0 {
-        // Kept back, so that slot 0 can mean none.
-        index = arena::take(1, 1)?;
-    }
-    // SAFETY: the chunk is ours.
-    let chunk = unsafe { &mut *arena::chunk(index) };
-    chunk.class = class as u8;
-    chunk.capacity = CHUNK as u32 / SIZES[class];
-    chunk.reciprocal = RECIPROCALS[class];
-    arena::set_step(index, RECIPROCALS[class]);
-    chunk.carved = 0;
-    chunk.free = 0;
-    chunk.listed = false;
-    *chunk.pooled.get_mut() = false;
-    chunk.start = 0;
-    chunk.set_usage(Use::Small);
-    Some(index)
-}
-
 /// The block of a slot that is or was in use.
 pub fn at(slot: u64) -> Block {
     let (index, number) = ((slot >> SLOT_SHIFT) as usize, slot as usize % (1 << SLOT_SHIFT));
@@ -638,77 +525,6 @@ pub fn at(slot: u64) -> Block {
             (*((arena::address_of(index) + number * pools::ENTRY) as *const pools::Entry)).block()
         },
         _ => Block { start: chunk.start, slot, room: chunk.run as usize * CHUNK },
-    }
-}
-
-#[cold]
-fn give_back(cache: &mut Cache, class: usize, count: u32) {
-    let mut shared = SHARED[class].lock();
-    for _ in 0..count {
-        let slot = cache.first;
-        cache.first = meta(slot).next();
-        cache.count -= 1;
-        shared.take_back(slot);
-    }
-}
-
-/// Gives all of a thread's free blocks back.
-pub fn flush(thread: &mut Thread) {
-    for (class, cache) in thread.caches.iter_mut().enumerate() {
-        while cache.resting > 0 {
-            let slot = cache.take_up();
-            cache.push(slot);
-        }
-        if cache.count > 0 {
-            give_back(cache, class, cache.count);
-        }
-    }
-}
-
-impl Class {
-    fn take_back(&mut self, slot: u64) {
-        let index = (slot >> SLOT_SHIFT) as usize;
-        // SAFETY: the block's chunk belongs to this class, whose lock is held.
-        let chunk = unsafe { &mut *arena::chunk(index) };
-        meta(slot).set_free(if chunk.free > 0 { chunk.first_free } else { 0 }, State::Free);
-        chunk.first_free = slot;
-        chunk.free += 1;
-        if !chunk.listed {
-            self.link(index);
-        }
-        // One empty chunk is kept, against going to and fro.
-        if chunk.free == chunk.carved && !(self.first == index as u32 && chunk.next == NONE) {
-            self.unlink(index);
-            arena::give(index, 1);
-        }
-    }
-
-    fn link(&mut self, index: usize) {
-        if self.first != NONE {
-            // SAFETY: a listed chunk of this class, under its lock.
-            unsafe { (*arena::chunk(self.first as usize)).previous = index as u32 };
-        }
-        // SAFETY: a chunk of this class, under its lock.
-        let chunk = unsafe { &mut *arena::chunk(index) };
-        chunk.next = self.first;
-        chunk.previous = NONE;
-        chunk.listed = true;
-        self.first = index as u32;
-    }
-
-    fn unlink(&mut self, index: usize) {
-        // SAFETY: listed chunks of this class, under its lock.
-        unsafe {
-            let chunk = &mut *arena::chunk(index);
-            match chunk.previous {
-                NONE => self.first = chunk.next,
-                previous => (*arena::chunk(previous as usize)).next = chunk.next,
-            }
-            if chunk.next != NONE {
-                (*arena::chunk(chunk.next as usize)).previous = chunk.previous;
-            }
-            chunk.listed = false;
-        }
     }
 }
 
@@ -732,13 +548,13 @@ pub fn for_each_live(mut f: impl FnMut(Block)) {
 }
 
 pub fn before_fork() {
-    SHARED.iter().for_each(Lock::acquire);
+    caches::before_fork();
     arena::before_fork();
 }
 
 pub fn after_fork() {
     arena::after_fork();
-    SHARED.iter().for_each(Lock::release);
+    caches::after_fork();
 }
 
 /// In a forked child: what was inherited is not its own.

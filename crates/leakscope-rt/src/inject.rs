@@ -14,6 +14,10 @@ pub fn choose(one_in: u32, seed: u64) {
     RANDOM.store(seed.wrapping_mul(2) | 1, Ordering::Relaxed);
 }
 
+pub fn is_wanted() -> bool {
+    ONE_IN.load(Ordering::Relaxed) != 0
+}
+
 /// Whether this free is left out.
 #[inline(always)]
 pub fn leaves_out(slot: u64) -> bool {

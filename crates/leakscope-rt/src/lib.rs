@@ -46,6 +46,7 @@ mod only;
 mod outline;
 mod park;
 mod pools;
+mod quick;
 mod record;
 mod rotation;
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]

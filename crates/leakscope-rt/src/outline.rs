@@ -2,36 +2,53 @@
 //! each call, as others do, so it is made of the innermost frames here.
 
 use crate::thread::Thread;
-use crate::unwind::Frame;
-use crate::walk::{Caller, first_frame, is_frame, words_at};
+use crate::walk::{Caller, first_frame, words_at};
 
-/// A value for the calls that led here, by the innermost frames alone: for
-/// code that keeps no context of its own. With the place of the frame, two
-/// stacks that differ further out have the same value only if all that lies
-/// between has the same size.
+/// A value for the calls that led here, by the innermost frames and their
+/// place: for code that keeps no context of its own. Two stacks that differ
+/// further out have the same value only if all that lies between has the same
+/// size.
 #[inline(always)]
 pub fn outline(thread: &mut Thread, caller: Caller) -> u64 {
-    // SAFETY: the frame of our own function, which has a frame pointer.
-    let [_, address] = unsafe { words_at(caller.frame) };
-    outer_outline(thread, caller).wrapping_mul(3).wrapping_add(address)
+    with_call(outer_outline(thread, caller), caller)
+}
+
+/// The same where the stack is the thread's own, and known.
+#[inline(always)]
+pub fn quick_outline(thread: &Thread, caller: Caller) -> Option<u64> {
+    let is_own = (thread.stack_low..thread.stack_high).contains(&caller.frame);
+    is_own.then(|| with_call(frames_outline(caller, thread.stack_high), caller))
+}
+
+#[inline(always)]
+fn with_call(outer: u64, caller: Caller) -> u64 {
+    outer.wrapping_mul(3).wrapping_add(caller.returns_to() as u64)
 }
 
 /// The same without the innermost frame.
 #[inline(always)]
 fn outer_outline(thread: &mut Thread, caller: Caller) -> u64 {
+    first_frame(thread, caller).map_or(0, |(_, end)| frames_outline(caller, end))
+}
+
+#[inline(always)]
+fn frames_outline(caller: Caller, end: usize) -> u64 {
     const FRAMES: usize = 3;
-    let Some((Frame { mut stack, mut pointer, .. }, high)) = first_frame(thread, caller) else {
-        return 0;
-    };
-    let mut hash = 0_u64;
+    // Up to the last place that has two words.
+    let reach = end.saturating_sub(caller.frame + 16) / 8;
+    // SAFETY: the frame of our own function, which has a frame pointer.
+    let [mut pointer, _] = unsafe { words_at(caller.frame) };
+    let mut hash = caller.frame as u64;
     for _ in 0..FRAMES {
-        // Code that keeps no frame pointers has anything there.
-        if !is_frame(pointer, stack, high) {
+        // Code that keeps no frame pointers has anything there. What is no
+        // multiple of 8 becomes a very large number.
+        let distance = (pointer as usize).wrapping_sub(caller.frame).rotate_right(3);
+        if distance > reach {
             break;
         }
         // SAFETY: between a live frame and the end of the same stack.
-        let [next, outer] = unsafe { words_at(pointer) };
-        (stack, pointer) = (pointer + 16, next as usize);
+        let [next, outer] = unsafe { words_at(pointer as usize) };
+        pointer = next;
         hash = hash.wrapping_mul(3).wrapping_add(outer);
     }
     hash
@@ -56,10 +73,10 @@ impl Outlined {
 #[inline(always)]
 pub fn outline_again(thread: &mut Thread, caller: Caller) -> u64 {
     // SAFETY: the frame of our own function, which has a frame pointer.
-    let [frame, address] = unsafe { words_at(caller.frame) };
+    let [frame, _] = unsafe { words_at(caller.frame) };
     if thread.sampling.outlined.frame != frame {
         let outer = outer_outline(thread, caller);
         thread.sampling.outlined = Outlined { frame, outer };
     }
-    thread.sampling.outlined.outer.wrapping_mul(3).wrapping_add(address)
+    with_call(thread.sampling.outlined.outer, caller)
 }

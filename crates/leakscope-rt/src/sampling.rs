@@ -14,7 +14,7 @@ use leakscope_wire as wire;
 use crate::lock::Lock;
 use crate::outline::Outlined;
 use crate::thread::Thread;
-use crate::{accesses, arena, mode, sys};
+use crate::{accesses, arena, inject, mode, sys};
 
 /// A check's state. Zero bytes are one that was never passed. The program
 /// counts `left` down and calls [`dispatch`] when it is below zero.
@@ -36,8 +36,9 @@ pub struct Sampling {
     copy: u32,
     /// From the program's counters to that copy, in bytes.
     distance: usize,
-    /// Blocks that this thread freed.
-    pub frees: u32,
+    /// Frees that this thread looked at, and those to come that it passes by.
+    counted_frees: u32,
+    pub uncounted_frees: u32,
     /// Accesses that this thread made and the clock does not show yet.
     pub pending: u64,
     random: u64,
@@ -140,18 +141,25 @@ impl Sampling {
 /// at. Sampled programs look at all of the first, and then at some.
 #[inline(always)]
 pub fn counted_frees(thread: &mut Thread) -> Option<u64> {
+    if mode::samples() { some_frees(&mut thread.sampling) } else { Some(1) }
+}
+
+fn some_frees(sampling: &mut Sampling) -> Option<u64> {
     const ALL: u32 = 1 << 12;
     const SOME: u32 = 16;
-    if !mode::samples() {
+    if sampling.uncounted_frees > 0 {
+        sampling.uncounted_frees -= 1;
+        return None;
+    }
+    if sampling.counted_frees < ALL {
+        sampling.counted_frees += 1;
         return Some(1);
     }
-    let frees = thread.sampling.frees;
-    thread.sampling.frees = if frees == u32::MAX { ALL } else { frees + 1 };
-    match () {
-        _ if frees < ALL => Some(1),
-        _ if frees.is_multiple_of(SOME) => Some(SOME.into()),
-        _ => None,
+    // Where frees are left out on purpose, each is looked at.
+    if !inject::is_wanted() {
+        sampling.uncounted_frees = SOME - 1;
     }
+    Some(if inject::is_wanted() { 1 } else { SOME.into() })
 }
 
 /// Copies of the counters for threads, in one reservation.

@@ -41,7 +41,8 @@ fn act(thread: &mut Thread, model: &mut Model, action: &Action, stack: u32) {
     match *action {
         Action::Allocate { size, align } => {
             let align = 1 << align;
-            let start = allocate(thread, Request { size, align, zeroed: true, stack });
+            let request = Request { size, align, zeroed: true, stack };
+            let Some(Block { start, .. }) = allocate(thread, request) else { panic!("no memory") };
             assert_eq!(start % align.max(16), 0);
             // SAFETY: a block of at least so many bytes.
             let bytes = unsafe { std::slice::from_raw_parts_mut(start as *mut u8, size) };

@@ -1,0 +1,308 @@
+//! Small blocks that nobody has: what each thread keeps of each class, and
+//! the classes' chunks, which all threads share under a lock.
+//!
+//! A thread has freed blocks in a list, linked by slot numbers in their
+//! metadata, and new ones in a row, which it hands out by address: so blocks
+//! that are made one after the other lie one after the other.
+
+use super::{SLOT_SHIFT, State, meta, slot_of};
+use crate::arena::{self, CHUNK, NONE, Use};
+use crate::lock::Lock;
+use crate::size_class::{CLASSES, RECIPROCALS, SIZES};
+use crate::thread::Thread;
+
+/// A thread's free blocks of one class. Slot 0 is never a small block: chunk 0
+/// is not handed out.
+#[repr(C)]
+pub struct Cache {
+    /// The block that was freed last, and how many there are.
+    first: u64,
+    count: u32,
+    /// Blocks that were freed of late, the oldest first. They rest before
+    /// they are used again: a pointer that the program still has, and that
+    /// dies soon, must not be taken for one to the block's next life.
+    resting: u32,
+    oldest: u64,
+    youngest: u64,
+    /// The row of new blocks: its next one, how many are left, and whether
+    /// their memory is zero.
+    new: u64,
+    left: u32,
+    clean: bool,
+}
+
+/// A class's chunks that have a free block.
+struct Class {
+    first: u32,
+}
+
+static SHARED: [Lock<Class>; CLASSES] = [const { Lock::new(Class { first: NONE }) }; CLASSES];
+
+/// A block to hand out, and whether its memory is zero.
+pub struct Taken {
+    pub slot: u64,
+    pub clean: bool,
+}
+
+impl Cache {
+    /// Takes a block of the class; `None` if there is no memory.
+    #[inline(always)]
+    pub fn take(&mut self, class: usize) -> Option<Taken> {
+        if self.first == 0 && self.left == 0 && !self.refill(class) {
+            return None;
+        }
+        self.take_at_hand()
+    }
+
+    /// Takes a block, if there is one without asking others.
+    #[inline(always)]
+    pub fn take_at_hand(&mut self) -> Option<Taken> {
+        if self.first != 0 {
+            let slot = self.first;
+            self.first = meta(slot).next();
+            self.count -= 1;
+            return Some(Taken { slot, clean: false });
+        }
+        let slot = self.new;
+        self.left = self.left.checked_sub(1)?;
+        self.new += 1;
+        Some(Taken { slot, clean: self.clean })
+    }
+
+    /// Takes a freed block back.
+    #[inline(always)]
+    pub fn put(&mut self, class: usize, slot: u64) {
+        let slot = match rest(class) {
+            0 => slot,
+            most => {
+                self.lay_down(slot);
+                if self.resting <= most {
+                    return;
+                }
+                self.take_up()
+            }
+        };
+        self.push(slot);
+        if self.count > 2 * batch(class) {
+            self.give_back(class, batch(class));
+        }
+    }
+
+    /// Takes a freed block back that need not rest, if there is room for it.
+    #[inline(always)]
+    pub fn put_at_hand(&mut self, class: usize, slot: u64) -> bool {
+        let has_room = self.count <= 2 * batch(class);
+        if has_room {
+            self.push(slot);
+        }
+        has_room
+    }
+
+    #[inline(always)]
+    fn push(&mut self, slot: u64) {
+        meta(slot).set_free(self.first, State::Free);
+        self.first = slot;
+        self.count += 1;
+    }
+
+    #[inline(always)]
+    fn lay_down(&mut self, slot: u64) {
+        meta(slot).set_free(0, State::Free);
+        if self.resting == 0 {
+            self.oldest = slot;
+        } else {
+            meta(self.youngest).set_free(slot, State::Free);
+        }
+        self.youngest = slot;
+        self.resting += 1;
+    }
+
+    /// The block that has rested longest; there is one.
+    #[inline(always)]
+    fn take_up(&mut self) -> u64 {
+        let slot = self.oldest;
+        self.oldest = meta(slot).next();
+        self.resting -= 1;
+        slot
+    }
+
+    /// Gets freed blocks, or a row of new ones where there are none.
+    #[cold]
+    fn refill(&mut self, class: usize) -> bool {
+        if !arena::ready() {
+            return false;
+        }
+        let mut shared = SHARED[class].lock();
+        while self.count < batch(class) && self.left == 0 {
+            let index = match shared.first {
+                NONE => match new_chunk(class) {
+                    Some(index) => {
+                        shared.link(index);
+                        index
+                    }
+                    None => break,
+                },
+                first => first as usize,
+            };
+            // SAFETY: a listed chunk of this class, under its lock.
+            let chunk = unsafe { &mut *arena::chunk(index) };
+            if chunk.free > 0 {
+                let count = chunk.free.min(batch(class) - self.count);
+                let (first, mut last) = (chunk.first_free, chunk.first_free);
+                for _ in 1..count {
+                    last = meta(last).next();
+                }
+                chunk.first_free = meta(last).next();
+                chunk.free -= count;
+                meta(last).set_free(self.first, State::Free);
+                self.first = first;
+                self.count += count;
+            } else {
+                let count = (chunk.capacity - chunk.carved).min(batch(class));
+                (self.new, self.left) = (slot_of(index, u64::from(chunk.carved)), count);
+                self.clean = !chunk.dirty;
+                chunk.carved += count;
+            }
+            if chunk.free == 0 && chunk.carved == chunk.capacity {
+                shared.unlink(index);
+            }
+        }
+        self.count > 0 || self.left > 0
+    }
+
+    #[cold]
+    fn give_back(&mut self, class: usize, count: u32) {
+        let mut shared = SHARED[class].lock();
+        for _ in 0..count {
+            let slot = self.first;
+            self.first = meta(slot).next();
+            self.count -= 1;
+            shared.take_back(slot);
+        }
+    }
+}
+
+/// Gives all of a thread's free blocks back.
+pub fn flush(thread: &mut Thread) {
+    for (class, cache) in thread.caches.iter_mut().enumerate() {
+        while cache.resting > 0 {
+            let slot = cache.take_up();
+            cache.push(slot);
+        }
+        for slot in cache.new..cache.new + u64::from(cache.left) {
+            cache.push(slot);
+        }
+        cache.left = 0;
+        if cache.count > 0 {
+            cache.give_back(class, cache.count);
+        }
+    }
+}
+
+pub fn before_fork() {
+    SHARED.iter().for_each(Lock::acquire);
+}
+
+pub fn after_fork() {
+    SHARED.iter().for_each(Lock::release);
+}
+
+/// Blocks of a class that rest in each thread; none where pointers are not
+/// followed.
+#[inline(always)]
+fn rest(class: usize) -> u32 {
+    static RESTS: [u32; CLASSES] = fitting(1 << 16, 512);
+    if arena::is_followed() || cfg!(test) { RESTS[class] } else { 0 }
+}
+
+/// Blocks moved between a thread and its class at a time.
+#[inline(always)]
+fn batch(class: usize) -> u32 {
+    static BATCHES: [u32; CLASSES] = fitting(1 << 13, 128);
+    BATCHES[class]
+}
+
+/// For each class, how many blocks take so many bytes: one at least, and not
+/// more than `most`.
+const fn fitting(bytes: u32, most: u32) -> [u32; CLASSES] {
+    let mut counts = [1; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        let count = bytes / SIZES[class];
+        if count > most {
+            counts[class] = most;
+        } else if count > 1 {
+            counts[class] = count;
+        }
+        class += 1;
+    }
+    counts
+}
+
+fn new_chunk(class: usize) -> Option<usize> {
+    let mut index = arena::take(1, 1)?;
+    if index == 0 {
+        // Kept back, so that slot 0 can mean none.
+        index = arena::take(1, 1)?;
+    }
+    // SAFETY: the chunk is ours.
+    let chunk = unsafe { &mut *arena::chunk(index) };
+    chunk.class = class as u8;
+    chunk.capacity = CHUNK as u32 / SIZES[class];
+    chunk.reciprocal = RECIPROCALS[class];
+    arena::set_step(index, RECIPROCALS[class]);
+    chunk.carved = 0;
+    chunk.free = 0;
+    chunk.listed = false;
+    *chunk.pooled.get_mut() = false;
+    chunk.start = 0;
+    chunk.set_usage(Use::Small);
+    Some(index)
+}
+
+impl Class {
+    fn take_back(&mut self, slot: u64) {
+        let index = (slot >> SLOT_SHIFT) as usize;
+        // SAFETY: the block's chunk belongs to this class, whose lock is held.
+        let chunk = unsafe { &mut *arena::chunk(index) };
+        meta(slot).set_free(if chunk.free > 0 { chunk.first_free } else { 0 }, State::Free);
+        chunk.first_free = slot;
+        chunk.free += 1;
+        if !chunk.listed {
+            self.link(index);
+        }
+        // One empty chunk is kept, against going to and fro.
+        if chunk.free == chunk.carved && !(self.first == index as u32 && chunk.next == NONE) {
+            self.unlink(index);
+            arena::give(index, 1);
+        }
+    }
+
+    fn link(&mut self, index: usize) {
+        if self.first != NONE {
+            // SAFETY: a listed chunk of this class, under its lock.
+            unsafe { (*arena::chunk(self.first as usize)).previous = index as u32 };
+        }
+        // SAFETY: a chunk of this class, under its lock.
+        let chunk = unsafe { &mut *arena::chunk(index) };
+        chunk.next = self.first;
+        chunk.previous = NONE;
+        chunk.listed = true;
+        self.first = index as u32;
+    }
+
+    fn unlink(&mut self, index: usize) {
+        // SAFETY: listed chunks of this class, under its lock.
+        unsafe {
+            let chunk = &mut *arena::chunk(index);
+            match chunk.previous {
+                NONE => self.first = chunk.next,
+                previous => (*arena::chunk(previous as usize)).next = chunk.next,
+            }
+            if chunk.next != NONE {
+                (*arena::chunk(chunk.next as usize)).previous = chunk.previous;
+            }
+            chunk.listed = false;
+        }
+    }
+}
