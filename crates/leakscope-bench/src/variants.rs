@@ -25,6 +25,8 @@ pub enum Variant {
     Lsan,
     /// Derived by leakscope for `run`.
     Track,
+    /// The same for its mode `minimal`.
+    Minimal,
     /// Derived by leakscope for `watch`.
     Sample,
     /// The same without debug information.
@@ -98,6 +100,7 @@ impl Builder<'_> {
             Variant::Gcc => self.built(program, Build::Gcc),
             Variant::Lsan => self.built(program, Build::Lsan),
             Variant::Track => self.derived(program, "track"),
+            Variant::Minimal => self.derived(program, "minimal"),
             Variant::Sample => self.derived(program, "sample"),
             Variant::BareSample => {
                 let derived = self.derived(program, "sample")?;

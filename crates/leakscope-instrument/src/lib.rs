@@ -42,6 +42,8 @@ use llvm::{Context, Kind, Module, PassOptions, Vectors};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// Every heap block keeps a true stack of where it was allocated.
+    Minimal,
+    /// The same, and deaths of pointers and uses of blocks are told.
     Track,
     /// The same, and how pointers to blocks come and go is told.
     Explain,
@@ -87,6 +89,7 @@ pub fn transform_with_pools(
     let mut module = context.parse(bitcode).map_err(InstrumentError::Read)?;
 
     match variant {
+        Variant::Minimal => track::only_stacks(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Track => track::before_optimisation(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Explain => track::with_details(&module, pools).map_err(InstrumentError::Instrument)?,
         Variant::Sample => {}
@@ -102,8 +105,11 @@ pub fn transform_with_pools(
     let level = if variant == Variant::Symbolic { Level::O1 } else { level };
     level.optimise(&mut module).map_err(InstrumentError::Optimise)?;
     match variant {
-        Variant::Track | Variant::Explain => {
-            track::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?;
+        Variant::Minimal | Variant::Track | Variant::Explain => {
+            if variant != Variant::Minimal {
+                uses::insert(&mut module).map_err(InstrumentError::Instrument)?;
+            }
+            track::after_optimisation(&module);
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }
         Variant::Sample => sample::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,

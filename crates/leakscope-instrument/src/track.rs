@@ -3,9 +3,8 @@
 //! source makes is made.
 //!
 //! Deaths of pointers are reported by what is added before optimisation, where
-//! each local is an alloca and each store the source's ([`stamps`]). Uses and
-//! calling contexts are added to what the optimiser left ([`uses`],
-//! [`contexts`]).
+//! each local is an alloca and each store the source's ([`stamps`]). Calling
+//! contexts are added to what the optimiser left ([`contexts`]), and so are uses.
 //!
 //! Tail calls between different functions become ordinary calls. A program
 //! that loops through them without `musttail` needs the stack for it; a
@@ -15,7 +14,7 @@ use leakscope_core::PoolFunction;
 
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::{contexts, details, guards, pools, stamps, superseded, unwinding, uses};
+use crate::{contexts, details, guards, pools, stamps, superseded, unwinding};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
@@ -32,6 +31,12 @@ const ALLOCATORS: [&str; 35] = [
 ];
 
 /// Keeps allocations, and tells their places apart.
+pub fn only_stacks(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
+    prepare(module);
+    pools::insert(module, own)
+}
+
+/// The same, and tells how pointers die.
 pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
     unwinding::let_return(module);
     prepare(module);
@@ -84,15 +89,13 @@ pub fn prune(module: &mut Module<'_>) -> Result<(), String> {
 
 /// Keeps frames: each function has a frame pointer, and stays on the stack
 /// until it returns.
-pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
+pub fn after_optimisation(module: &Module<'_>) {
     for function in module.bodies() {
         function.set_string("frame-pointer", "all");
         function.set_string("disable-tail-calls", "true");
         // What is left below the stack pointer is dead.
         function.set(Kind::named("noredzone"));
     }
-    uses::insert(module)?;
-    module.run_passes("always-inline", &PassOptions::new(Vectors::None))?;
     contexts::insert(module);
     let builder = Builder::new(module);
     for name in
@@ -100,7 +103,6 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     {
         builder.settle_thread_word(name);
     }
-    Ok(())
 }
 
 /// Makes an allocation function one that may do anything, so that no call of

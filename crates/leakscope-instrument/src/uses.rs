@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use crate::builder::Builder;
 use crate::guards;
 use crate::ir::{Block, Opcode, Value};
-use crate::llvm::{Function, Module};
+use crate::llvm::{Function, Module, PassOptions, Vectors};
 
 /// A use to be reported: before which instruction, of which pointer.
 struct Use<'m> {
@@ -20,10 +20,14 @@ struct Use<'m> {
     pointer: Value<'m>,
 }
 
-/// Reports the uses in all functions of a module, by calls that are to be
-/// inlined.
-pub fn insert(module: &Module<'_>) -> Result<(), String> {
+/// Reports the uses in all functions of a module.
+pub fn insert(module: &mut Module<'_>) -> Result<(), String> {
     module.add(guards::AFTER_OPTIMISATION)?;
+    report(module);
+    module.run_passes("always-inline", &PassOptions::new(Vectors::None))
+}
+
+fn report(module: &Module<'_>) {
     let builder = Builder::new(module);
     let used = builder.function(c"leakscope.used");
     for function in module.bodies() {
@@ -39,7 +43,6 @@ pub fn insert(module: &Module<'_>) -> Result<(), String> {
             builder.call(used, &[pointer]);
         }
     }
-    Ok(())
 }
 
 fn find<'m>(function: Function<'m>) -> Vec<Use<'m>> {

@@ -694,6 +694,8 @@ pub enum OnLeak {
 pub enum DeriveEngine {
     /// Leak points, for `leakscope run`
     Track,
+    /// Allocation stacks alone, for `leakscope run --mode minimal`
+    Minimal,
     /// Stale blocks at little cost, for `leakscope watch`
     Sample,
     /// How pointers come and go, for `leakscope run --explain`

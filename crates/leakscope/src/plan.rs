@@ -115,7 +115,8 @@ impl Plan {
 }
 
 pub fn plan(options: &Run) -> Result<Plan> {
-    plan_as(options, DeriveEngine::Track)
+    let is_minimal = options.mode == Mode::Minimal && !options.two_pass;
+    plan_as(options, if is_minimal { DeriveEngine::Minimal } else { DeriveEngine::Track })
 }
 
 /// The same for a captured program that tells how pointers come and go.
@@ -169,7 +170,7 @@ fn track_plan(
     variant: DeriveEngine,
 ) -> Result<Plan> {
     let derived = derive::variant(store, link, variant, options.report.quiet)?;
-    for kept in derived.kept.iter().filter(|_| variant == DeriveEngine::Track) {
+    for kept in derived.kept.iter().filter(|_| variant != DeriveEngine::Explain) {
         note(&options.report, &format!("not instrumented: {}: {}", kept.input.display(), kept.reason));
     }
     let mut units = Vec::new();

@@ -35,6 +35,7 @@ pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) 
     let key = if pools.is_empty() { KEY.to_owned() } else { format!("{KEY} {pools:?}") };
     let bar = progress_bar("deriving", quiet);
     let (name, what, objects) = match engine {
+        DeriveEngine::Minimal => ("minimal", leakscope_instrument::Variant::Minimal, vec![runtime.object]),
         DeriveEngine::Track => ("track", leakscope_instrument::Variant::Track, vec![runtime.object]),
         DeriveEngine::Explain => ("explain", leakscope_instrument::Variant::Explain, vec![runtime.object]),
         DeriveEngine::Sample => {
