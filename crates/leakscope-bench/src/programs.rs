@@ -153,17 +153,13 @@ pub fn chosen(data: &Path, names: &[String]) -> Result<Vec<Program>> {
 mod tests {
     use super::*;
 
-    fn data() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench")
-    }
-
     #[test]
     fn the_list_is_complete() {
-        let programs = chosen(&data(), &[]).unwrap();
+        let programs = chosen(data::folder(), &[]).unwrap();
         assert!(programs.iter().filter(|program| program.package.is_some()).count() >= 5);
         for program in programs {
             assert!(
-                data().join(&program.name).join("build.sh").is_file(),
+                data::folder().join(&program.name).join("build.sh").is_file(),
                 "{} has no build.sh",
                 program.name
             );
@@ -186,7 +182,7 @@ mod tests {
 
     #[test]
     fn an_unknown_program_is_named_with_those_known() {
-        let error = chosen(&data(), &["nothing".to_owned()]).unwrap_err().to_string();
+        let error = chosen(data::folder(), &["nothing".to_owned()]).unwrap_err().to_string();
         assert!(error.starts_with("no program `nothing`; there are lua, "), "{error}");
     }
 }

@@ -255,3 +255,17 @@ fn verdicts(judgements: &[Judgement]) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_has_its_project() {
+        let data: Data = data::read(&data::folder().join("validate.toml")).unwrap();
+        for program in &data.programs {
+            assert!(data.projects.iter().any(|project| project.name == program.project), "{}", program.name);
+        }
+        assert!(data.programs.iter().any(|program| program.tracking));
+    }
+}
