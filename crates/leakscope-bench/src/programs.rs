@@ -17,6 +17,7 @@ pub enum Size {
     Full,
     Half,
     Quarter,
+    Eighth,
     Quick,
 }
 
@@ -26,7 +27,8 @@ impl Size {
         match self {
             Size::Full => Some(Size::Half),
             Size::Half => Some(Size::Quarter),
-            Size::Quarter | Size::Quick => None,
+            Size::Quarter => Some(Size::Eighth),
+            Size::Eighth | Size::Quick => None,
         }
     }
 }
@@ -101,6 +103,7 @@ impl Program {
             Size::Full => self.scale.full,
             Size::Half => self.scale.full / 2,
             Size::Quarter => self.scale.full / 4,
+            Size::Eighth => self.scale.full / 8,
             Size::Quick => self.scale.quick,
         }
     }
