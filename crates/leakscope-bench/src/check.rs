@@ -62,11 +62,14 @@ pub fn measured(bench: &Bench) -> Result<String> {
     tools::require(commands.chain(["gcc", "make", "dpkg-source", "taskset", "tclsh"]))?;
     let names: Vec<&str> = data.packages.iter().map(|package| package.package.as_str()).collect();
     let fetched = sources::fetch(&names, &bench.cache)?;
-    let mut rows = Vec::new();
-    for package in &data.packages {
-        let captured = package.captured(bench, &fetched[&package.package])?;
-        rows.push(Measured::of(bench, &data, &captured)?);
-    }
+    // All of them first: what cannot be built is said before anything is measured.
+    let captured: Vec<Captured> = data
+        .packages
+        .iter()
+        .map(|package| package.captured(bench, &fetched[&package.package]))
+        .collect::<Result<_>>()?;
+    let rows: Vec<Measured> =
+        captured.iter().map(|captured| Measured::of(bench, &data, captured)).collect::<Result<_>>()?;
     document(bench, &data, &rows, &fetched)
 }
 
@@ -312,4 +315,18 @@ fn beside(rows: &[Measured], peers: &[Peer]) -> Table {
         table.row([row.name.to_owned(), format!("{:.0}", row.speed())].into_iter().chain(cells));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plain_compile_comes_first() {
+        let data: Data = data::read(&data::folder().join("check.toml")).unwrap();
+        let whole: Vec<&str> =
+            data.peers.iter().filter(|peer| peer.whole).map(|peer| peer.name.as_str()).collect();
+        assert_eq!(whole, [&data.peers[0].name]);
+        assert!(data.packages.len() >= 6);
+    }
 }

@@ -158,13 +158,9 @@ impl Target {
 mod tests {
     use super::*;
 
-    fn data() -> &'static Path {
-        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench"))
-    }
-
     fn check(section: &str, wanted: &[&str], expected: &[&str]) {
         let wanted: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
-        let comparison = Comparison::read(data(), section, &wanted).unwrap();
+        let comparison = Comparison::read(data::folder(), section, &wanted).unwrap();
         let names: Vec<&str> = comparison.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, expected);
     }
@@ -174,5 +170,7 @@ mod tests {
         check("run", &["minimal"], &["native", "minimal"]);
         let all = ["native", "valgrind none", "memcheck", "leak points", "with last use"];
         check("valgrind", &[], &all);
+        check("watch", &["watched"], &["native", "watched"]);
+        check("instructions", &["watched"], &["native", "watched"]);
     }
 }

@@ -12,3 +12,9 @@ pub fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
     })?;
     toml::from_str(&text).with_context(|| format!("{} is not as expected", file.display()))
 }
+
+/// The project's own data, for tests.
+#[cfg(test)]
+pub fn folder() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench"))
+}

@@ -17,6 +17,7 @@ pub enum Size {
     Full,
     Half,
     Quarter,
+    Eighth,
     Quick,
 }
 
@@ -26,7 +27,8 @@ impl Size {
         match self {
             Size::Full => Some(Size::Half),
             Size::Half => Some(Size::Quarter),
-            Size::Quarter | Size::Quick => None,
+            Size::Quarter => Some(Size::Eighth),
+            Size::Eighth | Size::Quick => None,
         }
     }
 }
@@ -101,6 +103,7 @@ impl Program {
             Size::Full => self.scale.full,
             Size::Half => self.scale.full / 2,
             Size::Quarter => self.scale.full / 4,
+            Size::Eighth => self.scale.full / 8,
             Size::Quick => self.scale.quick,
         }
     }
@@ -153,17 +156,13 @@ pub fn chosen(data: &Path, names: &[String]) -> Result<Vec<Program>> {
 mod tests {
     use super::*;
 
-    fn data() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench")
-    }
-
     #[test]
     fn the_list_is_complete() {
-        let programs = chosen(&data(), &[]).unwrap();
+        let programs = chosen(data::folder(), &[]).unwrap();
         assert!(programs.iter().filter(|program| program.package.is_some()).count() >= 5);
         for program in programs {
             assert!(
-                data().join(&program.name).join("build.sh").is_file(),
+                data::folder().join(&program.name).join("build.sh").is_file(),
                 "{} has no build.sh",
                 program.name
             );
@@ -186,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_unknown_program_is_named_with_those_known() {
-        let error = chosen(&data(), &["nothing".to_owned()]).unwrap_err().to_string();
+        let error = chosen(data::folder(), &["nothing".to_owned()]).unwrap_err().to_string();
         assert!(error.starts_with("no program `nothing`; there are lua, "), "{error}");
     }
 }

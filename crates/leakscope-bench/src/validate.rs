@@ -103,8 +103,11 @@ impl Judgement {
         };
         for (line, truth) in &injected.truth {
             let of_line = |finding: &&serde_json::Value| {
-                let frames = finding["allocated"]["stack"].as_array();
-                frames.is_some_and(|frames| frames.iter().any(|frame| frame["line"] == *line))
+                let is_there = |frame: &serde_json::Value| {
+                    let file = frame["file"].as_str().unwrap_or_default();
+                    frame["line"] == *line && file.ends_with(&injected.source)
+                };
+                finding["allocated"]["stack"].as_array().is_some_and(|frames| frames.iter().any(is_there))
             };
             let verdict = findings.iter().find(of_line).and_then(|finding| finding["verdict"].as_str());
             let verdict = verdict.unwrap_or("may-leak");
@@ -185,7 +188,8 @@ fn document(bench: &Bench, data: &Data, judgements: &[Judgement]) -> Result<Stri
         format!(
             "`cargo xtask inject --seed {}` puts blocks at places of a program's source: each is allocated and used, then \
              dropped (a true leak), or kept by a global map that is freed at the end and is read before (no leak) or not \
-             (bloat). A warning names the allocation and the leak point, no branches.",
+             (bloat). Of some programs, frees of their own are taken out too. A warning names the allocation and the leak \
+             point, no branches.",
             data.seed
         ),
         format!(
@@ -254,4 +258,18 @@ fn verdicts(judgements: &[Judgement]) -> Table {
         );
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_has_its_project() {
+        let data: Data = data::read(&data::folder().join("validate.toml")).unwrap();
+        for program in &data.programs {
+            assert!(data.projects.iter().any(|project| project.name == program.project), "{}", program.name);
+        }
+        assert!(data.programs.iter().any(|program| program.tracking));
+    }
 }

@@ -47,7 +47,7 @@ pub fn measured(bench: &Bench) -> Result<String> {
     document.list(&[
         format!(
             "Processor time and peak memory are the lowest of {} rounds, in each of which all tools run in turn; \
-             instructions are callgrind's, counted once, at a quarter of the size. A short run pays more, since each \
+             instructions are callgrind's, counted once, at a quarter of that size. A short run pays more, since each \
              check begins at a rate of 100%.",
             bench.rounds
         ),

@@ -31,8 +31,11 @@ pub struct Program {
     source: PathBuf,
     make: String,
     program: PathBuf,
-    /// How many leaks, true and false ones.
-    warnings: usize,
+    /// How many blocks are put in, for leaks, true and false ones.
+    blocks: usize,
+    /// How many of the program's own frees are taken out.
+    #[serde(default)]
+    frees: usize,
     /// Whether the cost of following objects is measured with it.
     #[serde(default)]
     pub tracking: bool,
@@ -43,6 +46,8 @@ pub struct Injected {
     pub tree: PathBuf,
     pub program: PathBuf,
     pub warnings: PathBuf,
+    /// The name of the file with the leaks.
+    pub source: String,
     /// The line of each allocation, and the verdict that it should get.
     pub truth: Vec<(u64, String)>,
     /// Of the source as it was.
@@ -64,7 +69,8 @@ impl Project {
         fs::copy(&plain, folder.join(name))?;
         let mut inject = Command::new("cargo");
         inject.args(["xtask", "inject"]).arg(folder.join(name)).arg("-o").arg(&folder);
-        inject.args(["--count", &program.warnings.to_string(), "--seed", &seed.to_string()]);
+        inject.args(["--count", &program.blocks.to_string(), "--frees", &program.frees.to_string()]);
+        inject.args(["--seed", &seed.to_string()]);
         run_logged(inject.current_dir(&bench.data), &folder.with_extension("log"))
             .context("cargo xtask inject")?;
         fs::copy(folder.join(name), &source)?;
@@ -75,6 +81,7 @@ impl Project {
         Ok(Injected {
             program: tree.join(&program.program),
             warnings: folder.join("warnings"),
+            source: name.to_string_lossy().into_owned(),
             truth: truth(&fs::read_to_string(folder.join("truth"))?)?,
             lines: fs::read_to_string(&plain)?.lines().count(),
             tree,

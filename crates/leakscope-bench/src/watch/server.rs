@@ -150,3 +150,17 @@ impl Server {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_and_client_agree_on_the_port() {
+        let data: Data = data::read(&data::folder().join("server.toml")).unwrap();
+        let arguments = data.program.workload(Size::Quick.into(), data::folder(), None).arguments;
+        for words in [&data.client, &data.stop, &arguments] {
+            assert!(words.iter().any(|word| word == "{port}"), "{words:?}");
+        }
+    }
+}

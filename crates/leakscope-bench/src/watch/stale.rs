@@ -193,3 +193,33 @@ impl Stale {
         document.table(&table);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_asks_for_a_snapshot() {
+        let data: Data = data::read(&data::folder().join("stale.toml")).unwrap();
+        assert!(data.rates.contains(&DEFAULT_RATE));
+        for Snapped { name, arguments } in &data.programs {
+            assert!(arguments.iter().any(|argument| argument.contains("{signal}")), "{name}");
+        }
+    }
+
+    fn check(places: &[(&str, u64)], full: &[&str], expected: f64) {
+        let reported = |places: &[(&str, u64)]| Reported {
+            places: places.iter().map(|(place, blocks)| ((*place).to_owned(), *blocks)).collect(),
+            ..Reported::default()
+        };
+        let full: Vec<(&str, u64)> = full.iter().map(|place| (*place, 1)).collect();
+        assert_eq!(reported(places).false_share(&reported(&full)), expected);
+    }
+
+    #[test]
+    fn what_full_tracing_does_not_report_is_false() {
+        check(&[], &["a"], 0.0);
+        check(&[("a", 3), ("b", 1)], &["a"], 25.0);
+        check(&[("a", 3), ("b", 1)], &[], 100.0);
+    }
+}
