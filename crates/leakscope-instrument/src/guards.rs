@@ -19,6 +19,10 @@ use leakscope_wire::followed;
 /// event by a few loads, and write time and event. All else they leave to the
 /// runtime, which does not see them: so no frame, and a tail call.
 pub fn before_optimisation() -> String {
+    filled_in(BEFORE_OPTIMISATION)
+}
+
+fn filled_in(text: &str) -> String {
     [
         ("$HIGH", followed::BLOCKS >> RANGE_BITS),
         ("$RANGE", u64::from(RANGE_BITS)),
@@ -30,11 +34,12 @@ pub fn before_optimisation() -> String {
         ("$KEY_SHIFT", u64::from(64 - followed::NUMBERS_BITS)),
         ("$KEY", followed::KEY),
         ("$TICKS", followed::TICKS - 1),
+        ("$SPLIT", followed::SPLIT.into()),
+        ("$USES_REST", followed::USES_SHARE - 1),
+        ("$USES", followed::USES),
     ]
     .iter()
-    .fold(BEFORE_OPTIMISATION.to_owned(), |text, (name, value)| {
-        text.replace(name, &value.cast_signed().to_string())
-    })
+    .fold(text.to_owned(), |text, (name, value)| text.replace(name, &value.cast_signed().to_string()))
 }
 
 /// How the names of guards begin.
@@ -333,8 +338,13 @@ pub fn before_optimisation_of_all() -> String {
         .replace("i64 %since) #0", "i64 0) #0")
 }
 
-/// What is added to optimised code, and inlined there.
-pub const AFTER_OPTIMISATION: &str = r#"
+/// What is added to optimised code, and inlined there but for
+/// `leakscope.used.stamp`: it writes uses as the ones above write deaths.
+pub fn after_optimisation() -> String {
+    filled_in(AFTER_OPTIMISATION)
+}
+
+const AFTER_OPTIMISATION: &str = r#"
 ; A pointer is used, while uses are wanted.
 define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
   %wanted = load i8, ptr @leakscope_uses
@@ -343,20 +353,76 @@ define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
 look:
   %value = freeze ptr %pointer
   %number = ptrtoint ptr %value to i64
-  %high = lshr i64 %number, 42
-  %inside = icmp eq i64 %high, 4
+  %high = lshr i64 %number, $RANGE
+  %inside = icmp eq i64 %high, $HIGH
   br i1 %inside, label %report, label %done
 report:
-  call preserve_mostcc void @__leakscope_use(ptr %value) nomerge
+  call preserve_mostcc void @leakscope.used.stamp(ptr %value, ptr null, i64 0) #0
   br label %done
 done:
   ret void
 }
 
+define linkonce_odr hidden preserve_mostcc void @leakscope.used.stamp(ptr %pointer, ptr %site, i64 %context) noinline nounwind {
+entry:
+  %number = ptrtoint ptr %pointer to i64
+  %offset = sub i64 %number, $BLOCKS
+  %reach = load i64, ptr @leakscope_reach
+  %within = icmp ult i64 %offset, %reach
+  br i1 %within, label %block, label %help, !prof !1
+block:
+  %chunk = lshr i64 %offset, 16
+  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
+  %step = load i32, ptr %step_at
+  %is_large = icmp eq i32 %step, 0
+  %is_split = icmp eq i32 %step, $SPLIT
+  %is_other = or i1 %is_large, %is_split
+  %tables = load ptr, ptr @leakscope_tables
+  %is_new = icmp eq ptr %tables, null
+  %is_rare = or i1 %is_other, %is_new
+  br i1 %is_rare, label %help, label %find, !prof !0
+find:
+  %key = mul i64 %context, $KEY
+  %index = lshr i64 %key, $KEY_SHIFT
+  %entry_at = getelementptr { i64, i64 }, ptr %tables, i64 %index
+  %known_key = load atomic i64, ptr %entry_at monotonic, align 8
+  %is_known = icmp eq i64 %known_key, %key
+  br i1 %is_known, label %found, label %help, !prof !1
+found:
+  %count = load i64, ptr @leakscope_use_count
+  %next = add i64 %count, 1
+  %rest = and i64 %next, $USES_REST
+  %is_due = icmp eq i64 %rest, 0
+  br i1 %is_due, label %help, label %put, !prof !0
+put:
+  store i64 %next, ptr @leakscope_use_count
+  %number_at = getelementptr { i64, i64 }, ptr %tables, i64 %index, i32 1
+  %event = load atomic i32, ptr %number_at monotonic, align 8
+  %step_word = zext i32 %step to i64
+  %low = and i64 %number, 65535
+  %scaled = mul i64 %low, %step_word
+  %quotient = lshr i64 %scaled, 32
+  %uses = getelementptr [16384 x i8], ptr inttoptr (i64 $USES to ptr), i64 %chunk
+  %use_at = getelementptr i32, ptr %uses, i64 %quotient
+  store atomic i32 %event, ptr %use_at monotonic, align 4
+  ret void
+help:
+  store i64 %context, ptr @leakscope_context
+  musttail call preserve_mostcc void @__leakscope_use(ptr %pointer, ptr %site, i64 %context)
+  ret void
+}
+
 @leakscope_uses = external global i8
-declare extern_weak preserve_mostcc void @__leakscope_use(ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
+@leakscope_use_count = extern_weak thread_local(initialexec) global i64
+@leakscope_context = extern_weak thread_local(initialexec) global i64
+@leakscope_tables = extern_weak thread_local(initialexec) global ptr
+@leakscope_reach = external global i64
+declare extern_weak preserve_mostcc void @__leakscope_use(ptr, ptr, i64) nonlazybind cold nounwind
+
+attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
+!1 = !{!"branch_weights", i32 2000, i32 1}
 "#;
 
 /// What is added for a run that explains: reads and sets of pointers, and

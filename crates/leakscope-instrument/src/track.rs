@@ -98,10 +98,8 @@ pub fn after_optimisation(module: &Module<'_>) {
     }
     contexts::insert(module);
     let builder = Builder::new(module);
-    for name in
-        ["leakscope_context", "leakscope_site", "leakscope_clock", "leakscope_tables", "leakscope_outer"]
-    {
-        builder.settle_thread_word(name);
+    for word in ["context", "site", "clock", "tables", "outer", "use_count"] {
+        builder.settle_thread_word(&format!("leakscope_{word}"));
     }
 }
 

@@ -22,7 +22,7 @@ struct Use<'m> {
 
 /// Reports the uses in all functions of a module.
 pub fn insert(module: &mut Module<'_>) -> Result<(), String> {
-    module.add(guards::AFTER_OPTIMISATION)?;
+    module.add(&guards::after_optimisation())?;
     report(module);
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))
 }

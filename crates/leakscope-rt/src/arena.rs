@@ -40,7 +40,6 @@ pub static SIZE: AtomicUsize = AtomicUsize::new(0);
 static TOP: AtomicUsize = AtomicUsize::new(0);
 static CHUNKS: AtomicUsize = AtomicUsize::new(0);
 static METAS: AtomicUsize = AtomicUsize::new(0);
-static USES: AtomicUsize = AtomicUsize::new(0);
 static ACCESSES_BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes from the start of the blocks in which pointers are followed: all of
@@ -59,6 +58,7 @@ pub const ACCESSES: usize = 12;
 /// has it built in. Nothing else is ever placed there by itself.
 const BLOCKS: usize = followed::BLOCKS as usize;
 const STAMPS: usize = followed::STAMPS as usize;
+const USES: usize = followed::USES as usize;
 const STEPS: usize = followed::STEPS as usize;
 const _: () = assert!(FULL_SIZE == (followed::END - followed::BLOCKS) as usize);
 
@@ -194,16 +194,17 @@ fn reserve_followed(size: usize) -> bool {
     let blocks = sys::reserve_at(BLOCKS, size, Untouched::Faults);
     let stamps = sys::reserve_at(STAMPS, size, Untouched::IsRead);
     let steps = sys::reserve_at(STEPS, size / CHUNK * size_of::<u32>(), Untouched::IsRead);
-    let sizes = [size / 4, size / 2, size / CHUNK * size_of::<Chunk>()];
-    let [uses, metas, chunks] = sizes.map(sys::reserve);
+    let uses = sys::reserve_at(USES, size / 4, Untouched::Faults);
+    let sizes = [size / 2, size / CHUNK * size_of::<Chunk>()];
+    let [metas, chunks] = sizes.map(sys::reserve);
     let is_whole = [blocks, stamps, steps, uses, metas, chunks].iter().all(|&address| address != 0);
     if is_whole {
-        USES.store(uses, Ordering::Relaxed);
         set_reach(size);
         use_reservation(blocks, metas, chunks, size);
     } else {
-        let fixed = [(blocks, size), (stamps, size), (steps, size / CHUNK * size_of::<u32>())];
-        release_all(fixed.into_iter().chain([uses, metas, chunks].into_iter().zip(sizes)));
+        let steps = (steps, size / CHUNK * size_of::<u32>());
+        let fixed = [(blocks, size), (stamps, size), (uses, size / 4), steps];
+        release_all(fixed.into_iter().chain([metas, chunks].into_iter().zip(sizes)));
     }
     is_whole
 }
@@ -356,7 +357,7 @@ pub fn stamps_by(address: usize, step: u32) -> usize {
 /// Where the last use of a slot is kept.
 #[inline(always)]
 pub fn use_of(slot: u64) -> *const AtomicU32 {
-    (USES.load(Ordering::Relaxed) + slot as usize * size_of::<u32>()) as *const AtomicU32
+    (USES + slot as usize * size_of::<u32>()) as *const AtomicU32
 }
 
 /// By what an offset in a chunk is multiplied; 0 leads to the chunk's first

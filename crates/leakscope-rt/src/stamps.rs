@@ -242,7 +242,7 @@ pub fn split(chunk: usize) {
         place_of(address).map(|stamps| [&stamps.latest, &stamps.earlier].map(|it| it.load(Ordering::Relaxed)))
     };
     // From the last on: stamps move to where there are more of them.
-    let granule = 1 << 28;
+    let granule = followed::SPLIT;
     let mut address = first + CHUNK;
     while address > first {
         address -= 16;
@@ -357,7 +357,7 @@ mod entry {
     keeping_registers!("__leakscope_overwritten", "leakscope_overwritten", "rdx", "push rax", "pop rax");
     keeping_registers!("__leakscope_ends", "leakscope_ends", "rdx", "push rax", "pop rax");
     keeping_registers!("__leakscope_dies", "leakscope_dies", "rdx", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_use", "leakscope_use", "rsi", "push rax", "pop rax");
+    keeping_registers!("__leakscope_use", "leakscope_use", "rdx", "push rax", "pop rax");
     keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "push rax", "pop rax");
@@ -496,7 +496,7 @@ mod entry {
 
     /// The pointer is used.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_use(pointer: usize, frame: usize) {
+    extern "C" fn leakscope_use(pointer: usize, _: usize, frame: usize) {
         let thread = this_thread();
         uses::spend(thread);
         if let Some(used) = used(pointer) {

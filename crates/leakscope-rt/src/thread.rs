@@ -26,10 +26,10 @@ pub struct Thread {
     /// The furthest that a function has returned from that may be the
     /// thread's; the end of memory in the main thread.
     pub outer: usize,
+    /// Uses that this thread reported.
+    pub uses: u64,
     /// What the thread knows of sampled accesses.
     pub sampling: Sampling,
-    /// Uses that this thread reported.
-    pub uses: u32,
     pub caches: [Cache; CLASSES],
     /// Where this thread's stack lies; both 0 until it is known.
     pub stack_low: usize,
@@ -69,6 +69,9 @@ global_asm!(
     ".globl leakscope_outer",
     ".type leakscope_outer,@object",
     ".size leakscope_outer,8",
+    ".globl leakscope_use_count",
+    ".type leakscope_use_count,@object",
+    ".size leakscope_use_count,8",
     ".type leakscope_thread,@object",
     ".size leakscope_thread,{size}",
     "leakscope_thread:",
@@ -77,6 +80,7 @@ global_asm!(
     "leakscope_clock = leakscope_thread + 16",
     "leakscope_tables = leakscope_thread + 24",
     "leakscope_outer = leakscope_thread + 32",
+    "leakscope_use_count = leakscope_thread + 40",
     ".zero {size}",
     ".text",
     size = const size_of::<Thread>(),

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use leakscope_wire::env;
+use leakscope_wire::{env, followed};
 
 use crate::thread::Thread;
 
@@ -38,9 +38,9 @@ pub fn are_wanted() -> bool {
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 #[inline(always)]
 pub fn spend(thread: &mut Thread) {
-    const SHARE: u32 = 64;
+    const SHARE: u32 = followed::USES_SHARE as u32;
     thread.uses += 1;
-    if thread.uses.is_multiple_of(SHARE) && SAMPLED.load(Ordering::Relaxed) != 0 {
+    if thread.uses.is_multiple_of(followed::USES_SHARE) && SAMPLED.load(Ordering::Relaxed) != 0 {
         let left = LEFT.load(Ordering::Relaxed);
         LEFT.store(left.saturating_sub(SHARE), Ordering::Relaxed);
         if left <= SHARE {
