@@ -168,6 +168,17 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
     } else {
         let is_told = |leak: &Leak| options.pedantic || leak.confidence != Confidence::Possible;
         let leaks = leaks.into_iter().filter(|(_, leak)| is_told(leak));
+        // Blocks that one call brings, or one allocation by several calls, and
+        // that are lost together have one cause.
+        let sites_at = &simulated.scope.sites.at;
+        let (mut calls, mut places) = (FxHashSet::default(), FxHashSet::default());
+        let leaks = leaks.filter(|(site, leak)| {
+            let lost = (leak.at, leak.variable.clone());
+            let is_new_call = calls.insert((sites_at[*site], lost.clone()));
+            let is_named = lost.1.is_some();
+            let is_new_place = places.insert((origins[*site].stack.first().copied(), lost));
+            is_new_call && (is_new_place || !is_named)
+        });
         leaks.map(|(site, leak)| (leak, origins[site].clone())).collect()
     };
     let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };

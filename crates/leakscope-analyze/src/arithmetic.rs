@@ -29,6 +29,10 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
                 _ => named(scope, op, left, right),
             }
         }
+        (Value::Sum(Base::Symbol(id), Offset::At(0)), Value::Int(mask)) if op == Binary::And => {
+            let key = scope.symbols.key(*id).clone();
+            masked(scope, key, *mask).unwrap_or_else(|| named(scope, op, left, right))
+        }
         (Value::Sum(base, offset), Value::Int(number)) => match op {
             Binary::Add => Value::Sum(*base, offset.plus(*number)),
             Binary::Sub => Value::Sum(*base, offset.plus(number.wrapping_neg())),
@@ -44,6 +48,21 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
             Value::Int(x.wrapping_sub(*y))
         }
         _ => named(scope, op, left, right),
+    }
+}
+
+/// Bits that were set or cleared before, as those of bit fields.
+fn masked(scope: &mut Scope, key: SymbolKey, mask: i64) -> Option<Value> {
+    match key {
+        _ if mask == 0 => Some(Value::Int(0)),
+        SymbolKey::Binary(Binary::Or, _, Value::Int(set)) if set & mask == mask => Some(Value::Int(mask)),
+        SymbolKey::Binary(Binary::Or, rest, Value::Int(set)) if set & mask == 0 => {
+            Some(binary(scope, Binary::And, &rest, &Value::Int(mask)))
+        }
+        SymbolKey::Binary(Binary::And, rest, Value::Int(kept)) => {
+            Some(binary(scope, Binary::And, &rest, &Value::Int(kept & mask)))
+        }
+        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leakscope_ir::{Spot, ValueId, VariableId};
+use leakscope_ir::{BlockId, Spot, ValueId, VariableId};
 
 use crate::fact::Fact;
 use crate::scope::Scope;
@@ -35,6 +35,20 @@ pub struct Case {
     pub left_at: Option<Spot>,
     pub feasibility: Feasibility,
     pub flight: Flight,
+    /// Leaks that count only if the procedure is left in another way than by
+    /// the end of the program.
+    pub pending: Vec<Arc<Pending>>,
+    /// Blocks on the way, where a case is followed alone.
+    pub visited: Vec<BlockId>,
+}
+
+/// A block that was written over with the null pointer of a failed call.
+#[derive(Debug)]
+pub struct Pending {
+    pub block: HeapId,
+    pub at: Spot,
+    pub variable: Option<String>,
+    pub path: Option<Arc<Mark>>,
 }
 
 /// What an exception that left a call is doing.

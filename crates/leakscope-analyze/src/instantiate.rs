@@ -120,8 +120,12 @@ impl Instance<'_> {
         let mut writes = Vec::new();
         for write in &self.exit.writes {
             let base = self.base(scope, write.base).plus(write.offset);
+            // Where there is nothing to write to, the callee did not.
+            if matches!(base, Value::Int(_)) {
+                continue;
+            }
             let value = self.value(scope, &mut after, &write.value);
-            writes.push((base, value, write.bytes));
+            writes.push((base, value, write));
         }
         let exit = self.exit;
         let freed = self.values(scope, &exit.freed);
@@ -142,8 +146,8 @@ impl Instance<'_> {
             }
         }
         let mut overwrote = false;
-        for ((to, value, bytes), write) in writes.iter().zip(&exit.writes) {
-            match after.store(scope, to, value, *bytes) {
+        for (to, value, write) in &writes {
+            match after.store(scope, to, value, write.bytes) {
                 // Too deep to be told from what is stored, or in memory of
                 // others, whose state between calls is theirs to know.
                 Some(before)

@@ -133,6 +133,12 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
         own.extend(others);
         joiner.is_changed |= own.len() != before;
     }
+    for pending in other.pending {
+        if !case.pending.iter().any(|known| (known.block, known.at) == (pending.block, pending.at)) {
+            case.pending.push(pending);
+            joiner.is_changed = true;
+        }
+    }
     joiner.is_changed
 }
 

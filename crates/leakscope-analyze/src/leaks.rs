@@ -1,11 +1,13 @@
 //! Blocks that no pointer leads to any more, while a procedure is simulated.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
 use leakscope_ir::Spot;
 
-use crate::case::{Case, Feasibility};
+use crate::case::{Case, Feasibility, Mark, Pending};
+use crate::confirm::Target;
 use crate::simulate::{MAX_CASES, Simulation, steps};
 use crate::summary::Step;
 use crate::value::{Base, HeapId, Value};
@@ -25,7 +27,40 @@ pub struct Leak {
     pub others: Vec<(Spot, Cause, Option<String>)>,
 }
 
+/// What a last pointer is written over with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Overwriter {
+    /// A null pointer that was computed, as by a failed `realloc`: often the
+    /// program is ended then.
+    Failure,
+    Other,
+}
+
 impl Simulation<'_, '_> {
+    /// Something was written over that led to blocks.
+    pub fn overwritten(&mut self, case: &mut Case, at: Spot, variable: Option<String>, with: Overwriter) {
+        if with == Overwriter::Other {
+            return self.look_for_leaks(case, at, Cause::Overwritten, variable);
+        }
+        let lost = self.unreachable(case, &Value::Top);
+        let roots = self.roots(case, &lost);
+        for block in lost {
+            case.blocks.remove(&block);
+            if roots.contains(&block) {
+                let path = case.path.clone();
+                case.pending.push(Arc::new(Pending { block, at, variable: variable.clone(), path }));
+            }
+        }
+    }
+
+    /// A case goes on to the procedure's callers: what waited for it is lost.
+    pub fn settle(&mut self, case: &mut Case) {
+        for pending in std::mem::take(&mut case.pending) {
+            let Pending { block, at, variable, path } = &*pending;
+            self.leak_on(*block, *at, Cause::Overwritten, variable.clone(), path.as_ref());
+        }
+    }
+
     /// Of lost blocks, those that no other one leads to.
     pub fn roots(&self, case: &Case, lost: &[HeapId]) -> Vec<HeapId> {
         let symbols = &self.result.scope.symbols;
@@ -99,6 +134,28 @@ impl Simulation<'_, '_> {
     }
 
     pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
+        self.leak_on(block, at, cause, variable, case.path.as_ref());
+    }
+
+    fn leak_on(
+        &mut self,
+        block: HeapId,
+        at: Spot,
+        cause: Cause,
+        variable: Option<String>,
+        way: Option<&Arc<Mark>>,
+    ) {
+        if let Some(search) = &mut self.search {
+            let sites = &self.result.scope.sites;
+            let Target { value, origin, at: wanted, .. } = search.target;
+            let is_it = sites.at[block.site()] == value && sites.origins[block.site()] == *origin;
+            if is_it && at == wanted {
+                let (path, others) = (steps(self.id, way), Vec::new());
+                search.found =
+                    Some(Leak { confidence: Confidence::Likely, at, cause, variable, path, others });
+            }
+            return;
+        }
         let place = (at, cause, variable.clone());
         match self.result.leaks.get_mut(&block.site()) {
             Some(known) => {
@@ -108,7 +165,7 @@ impl Simulation<'_, '_> {
                 }
             }
             None => {
-                let path = steps(self.id, case.path.as_ref());
+                let path = steps(self.id, way);
                 let confidence = self.confidence(block, &path);
                 let leak = Leak { confidence, at, cause, variable, path, others: Vec::new() };
                 self.result.leaks.insert(block.site(), leak);

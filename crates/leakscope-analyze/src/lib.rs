@@ -9,6 +9,7 @@
 mod analyze;
 mod arithmetic;
 mod case;
+mod confirm;
 mod containers;
 mod describe;
 mod exits;

@@ -288,13 +288,16 @@ impl Case {
     /// What is used as an address is not null from then on.
     fn dereference(&mut self, scope: &mut Scope, address: &Value) {
         match address {
-            Value::Int(0) => self.feasibility = Feasibility::Dead,
+            // Null, or a member of it.
+            Value::Int(0..4096) => self.feasibility = Feasibility::Dead,
             Value::Sum(Base::Heap(block), _) => {
                 if let Some(block) = self.blocks.get_mut(block) {
                     block.is_nullable = false;
                 }
             }
-            Value::Sum(Base::Symbol(id), Offset::At(0)) => {
+            Value::Sum(Base::Symbol(id), offset)
+                if *offset == Offset::At(0) || scope.pointers.contains(id) =>
+            {
                 let known = self.fact(scope, *id);
                 match known.and(Fact::NONZERO) {
                     Some(fact) if fact == known => {}

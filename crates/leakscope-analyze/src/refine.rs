@@ -20,10 +20,6 @@ pub fn compare(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right:
         (Value::Int(_), _) => (swapped(op), right, left),
         _ => (op, left, right),
     };
-    // Which of several values it is may be another in the next turn of a loop.
-    if scope.is_in_loop() && [left, right].iter().any(|value| matches!(value, Value::OneOf(_))) {
-        return Value::Top;
-    }
     scope.symbols.value(SymbolKey::Compare(op, left.clone(), right.clone()))
 }
 
@@ -87,8 +83,12 @@ pub fn assume(case: &mut Case, scope: &mut Scope, condition: &Value, truth: bool
         Value::Sum(Base::Symbol(id), Offset::At(0)) => match scope.symbols.key(*id).clone() {
             SymbolKey::Compare(op, left, right) => {
                 let op = if truth { op } else { negated(op) };
+                // Which of several values it is may be another in the next turn
+                // of a loop, so the outcome is not kept.
+                let is_several = [&left, &right].iter().any(|value| matches!(value, Value::OneOf(_)));
                 assume_compare(case, scope, op, &left, &right)
-                    && restrict(case, scope, *id, Fact::exactly(truth.into()))
+                    && (is_several && scope.is_in_loop()
+                        || restrict(case, scope, *id, Fact::exactly(truth.into())))
             }
             _ => assume_compare(
                 case,

@@ -11,6 +11,7 @@ use leakscope_ir::{
 };
 
 use crate::case::{Case, Feasibility, Flight, Mark};
+use crate::confirm::{Search, Target, confirm_leaks};
 use crate::flow::Flow;
 use crate::join::{Growth, Property, join};
 use crate::leaks::Leak;
@@ -44,6 +45,8 @@ pub struct Simulated<'a> {
     pub leaks: BTreeMap<usize, Leak>,
     /// It was given up, for it took too long.
     pub is_cut: bool,
+    /// The leak that was looked for.
+    pub confirmed: Option<Leak>,
 }
 
 pub struct Options {
@@ -70,31 +73,37 @@ pub fn simulate<'a>(
             None => break,
         }
     }
+    if !last.is_cut {
+        confirm_leaks(world, summaries, id, options, &mut last);
+    }
     last
 }
 
-/// The same where some arguments are known functions, `depth` calls of this
+/// The same where some arguments are known functions, or tables of them, `depth` calls of this
 /// kind inside of another.
 pub fn simulate_with_callbacks<'a>(
     world: &'a World<'a>,
     summaries: &dyn Summaries,
     id: FuncId,
     options: &Options,
-    callbacks: &[(u32, FuncId)],
+    callbacks: &[(u32, Value)],
     depth: usize,
 ) -> Simulated<'a> {
-    simulate_with(world, summaries, id, options, &Bounds { max_cases: MAX_CASES[0], callbacks, depth })
+    let bounds = Bounds { max_cases: MAX_CASES[0], callbacks, depth, target: None };
+    simulate_with(world, summaries, id, options, &bounds)
 }
 
 /// How a procedure is simulated.
 #[derive(Default)]
-struct Bounds<'c> {
-    max_cases: usize,
-    callbacks: &'c [(u32, FuncId)],
-    depth: usize,
+pub struct Bounds<'c> {
+    pub max_cases: usize,
+    pub callbacks: &'c [(u32, Value)],
+    pub depth: usize,
+    /// Only whether this leak is there is of interest.
+    pub target: Option<Target<'c>>,
 }
 
-fn simulate_with<'a>(
+pub fn simulate_with<'a>(
     world: &'a World<'a>,
     summaries: &dyn Summaries,
     id: FuncId,
@@ -105,13 +114,13 @@ fn simulate_with<'a>(
     let body = function.body.as_ref().expect("a function with a body");
     let mut scope = Scope::new(world);
     let Some(flow) = Flow::of(body) else {
-        return Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: true };
+        return Simulated { is_cut: true, ..Simulated::of(scope) };
     };
     let mut first = Case::default();
     for index in 0..function.parameters {
         let given = bounds.callbacks.iter().find(|(at, _)| *at == index);
         let value = match given {
-            Some((_, function)) => Value::address(Base::Function(*function)),
+            Some((_, value)) => value.clone(),
             None => scope.symbols.value(SymbolKey::Parameter(index)),
         };
         first.set(ValueId(index), value);
@@ -130,12 +139,23 @@ fn simulate_with<'a>(
         is_caught: false,
         work: 0,
         returns_at: None,
-        result: Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false },
+        search: bounds.target.map(Search::new),
+        result: Simulated::of(scope),
     };
     simulation.arrive(BlockId(0), first);
-    simulation.run();
-    simulation.leave_out_skipped_loops();
+    if simulation.search.is_some() {
+        simulation.search();
+    } else {
+        simulation.run();
+        simulation.leave_out_skipped_loops();
+    }
     simulation.result
+}
+
+impl<'a> Simulated<'a> {
+    fn of(scope: Scope<'a>) -> Simulated<'a> {
+        Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false, confirmed: None }
+    }
 }
 
 pub struct Simulation<'a, 'b> {
@@ -158,6 +178,8 @@ pub struct Simulation<'a, 'b> {
     pub work: usize,
     /// The line of the `return` at the end of the block that runs now.
     pub returns_at: Option<Spot>,
+    /// Set where one leak is looked for by single cases.
+    pub search: Option<Search<'b>>,
     pub result: Simulated<'a>,
 }
 
@@ -197,11 +219,36 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
+    /// Single cases, until one shows the leak that is looked for.
+    fn search(&mut self) {
+        self.work = Search::work(self.body.blocks.len());
+        let mut before = 0;
+        while let Some(search) = &mut self.search
+            && search.found.is_none()
+            && let Some((block, case)) = search.next(before)
+        {
+            before = search.open();
+            self.work = self.work.saturating_sub(4 + case.size());
+            self.block(block, case);
+            if self.work == 0 {
+                self.result.is_cut = true;
+                break;
+            }
+        }
+        if let Some(search) = self.search.take() {
+            self.result.is_cut |= search.is_bounded;
+            self.result.confirmed = search.found;
+        }
+    }
+
     /// A case comes to the start of a block.
     fn arrive(&mut self, block: BlockId, mut case: Case) {
         let Some(order) = self.flow.order[block.0 as usize] else { return };
         case.release_nulls(&self.result.scope);
         case.prune_facts(&self.result.scope);
+        if let Some(search) = &mut self.search {
+            return search.arrive(block, case);
+        }
         let property = self.property(block, &case);
         let entries = &mut self.entries[block.0 as usize];
         let same = entries.iter().position(|entry| entry.property == property);
@@ -431,6 +478,7 @@ impl<'a> Simulation<'a, '_> {
             return;
         }
         case.release_nulls(&self.result.scope);
+        self.settle(&mut case);
         let at = case.left_at.unwrap_or(at);
         let before = case.clone();
         case.env.clear();

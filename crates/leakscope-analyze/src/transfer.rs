@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Shape, Spot, ValueId};
+use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Operand, Shape, Spot, ValueId};
 
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Flight};
@@ -12,6 +12,7 @@ use crate::containers::{self, Dropped};
 use crate::exits::summarise;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::join::{Growth, Property, join};
+use crate::leaks::Overwriter;
 use crate::refine::{assume, compare};
 use crate::simulate::{Simulation, simulate_with_callbacks};
 use crate::summary::{Exit, Summary};
@@ -36,6 +37,12 @@ impl Simulation<'_, '_> {
                     return Vec::new();
                 }
                 outcomes.extend(self.call(instruction, call, case));
+            }
+            if self.search.is_some() {
+                let (normal, unwound): (Vec<_>, Vec<_>) =
+                    outcomes.into_iter().partition(|outcome| outcome.exit == Exit::Return);
+                thrown.extend(unwound.into_iter().map(|outcome| outcome.case));
+                return normal.into_iter().map(|outcome| outcome.case).collect();
             }
             let mut after: BTreeMap<(Property, Class), Case> = BTreeMap::new();
             for outcome in outcomes {
@@ -108,8 +115,9 @@ impl Simulation<'_, '_> {
                 case.set(result, value);
             }
             Op::Store { to, value, shape } => {
+                let failed = self.failed_call(case, value);
                 let (to, value) = (self.operand(case, to), self.operand(case, value));
-                self.store(case, &to, &value, shape, instruction.at);
+                self.store(case, &to, &value, shape, instruction.at, failed);
             }
             Op::Step { base, offset, terms } => {
                 let base = self.operand(case, base);
@@ -118,6 +126,8 @@ impl Simulation<'_, '_> {
                 for (index, stride) in terms {
                     address = match self.operand(case, index) {
                         Value::Int(index) => address.plus(Offset::At(index.wrapping_mul(*stride))),
+                        // An element of no array.
+                        _ if address == Value::NULL => Value::NULL,
                         _ => address.plus(Offset::Any),
                     };
                 }
@@ -210,6 +220,7 @@ impl Simulation<'_, '_> {
                 case.set(result, old);
             }
             Op::Name { variable, value } => {
+                let failed = self.failed_call(case, value);
                 let value = self.operand(case, value);
                 let before = if value != Value::Top && (value.has_heap() || self.is_pointer(*variable)) {
                     case.variables.insert(*variable, value)
@@ -217,8 +228,8 @@ impl Simulation<'_, '_> {
                     case.variables.remove(variable)
                 };
                 if before.is_some_and(|value| value.has_heap()) {
-                    let name = self.variable(*variable).to_owned();
-                    self.look_for_leaks(case, instruction.at, Cause::Overwritten, Some(name));
+                    let name = Some(self.variable(*variable).to_owned());
+                    self.overwritten(case, instruction.at, name, failed);
                 }
             }
             Op::LifeEnd { local } => {
@@ -251,7 +262,23 @@ impl Simulation<'_, '_> {
         Value::symbol(id)
     }
 
-    fn store(&mut self, case: &mut Case, to: &Value, value: &Value, shape: &Shape, at: Spot) {
+    /// Whether an operand is what a call that failed returned.
+    fn failed_call(&self, case: &Case, operand: &Operand) -> Overwriter {
+        match operand {
+            Operand::Value(value) if case.get(*value) == Value::NULL => Overwriter::Failure,
+            _ => Overwriter::Other,
+        }
+    }
+
+    fn store(
+        &mut self,
+        case: &mut Case,
+        to: &Value,
+        value: &Value,
+        shape: &Shape,
+        at: Spot,
+        overwriter: Overwriter,
+    ) {
         let before = match shape {
             Shape::Scalar { bytes, .. } => case.store(self.scope(), to, value, *bytes),
             Shape::Record(members) => {
@@ -266,7 +293,7 @@ impl Simulation<'_, '_> {
         };
         if before.is_some() {
             let name = self.place(case, to);
-            self.look_for_leaks(case, at, Cause::Overwritten, name);
+            self.overwritten(case, at, name, overwriter);
         }
     }
 
@@ -375,11 +402,13 @@ impl Simulation<'_, '_> {
     fn with_callbacks(&self, callee: FuncId, arguments: &[Value]) -> Option<Arc<Summary>> {
         let world = self.result.scope.world;
         let given = |&index: &u32| match arguments.get(index as usize)? {
-            Value::Sum(Base::Function(function), _) => Some((index, *function)),
+            value @ Value::Sum(Base::Function(_), _) => Some((index, value.clone())),
+            value @ Value::Sum(Base::Global(table), _) if world.program.global(*table).is_constant => {
+                Some((index, value.clone()))
+            }
             _ => None,
         };
-        let callbacks: Vec<(u32, FuncId)> =
-            world.called_parameters(callee).iter().filter_map(given).collect();
+        let callbacks: Vec<(u32, Value)> = world.called_parameters(callee).iter().filter_map(given).collect();
         if callbacks.is_empty() || self.depth >= MAX_CALLBACKS {
             return None;
         }

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::{Body, Callee, Cell, FuncId, Function, GlobalId, Op, Operand, Program, ValueId};
+use leakscope_ir::{
+    Body, Call, Callee, Cell, FuncId, Function, GlobalId, Linkage, Op, Operand, Program, Terminator, ValueId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::containers::{self, Role};
@@ -44,13 +46,16 @@ impl<'a> World<'a> {
                 }
             }
         }
-        for body in program.functions.iter().filter_map(|function| function.body.as_ref()) {
-            note_uses(body, &mut globals);
-        }
         let is_whole =
             program.functions.iter().any(|function| function.name == "main" && function.body.is_some());
+        let returned = returned_globals(program, is_whole);
+        for (function, own) in program.functions.iter().zip(&returned) {
+            if let Some(body) = &function.body {
+                note_uses(body, &returned, *own, &mut globals);
+            }
+        }
         for (global, uses) in program.globals.iter().zip(&mut globals) {
-            let is_seen = is_whole || global.linkage == leakscope_ir::Linkage::Internal;
+            let is_seen = is_whole || global.linkage == Linkage::Internal;
             uses.is_read |= !is_seen || global.initial.is_none();
             uses.is_written |= !is_seen && !global.is_constant || global.initial.is_none();
             uses.is_written &= !global.is_constant;
@@ -102,7 +107,8 @@ impl<'a> World<'a> {
         self.returns[function.0 as usize]
     }
 
-    /// Parameters that a small function calls.
+    /// Parameters that a small function calls, or functions of tables in which
+    /// it calls.
     pub fn called_parameters(&self, function: FuncId) -> &[u32] {
         &self.called[function.0 as usize]
     }
@@ -131,16 +137,23 @@ fn called_parameters(function: &Function) -> Vec<u32> {
     let Some(body) = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL) else {
         return Vec::new();
     };
+    // The parameter that each value is, or was loaded from.
+    let mut from: FxHashMap<ValueId, u32> =
+        (0..function.parameters).map(|index| (ValueId(index), index)).collect();
     let mut called = Vec::new();
-    let mut note = |operand: &Operand| match operand {
-        Operand::Value(value) if value.0 < function.parameters => called.push(value.0),
-        _ => {}
-    };
     for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
-        if let Op::Call(call) = &instruction.op
-            && let Callee::Pointer(pointer) = &call.callee
+        let source = match &instruction.op {
+            Op::Step { base: operand, .. } | Op::Load { from: operand, .. } => operand,
+            Op::Call(Call { callee: Callee::Pointer(Operand::Value(pointer)), .. }) => {
+                called.extend(from.get(pointer));
+                continue;
+            }
+            _ => continue,
+        };
+        if let Operand::Value(value) = source
+            && let Some(&index) = from.get(value)
         {
-            note(pointer);
+            from.insert(instruction.result, index);
         }
     }
     called.sort_unstable();
@@ -158,17 +171,22 @@ pub fn constant(operand: &Operand) -> Value {
 }
 
 /// How a body uses the addresses of globals.
-fn note_uses(body: &Body, globals: &mut [GlobalUse]) {
+fn note_uses(
+    body: &Body,
+    returned: &[Option<GlobalId>],
+    own_result: Option<GlobalId>,
+    globals: &mut [GlobalUse],
+) {
     let used = used_values(body);
     let mut derived: FxHashMap<ValueId, GlobalId> = FxHashMap::default();
     let instructions = || body.blocks.iter().flat_map(|block| &block.instructions);
     for instruction in instructions() {
-        let from = match &instruction.op {
-            Op::Step { base, .. } => Some(base),
-            Op::Cast { value, .. } => Some(value),
+        let global = match &instruction.op {
+            Op::Step { base: from, .. } | Op::Cast { value: from, .. } => global_of(from, &derived),
+            Op::Call(Call { callee: Callee::Function(callee), .. }) => returned[callee.0 as usize],
             _ => None,
         };
-        if let Some(global) = from.and_then(|operand| global_of(operand, &derived)) {
+        if let Some(global) = global {
             derived.insert(instruction.result, global);
         }
     }
@@ -216,10 +234,51 @@ fn note_uses(body: &Body, globals: &mut [GlobalUse]) {
         }
     }
     for block in &body.blocks {
-        if let Some(operand) = block.end.operand() {
+        let is_own = matches!(block.end, Terminator::Return(_)) && own_result.is_some();
+        if let Some(operand) = block.end.operand().filter(|_| !is_own) {
             note(operand, both);
         }
     }
+}
+
+/// By function, the global whose address it returns, as one for a static
+/// variable does; only where all its callers are seen.
+fn returned_globals(program: &Program, is_whole: bool) -> Vec<Option<GlobalId>> {
+    let mut returned: Vec<Option<GlobalId>> = program
+        .functions
+        .iter()
+        .map(|function| {
+            let is_seen = is_whole || function.linkage == Linkage::Internal;
+            let body = function.body.as_ref().filter(|_| is_seen)?;
+            let results = body.blocks.iter().filter_map(|block| match &block.end {
+                Terminator::Return(value) => Some(value.as_ref()),
+                _ => None,
+            });
+            let global = |result: Option<&Operand>| match result {
+                Some(Operand::Global(global, 0)) => Some(*global),
+                _ => None,
+            };
+            let all: Vec<Option<GlobalId>> = results.map(global).collect();
+            all.first().copied().flatten().filter(|first| all.iter().all(|other| *other == Some(*first)))
+        })
+        .collect();
+    let mut unseen = |operand: &Operand| {
+        if let Operand::Function(function) = operand {
+            returned[function.0 as usize] = None;
+        }
+    };
+    program
+        .globals
+        .iter()
+        .flat_map(|global| global.initial.iter().flatten())
+        .for_each(|cell| unseen(&cell.value));
+    for body in program.functions.iter().filter_map(|function| function.body.as_ref()) {
+        for block in &body.blocks {
+            block.instructions.iter().for_each(|instruction| instruction.op.for_each_operand(&mut unseen));
+            block.end.operand().into_iter().for_each(&mut unseen);
+        }
+    }
+    returned
 }
 
 fn global_of(operand: &Operand, derived: &FxHashMap<ValueId, GlobalId>) -> Option<GlobalId> {
