@@ -83,8 +83,9 @@ pub struct Judgement<'a, Group> {
     least: HashMap<Group, u64>,
 }
 
-/// Of what is reported at most one in so many is there by chance.
-const CHANCE: f64 = 0.1;
+/// The share of what is reported that may be there by chance. Blocks of a group
+/// are not all alike, so it comes out at about twice as much.
+const CHANCE: f64 = 0.05;
 
 impl<'a, Group: Copy + Eq + Hash> Judgement<'a, Group> {
     pub fn new(
@@ -218,7 +219,7 @@ mod tests {
         // Blocks that are used, and all seen.
         check(&[(100, 50, 500), (50, 600, 10)], 100);
         // Half of those that are used are missed each time.
-        check(&[(400, 50, 500), (200, 150, 500), (100, 250, 500), (50, 350, 500), (300, 800, 0)], 500);
+        check(&[(400, 50, 500), (200, 150, 500), (100, 250, 500), (50, 350, 500), (300, 800, 0)], 600);
         // All are used.
         check(&[(400, 50, 500), (200, 150, 500), (100, 250, 500), (50, 350, 500)], 1000);
     }
