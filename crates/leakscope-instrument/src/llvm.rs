@@ -326,6 +326,25 @@ impl<'m> Function<'m> {
         }
     }
 
+    /// The value of a string attribute.
+    pub fn string(self, name: &str) -> Option<&'m str> {
+        // SAFETY: a live function; the value lives as long as its context.
+        unsafe {
+            let found = LLVMGetStringAttributeAtIndex(
+                self.raw,
+                LLVMAttributeFunctionIndex,
+                name.as_ptr().cast(),
+                name.len() as u32,
+            );
+            if found.is_null() {
+                return None;
+            }
+            let mut length = 0;
+            let start = LLVMGetStringAttributeValue(found, &mut length);
+            std::str::from_utf8(std::slice::from_raw_parts(start.cast(), length as usize)).ok()
+        }
+    }
+
     pub fn is(self, kind: Kind) -> bool {
         // SAFETY: a live function; null is no attribute.
         unsafe { !LLVMGetEnumAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, kind.0).is_null() }

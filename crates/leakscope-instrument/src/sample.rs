@@ -18,7 +18,7 @@ use crate::builder::Builder;
 use crate::contexts::LEAVES;
 use crate::edges::module_flag;
 use crate::ir::{Block, Callee, Opcode, Value};
-use crate::llvm::{Function, Module, PassOptions, Vectors};
+use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::loops::{self, Loop};
 use crate::twins::{self, Twins};
 use crate::uses::slot_of;
@@ -26,6 +26,12 @@ use crate::uses::slot_of;
 /// What stands in the code for a check, and is inlined. The first thread uses
 /// the module's counters. Others have a copy at a distance, which is the base of
 /// the segment register `gs` in each thread, and 0 unless set.
+///
+/// The runtime is called by assembler: it keeps all registers but those of
+/// vectors, and its answer is a flag. So no value of the plain body has to be
+/// where a call leaves it alone, and no address is got ready before a loop. The
+/// frame's address is there to have a frame, by which the runtime finds the
+/// caller.
 const CHECK: &str = r#"
 define i1 @leakscope.check(ptr %counter) alwaysinline nounwind {
 entry:
@@ -36,8 +42,9 @@ entry:
   %over = icmp slt i32 %left, 0
   br i1 %over, label %ask, label %done, !prof !0
 ask:
-  %answer = call preserve_mostcc i64 @__leakscope_dispatch(ptr %counter)
-  %reports = icmp ne i64 %answer, 0
+  %frame = call ptr @llvm.frameaddress.p0(i32 0)
+  %answer = call i8 asm sideeffect "pushq %rdi\0Aleaq ${1:c}(%rip), %rdi\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %rdi", "={@ccnz},i,r,CLOBBERED"(ptr %counter, ptr %frame) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  %reports = icmp ne i8 %answer, 0
   br label %done
 done:
   %twin = phi i1 [ false, %entry ], [ %reports, %ask ]
@@ -46,15 +53,19 @@ done:
 
 ; So many accesses through a pointer.
 define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind {
-  call preserve_mostcc void @__leakscope_access(ptr %pointer, i64 %count)
+  %frame = call ptr @llvm.frameaddress.p0(i32 0)
+  call void asm sideeffect "pushq %rdi\0Apushq %rsi\0Amovq $0, %rdi\0Amovq $1, %rsi\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Apopq %rsi\0Apopq %rdi", "r,i,r,CLOBBERED"(ptr %pointer, i64 %count, ptr %frame) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   ret void
 }
 
-declare extern_weak preserve_mostcc i64 @__leakscope_dispatch(ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
-declare extern_weak preserve_mostcc void @__leakscope_access(ptr, i64) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
+declare ptr @llvm.frameaddress.p0(i32)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;
+
+/// A program may lack the runtime, as a library that was derived may be used
+/// by one that was not.
+const WEAK: &str = ".weak __leakscope_dispatch\n.weak __leakscope_access\n";
 
 /// The address space of `gs`. Distances are right for counters of the
 /// executable; those of a shared library are all threads'.
@@ -67,7 +78,9 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     let wanted = wanted(module);
     twins::demote(module, &wanted)?;
     let in_executable = module_flag(module.raw(), "PIE Level") || !module_flag(module.raw(), "PIC Level");
-    module.add(&if in_executable { CHECK.replace("SEGMENT", SEGMENT) } else { shared_check() })?;
+    let check = if in_executable { CHECK.replace("SEGMENT", SEGMENT) } else { shared_check() };
+    module.add(&check.replace("CLOBBERED", &clobbered(module)))?;
+    module.add_assembler(WEAK);
     {
         let builder = Builder::new(module);
         let mut checks = Checks::new(&builder);
@@ -84,6 +97,8 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     )?;
     for function in module.functions().filter(|function| !function.is_declaration()) {
         function.set_string("frame-pointer", "all");
+        // The runtime is called where the optimiser sees no call.
+        function.set(Kind::named("noredzone"));
     }
     Ok(())
 }
@@ -96,6 +111,17 @@ fn shared_check() -> String {
             "getelementptr i8, ptr %counter, i64 0",
         )
         .replace("ptr addrspace(SEGMENT)", "ptr")
+}
+
+/// The registers that a call of the runtime leaves undefined: flags, vectors.
+fn clobbered(module: &Module<'_>) -> String {
+    let has_more =
+        module.functions().any(|at| at.string("target-features").is_some_and(|all| all.contains("+avx512f")));
+    let vectors = (0..if has_more { 32 } else { 16 }).map(|number| format!("xmm{number}"));
+    let masks = (0..if has_more { 8 } else { 0 }).map(|number| format!("k{number}"));
+    let others = ["dirflag", "fpsr", "flags"].map(str::to_owned);
+    let all: Vec<String> = vectors.chain(masks).chain(others).map(|name| format!("~{{{name}}}")).collect();
+    all.join(",")
 }
 
 /// Names of the functions that get two bodies.

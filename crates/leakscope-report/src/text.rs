@@ -268,6 +268,10 @@ impl Page<'_> {
             let title = self.paint(DIM, &format!("{:12}", if index == 0 { "held by" } else { "" }));
             let _ = writeln!(out, "  {title}  {}", wording::printable(text));
         }
+        for (index, text) in wording::burst_history(finding).iter().enumerate() {
+            let title = self.paint(DIM, &format!("{:12}", if index == 0 { "before that" } else { "" }));
+            let _ = writeln!(out, "  {title}  {}", wording::printable(text));
+        }
         for (index, candidate) in finding.candidates.iter().take(CANDIDATES).enumerate() {
             let is_last = index == 0 && wording::is_not_released(finding);
             let which = if is_last { "the last pointer" } else { "an earlier pointer" };

@@ -214,6 +214,17 @@ pub fn staleness(finding: &Finding) -> Option<String> {
     Some(text)
 }
 
+/// What was accessed before the last access to stale blocks, one line each.
+pub fn burst_history(finding: &Finding) -> Vec<String> {
+    let all = finding.evidence.get("burst_history").and_then(serde_json::Value::as_array);
+    let text = |at: &serde_json::Value| {
+        let [function, file] = ["function", "file"].map(|name| at[name].as_str());
+        let line = at["line"].as_u64().map_or_else(String::new, |line| format!(":{line}"));
+        Some(format!("{} {}{line}", short_name(function?), file.unwrap_or("?")))
+    };
+    all.into_iter().flatten().filter_map(text).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

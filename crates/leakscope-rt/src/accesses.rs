@@ -130,11 +130,11 @@ pub fn may_be_stale(seen: Seen) -> bool {
 #[cfg(feature = "executable")]
 mod entry {
     use super::*;
-    use crate::entry::keeping_registers;
+    use crate::entry::keeping_all_registers;
     use crate::walk::Caller;
-    use crate::{events, heap, outline, thread};
+    use crate::{events, heap, history, outline, thread};
 
-    keeping_registers!("__leakscope_access", "leakscope_access", "rdx", "push rax", "pop rax");
+    keeping_all_registers!("__leakscope_access", "leakscope_access", "rdx");
 
     /// So many accesses through a pointer.
     #[unsafe(no_mangle)]
@@ -155,11 +155,12 @@ mod entry {
         }
         accesses.last.store(moment, Ordering::Relaxed);
         let caller = Caller { frame };
-        thread.context = outline::outline_again(thread, caller);
-        let place = events::number(thread, caller, events::What::CALL);
+        let context = outline::outline_again(thread, caller);
+        let place = events::near_number(thread, caller, context);
         // A pointer to a neighbour's end is no access to a block that is gone.
         let injected = accesses.place.load(Ordering::Relaxed) & INJECTED;
         accesses.place.store(place | injected, Ordering::Relaxed);
+        history::note(&mut thread.sampling.recent, place);
     }
 }
 

@@ -235,7 +235,10 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
 
 #[inline(always)]
 fn place_of_free(thread: &mut Thread, caller: Caller) -> u32 {
-    if walk::is_derived(caller) {
+    if mode::samples() && walk::is_derived(caller) {
+        let context = outline::near_outline(thread, caller);
+        events::near_number(thread, caller, context)
+    } else if walk::is_derived(caller) {
         number(thread, caller)
     } else {
         // Enough to see past a wrapper.

@@ -27,10 +27,11 @@ const LEAST_SIZE: usize = 1 << 24;
 const GROWTH: usize = sys::PAGE / size_of::<Chunk>();
 
 /// Freed runs from this length on are given back to the system at once.
-const DISCARD_RUN: usize = 64;
+const DISCARD_RUN: usize = 256;
 
-/// Freed chunks that may wait for their next use with memory behind them.
-const DIRTY_MAX: usize = 256;
+/// Freed chunks that may wait for their next use with memory behind them: as
+/// much as glibc keeps at most of what it mapped once.
+const DIRTY_MAX: usize = 512;
 
 /// Start and size of the blocks' reservation; both 0 before the first use.
 pub static BASE: AtomicUsize = AtomicUsize::new(0);

@@ -42,4 +42,50 @@ macro_rules! keeping_registers {
     };
 }
 
-pub(crate) use keeping_registers;
+// The same for code that calls from anywhere, with a stack that is not
+// aligned: all registers are kept but those of vectors, and the zero flag says
+// whether the result is 0.
+macro_rules! keeping_all_registers {
+    ($name:literal, $target:literal, $frame:literal) => {
+        core::arch::global_asm!(
+            concat!(".globl ", $name),
+            concat!(".type ", $name, ",@function"),
+            concat!($name, ":"),
+            ".cfi_startproc",
+            "push rbp",
+            ".cfi_def_cfa_offset 16",
+            ".cfi_offset rbp, -16",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "push rax",
+            "push rcx",
+            "push rdx",
+            "push rsi",
+            "push rdi",
+            "push r8",
+            "push r9",
+            "push r10",
+            "push r11",
+            "and rsp, -16",
+            concat!("mov ", $frame, ", rbp"),
+            concat!("call ", $target),
+            "test rax, rax",
+            "lea rsp, [rbp - 72]",
+            "pop r11",
+            "pop r10",
+            "pop r9",
+            "pop r8",
+            "pop rdi",
+            "pop rsi",
+            "pop rdx",
+            "pop rcx",
+            "pop rax",
+            "pop rbp",
+            ".cfi_def_cfa rsp, 8",
+            "ret",
+            ".cfi_endproc",
+        );
+    };
+}
+
+pub(crate) use {keeping_all_registers, keeping_registers};

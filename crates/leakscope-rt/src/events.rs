@@ -17,7 +17,7 @@ use crate::thread::Thread;
 use crate::trail::Trail;
 use crate::walk::{self, Caller};
 use crate::watches::Watches;
-use crate::{arena, depot, sys};
+use crate::{arena, depot, mode, outline, sys};
 
 /// Entries of a thread's table of numbers, and of its table of frees.
 const NUMBERS: usize = 1 << followed::NUMBERS_BITS;
@@ -101,6 +101,19 @@ pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
     learn(thread, caller, what, key)
 }
 
+/// Number of the innermost frames at a call, for which `context` stands.
+#[inline(always)]
+pub fn near_number(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
+    known_number(thread, context).unwrap_or_else(|| learn_near(thread, caller, context))
+}
+
+#[cold]
+fn learn_near(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
+    let number = walk::short_stack::<{ outline::NEAR }>(thread, caller);
+    remember(thread, context.wrapping_mul(followed::KEY), number);
+    number
+}
+
 /// The number of a call in a context, if the thread knows it.
 #[inline(always)]
 pub fn known_number(thread: &mut Thread, context: u64) -> Option<u32> {
@@ -126,13 +139,19 @@ pub fn forget() {
 fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
     // A program that calls itself in very many ways would fill the memory
     // with stacks; beyond a number of frames only the innermost are kept.
-    const FRAMES_MAX: u32 = 1 << 18;
-    let mut number = if depot::end() > FRAMES_MAX {
+    // What is watched must stay small for days.
+    let most = if mode::samples() { 1 << 15 } else { 1 << 18 };
+    let mut number = if depot::end() > most {
         walk::short_stack::<8>(thread, caller)
     } else {
         walk::stack(thread, caller)
     };
     number = of_stack(number, what);
+    remember(thread, key, number);
+    number
+}
+
+fn remember(thread: &mut Thread, key: u64, number: u32) {
     if number != 0
         && let Some(tables) = own_tables(thread)
     {
@@ -140,7 +159,6 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
         entry.number.store(number, Ordering::Relaxed);
         entry.key.store(key, Ordering::Relaxed);
     }
-    number
 }
 
 /// Number of what happened at a stack.

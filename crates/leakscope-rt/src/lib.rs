@@ -28,6 +28,7 @@ mod events;
 mod fault;
 mod foreign;
 mod heap;
+mod history;
 mod holders;
 mod identity;
 mod inject;

@@ -12,8 +12,8 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    actions, caller, depot, details, heap, inject, mode, modules, moments, pools, rotation, sampling,
-    signals, sink, sys, thread, uses, waits,
+    actions, caller, depot, details, heap, history, inject, mode, modules, moments, pools, rotation,
+    sampling, signals, sink, sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -132,6 +132,8 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             one_in_frees = number(one_in) as u32;
         } else if let Some(given) = value(wire::env::SEED) {
             seed = number(given) as u64;
+        } else if value(wire::env::BURST_HISTORY).is_some() {
+            history::choose();
         } else if let Some(most) = value(wire::env::DIR_MAX) {
             rotation::set_most(number(most) as u64);
         } else if value(wire::env::ALWAYS).is_some() {

@@ -4,41 +4,50 @@
 use crate::thread::Thread;
 use crate::walk::{Caller, first_frame, words_at};
 
-/// A value for the calls that led here, by the innermost frames and their
+/// A value for the calls that led here, by the four innermost frames and their
 /// place: for code that keeps no context of its own. Two stacks that differ
 /// further out have the same value only if all that lies between has the same
 /// size.
 #[inline(always)]
 pub fn outline(thread: &mut Thread, caller: Caller) -> u64 {
-    with_call(outer_outline(thread, caller), caller)
+    let end = first_frame(thread, caller).map_or(caller.frame, |(_, end)| end);
+    with_call(caller.frame as u64, frames_outline::<3>(caller, end), caller)
 }
 
 /// The same where the stack is the thread's own, and known.
 #[inline(always)]
 pub fn quick_outline(thread: &Thread, caller: Caller) -> Option<u64> {
     let is_own = (thread.stack_low..thread.stack_high).contains(&caller.frame);
-    is_own.then(|| with_call(frames_outline(caller, thread.stack_high), caller))
+    is_own.then(|| with_call(caller.frame as u64, frames_outline::<3>(caller, thread.stack_high), caller))
+}
+
+/// Frames that tell one access or free from another.
+pub const NEAR: usize = 8;
+
+/// A value for so many innermost frames alone.
+#[inline(always)]
+pub fn near_outline(thread: &mut Thread, caller: Caller) -> u64 {
+    with_call(NEAR as u64, near_outer(thread, caller), caller)
 }
 
 #[inline(always)]
-fn with_call(outer: u64, caller: Caller) -> u64 {
-    outer.wrapping_mul(3).wrapping_add(caller.returns_to() as u64)
-}
-
-/// The same without the innermost frame.
-#[inline(always)]
-fn outer_outline(thread: &mut Thread, caller: Caller) -> u64 {
-    first_frame(thread, caller).map_or(0, |(_, end)| frames_outline(caller, end))
+fn near_outer(thread: &mut Thread, caller: Caller) -> u64 {
+    first_frame(thread, caller).map_or(0, |(_, end)| frames_outline::<{ NEAR - 1 }>(caller, end))
 }
 
 #[inline(always)]
-fn frames_outline(caller: Caller, end: usize) -> u64 {
-    const FRAMES: usize = 3;
+fn with_call(kind: u64, outer: u64, caller: Caller) -> u64 {
+    outer.wrapping_mul(3).wrapping_add(caller.returns_to() as u64).wrapping_mul(3).wrapping_add(kind)
+}
+
+/// Of the frames outside of the innermost one.
+#[inline(always)]
+fn frames_outline<const FRAMES: usize>(caller: Caller, end: usize) -> u64 {
     // Up to the last place that has two words.
     let reach = end.saturating_sub(caller.frame + 16) / 8;
     // SAFETY: the frame of our own function, which has a frame pointer.
     let [mut pointer, _] = unsafe { words_at(caller.frame) };
-    let mut hash = caller.frame as u64;
+    let mut hash = 0_u64;
     for _ in 0..FRAMES {
         // Code that keeps no frame pointers has anything there. What is no
         // multiple of 8 becomes a very large number.
@@ -69,14 +78,14 @@ impl Outlined {
     }
 }
 
-/// The outline for code that asks several times from one frame.
+/// The near outline for code that asks several times from one frame.
 #[inline(always)]
 pub fn outline_again(thread: &mut Thread, caller: Caller) -> u64 {
     // SAFETY: the frame of our own function, which has a frame pointer.
     let [frame, _] = unsafe { words_at(caller.frame) };
     if thread.sampling.outlined.frame != frame {
-        let outer = outer_outline(thread, caller);
+        let outer = near_outer(thread, caller);
         thread.sampling.outlined = Outlined { frame, outer };
     }
-    with_call(thread.sampling.outlined.outer, caller)
+    with_call(NEAR as u64, thread.sampling.outlined.outer, caller)
 }

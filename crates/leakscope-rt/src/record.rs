@@ -15,8 +15,8 @@ use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
 use crate::{
-    accesses, actions, arena, depot, events, heap, inject, mode, modules, moments, rotation, sampling, scan,
-    stamps, uses, walk,
+    accesses, actions, arena, depot, events, heap, history, inject, mode, modules, moments, rotation,
+    sampling, scan, stamps, uses, walk,
 };
 
 const BUFFER: usize = 1 << 16;
@@ -308,6 +308,14 @@ impl Writer {
             self.worth |= accesses::may_be_stale(seen);
         });
         self.section(wire::SectionKind::ACCESSES, |writer| idle.for_each(|total| writer.put(total)));
+        self.section(wire::SectionKind::BURSTS, |writer| {
+            idle.for_each(|total| {
+                if let Some(burst) = history::read(total.last_used) {
+                    burst.places.iter().for_each(|&place| mentioned.use_stack(place));
+                    writer.put(&burst);
+                }
+            });
+        });
         self.section(wire::SectionKind::SAMPLING, |writer| writer.put(&sampling::chosen()));
     }
 

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use leakscope_wire as wire;
 
+use crate::history::{self, Recent};
 use crate::lock::Lock;
 use crate::outline::Outlined;
 use crate::thread::Thread;
@@ -43,6 +44,7 @@ pub struct Sampling {
     pub pending: u64,
     random: u64,
     pub outlined: Outlined,
+    pub recent: Recent,
 }
 
 /// Levels are few: the rate reaches its minimum.
@@ -111,6 +113,7 @@ impl Counter {
         }
         if self.burst == 0 {
             self.burst = burst as u16;
+            history::begin(&mut sampling.recent);
         }
         self.burst -= 1;
         self.left = 0;
@@ -258,10 +261,10 @@ pub fn after_fork() {
 #[cfg(feature = "executable")]
 mod entry {
     use super::*;
-    use crate::entry::keeping_registers;
+    use crate::entry::keeping_all_registers;
     use crate::thread;
 
-    keeping_registers!("__leakscope_dispatch", "leakscope_dispatch", "rsi", "sub rsp, 8", "add rsp, 8");
+    keeping_all_registers!("__leakscope_dispatch", "leakscope_dispatch", "rsi");
 
     /// A check whose count is below zero: whether this execution is reported.
     ///

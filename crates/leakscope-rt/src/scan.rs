@@ -258,10 +258,7 @@ impl Marker {
     /// with the thread's control block; what follows is something else that
     /// the kernel shows as one with it.
     fn stacks(&mut self, mapping: &Mapping) {
-        let last = mapping.end.saturating_sub(park::CONTROL_BLOCK);
-        let mut addresses = (mapping.start.next_multiple_of(64)..=last).step_by(64);
-        let found = addresses.find_map(|address| Some((address, park::control_block(address)?)));
-        let Some((address, thread)) = found else {
+        let Some((address, thread)) = self.control_block(mapping) else {
             return self.live_stack(mapping.start, mapping.end);
         };
         let end = (address + park::CONTROL_BLOCK).next_multiple_of(sys::PAGE).min(mapping.end);
@@ -273,6 +270,24 @@ impl Marker {
             self.range(address + 8, address + 16);
         }
         self.live_stack(end, mapping.end);
+    }
+
+    /// The first control block of a thread in a mapping, and the thread. Pages
+    /// that are not there are not asked for: most of a stack is never used.
+    fn control_block(&mut self, mapping: &Mapping) -> Option<(usize, u32)> {
+        let last = mapping.end.checked_sub(park::CONTROL_BLOCK)?;
+        for first in (mapping.start / sys::PAGE..=last / sys::PAGE).step_by(BATCH) {
+            let there = self.are_present(first);
+            for (page, _) in (first..).zip(there).filter(|(_, there)| *there) {
+                let addresses = (page * sys::PAGE..(page + 1) * sys::PAGE).step_by(64);
+                let mut inside = addresses.filter(|address| (mapping.start..=last).contains(address));
+                let found = inside.find_map(|address| Some((address, park::control_block(address)?)));
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        None
     }
 
     /// Memory that is scanned from the stack pointer on if it is a stack in

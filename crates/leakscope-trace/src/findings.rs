@@ -22,7 +22,7 @@ use crate::holders::{self, HeldBy};
 use crate::moments::Moment;
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::{Process, Record};
-use crate::stale::Predicate;
+use crate::stale::{Judgement, Predicate};
 use crate::wrappers::{Allocations, Wrappers};
 
 /// What the records of a run say.
@@ -70,7 +70,7 @@ fn analyse_as(processes: &[Process], program: &Path, predicate: Option<&Predicat
         run.add_lost(&named, last);
         match (predicate, last.sampling) {
             (Some(predicate), Some(sampling)) => {
-                run.add_stale(&named, last, predicate, sampling.time);
+                run.add_stale(&named, last, predicate, sampling);
                 let wire::Sampling { time, least, .. } = sampling;
                 notes.insert(Note::Sampled { time, least, stale: predicate.at(time).to_string() });
             }
@@ -140,6 +140,8 @@ struct Group {
     earlier: IndexMap<EventId, u64>,
     /// Places of the last use, each with its bytes.
     last_used: IndexMap<PlaceId, u64>,
+    /// What was accessed before each, in one burst.
+    bursts: HashMap<PlaceId, Vec<PlaceId>>,
     /// What holds the first few, where they are forgotten.
     held_by: BTreeSet<HeldBy>,
     /// What was lost at earlier snapshots, or live of a stale group, by process
@@ -157,6 +159,8 @@ struct Staleness {
     idle: (u64, u64),
     /// The most.
     active: u64,
+    /// For how long they had to lie idle, where that is more than the user said.
+    least: u64,
     /// Blocks of which no access was seen, and those whose frees were left
     /// out.
     never: u64,
@@ -210,6 +214,7 @@ impl Run {
                 leaks: IndexMap::new(),
                 earlier: IndexMap::new(),
                 last_used: IndexMap::new(),
+                bursts: HashMap::new(),
                 held_by: BTreeSet::new(),
                 history: BTreeMap::new(),
                 staleness: Staleness::default(),
@@ -278,20 +283,31 @@ impl Run {
         }
     }
 
-    fn add_stale(&mut self, named: &RecordPlaces, record: &Record, predicate: &Predicate, time: u64) {
+    fn add_stale(
+        &mut self,
+        named: &RecordPlaces,
+        record: &Record,
+        predicate: &Predicate,
+        sampling: wire::Sampling,
+    ) {
+        let accesses = record.accesses.iter().map(|&blocks| (named.of(blocks.stack), blocks));
+        let judgement = Judgement::new(predicate, sampling, accesses);
         let key = |place| Key { kind: Kind::Stale, allocated: place, end: None };
+        let bursts: HashMap<u32, Vec<PlaceId>> =
+            record.bursts.iter().map(|at| (at.place, named.burst(at))).collect();
         for blocks in &record.accesses {
             let place = named.of(blocks.stack);
             self.allocations.add(place, blocks.bytes.checked_div(blocks.blocks));
-            if !predicate.holds(blocks, time) || is_runtimes_own(&self.places, place) {
+            if !judgement.is_stale(place, blocks) || is_runtimes_own(&self.places, place) {
                 continue;
             }
             let index = self.group(key(place));
             let group = &mut self.groups[index];
-            let Staleness { drag, idle, active, never, injected, .. } = &mut group.staleness;
+            let Staleness { drag, idle, active, never, injected, least, .. } = &mut group.staleness;
+            *least = (*least).max(judgement.least(place));
             let most = blocks.drag.checked_div(blocks.bytes).unwrap_or(blocks.idle).max(blocks.idle);
-            let least = if group.size.blocks == 0 { blocks.idle } else { idle.0.min(blocks.idle) };
-            *idle = (least, idle.1.max(most));
+            let shortest = if group.size.blocks == 0 { blocks.idle } else { idle.0.min(blocks.idle) };
+            *idle = (shortest, idle.1.max(most));
             *drag = drag.saturating_add(blocks.drag);
             *active = (*active).max(blocks.active);
             *never += if blocks.never != 0 { blocks.blocks } else { 0 };
@@ -299,7 +315,11 @@ impl Run {
             group.size.add(blocks.blocks, blocks.bytes);
             // Not all accesses are seen; those to other blocks of the group
             // say where they were.
-            weigh(&mut group.last_used, named.known(blocks.last_used), blocks.blocks);
+            let last_used = named.known(blocks.last_used);
+            weigh(&mut group.last_used, last_used, blocks.blocks);
+            if let Some((place, burst)) = last_used.zip(bursts.get(&blocks.last_used)) {
+                group.bursts.entry(place).or_insert_with(|| burst.clone());
+            }
         }
         for blocks in &record.accesses {
             if let Some(&group) = self.index.get(&key(named.of(blocks.stack))) {
@@ -374,6 +394,8 @@ impl Run {
         }
         if group.key.kind == Kind::Stale {
             finding.evidence.extend(staleness(group));
+            let burst = by_weight(&group.last_used).next().and_then(|place| group.bursts.get(&place));
+            finding.evidence.extend(burst.map(|burst| ("burst_history".to_owned(), self.burst(burst))));
         }
         if group.staleness.injected > 0 {
             finding.evidence.insert("injected".to_owned(), group.staleness.injected.into());
@@ -409,6 +431,16 @@ impl Run {
         finding.evidence.remove("inexact");
     }
 
+    /// The lines of a burst, the earliest first.
+    fn burst(&self, burst: &[PlaceId]) -> serde_json::Value {
+        let lines = burst.iter().filter_map(|&place| {
+            let place = self.places.place(place);
+            let frame = place.headline()?;
+            Some(serde_json::json!({"function": frame.function, "file": frame.file, "line": frame.line}))
+        });
+        lines.collect()
+    }
+
     fn set_leak(&self, finding: &mut Finding, group: &Group) {
         let leak = by_weight(&group.leaks).next().map(|id| self.events.event(id));
         let reason = events::inexact(leak, &self.places);
@@ -438,7 +470,7 @@ impl Run {
 
 /// What SWAT's reports say of stale blocks. Times are numbers of heap accesses.
 fn staleness(group: &Group) -> serde_json::Map<String, serde_json::Value> {
-    let Staleness { drag, idle, active, never, live, .. } = group.staleness;
+    let Staleness { drag, idle, active, never, live, least, .. } = group.staleness;
     let mut evidence = serde_json::Map::new();
     let mut add = |name: &str, value: serde_json::Value| _ = evidence.insert(name.to_owned(), value);
     add("count", group.size.blocks.into());
@@ -446,6 +478,7 @@ fn staleness(group: &Group) -> serde_json::Map<String, serde_json::Value> {
     add("drag", drag.into());
     add("idle", serde_json::json!({"least": idle.0, "most": idle.1}));
     add("active", active.into());
+    add("threshold", least.into());
     add("never_accessed", never.into());
     add("live", serde_json::json!({"blocks": live.blocks, "bytes": live.bytes}));
     add("trend", trend(group.history.values().map(|size| size.blocks), live.blocks).into());

@@ -205,6 +205,12 @@ impl RecordPlaces {
         self.known(stack).unwrap_or(self.unknown)
     }
 
+    /// Places of accesses before a last one; those without frames are left out.
+    pub fn burst(&self, burst: &leakscope_wire::Burst) -> Vec<PlaceId> {
+        let places = burst.places.iter().take(burst.count as usize);
+        places.filter_map(|&place| self.known(place)).collect()
+    }
+
     /// What held the pointer that died at a stack, if that is known by its
     /// place in a frame alone.
     pub fn held(&self, stack: u32) -> Option<String> {

@@ -8,7 +8,7 @@ use leakscope_core::Live;
 
 use crate::places::{PlaceId, Places};
 use crate::record::Process;
-use crate::stale::Predicate;
+use crate::stale::{Judgement, Predicate};
 
 /// The last record of each process, summed; most bytes first.
 pub fn profile(processes: &[Process], program: &Path, predicate: &Predicate) -> Vec<Live> {
@@ -16,7 +16,8 @@ pub fn profile(processes: &[Process], program: &Path, predicate: &Predicate) -> 
     let mut live: IndexMap<PlaceId, Live> = IndexMap::new();
     for record in processes.iter().filter_map(|process| process.records.last()) {
         let named = places.of_record(record);
-        let time = record.sampling.map_or(0, |sampling| sampling.time);
+        let accesses = record.accesses.iter().map(|&blocks| (named.of(blocks.stack), blocks));
+        let judgement = Judgement::new(predicate, record.sampling.unwrap_or_default(), accesses.clone());
         for block in &record.lost {
             let at = live.entry(named.of(block.stack)).or_default();
             at.in_use.add(1, block.bytes);
@@ -25,14 +26,16 @@ pub fn profile(processes: &[Process], program: &Path, predicate: &Predicate) -> 
         for blocks in &record.reachable {
             live.entry(named.of(blocks.stack)).or_default().in_use.add(blocks.blocks, blocks.bytes);
         }
-        for blocks in record.accesses.iter().filter(|blocks| predicate.holds(blocks, time)) {
-            let at = live.entry(named.of(blocks.stack)).or_default();
+        for (place, blocks) in accesses.filter(|(place, blocks)| judgement.is_stale(*place, blocks)) {
+            let at = live.entry(place).or_default();
             at.stale.add(blocks.blocks, blocks.bytes);
             at.drag = at.drag.saturating_add(blocks.drag);
         }
     }
     let mut all: Vec<Live> =
         live.into_iter().map(|(id, live)| Live { place: places.place(id), ..live }).collect();
+    // What libc allocated for the runtime's own thread is nobody's.
+    all.retain(|live| !live.place.stack.is_empty());
     all.sort_by_cached_key(|live| (std::cmp::Reverse(live.in_use.bytes), format!("{:?}", live.place.stack)));
     all
 }

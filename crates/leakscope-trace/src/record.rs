@@ -49,6 +49,7 @@ pub struct Record {
     /// How long reachable blocks lay idle, where accesses were sampled.
     pub accesses: Vec<wire::Accessed>,
     pub sampling: Option<wire::Sampling>,
+    pub bursts: Vec<wire::Burst>,
     /// How pointers to lost blocks came and went, until that is judged.
     pub details: Vec<Details>,
     pub zeroed: Vec<wire::Zeroed>,
@@ -227,6 +228,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         totals: wire::Totals::default(),
         accesses: Vec::new(),
         sampling: None,
+        bursts: Vec::new(),
         details: Vec::new(),
         zeroed: Vec::new(),
         counted: BTreeMap::new(),
@@ -259,6 +261,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::HOLDERS => record.holders = holders(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
         wire::SectionKind::ACCESSES => record.accesses = all(payload)?,
+        wire::SectionKind::BURSTS => record.bursts = all(payload)?,
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
         wire::SectionKind::DETAILS => record.details = details(payload)?,
         wire::SectionKind::ZEROED => record.zeroed = all(payload)?,

@@ -9,10 +9,12 @@
 //! A and B or C              combined; `and` binds before `or`
 //! ```
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::str::FromStr;
 
-use leakscope_wire::Accessed;
+use leakscope_wire::{Accessed, Sampling};
 
 /// Holds if all terms of any of its parts do.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +66,68 @@ impl Predicate {
         };
         Predicate { any: self.any.iter().map(|all| all.iter().map(number).collect()).collect() }
     }
+}
+
+/// What is stale in one snapshot, by groups of blocks that have something in
+/// common.
+///
+/// A block that is used may be idle because its accesses were not among those
+/// that were seen. Where the user does not say what is stale, blocks of a group
+/// must lie idle for as many shares of the run as make that unlikely. How often
+/// a used block is missed for one share shows in those that were seen to be
+/// used again later than a share after their first use: for each that was seen
+/// in the last share, so many were missed then and seen in the one before.
+pub struct Judgement<'a, Group> {
+    predicate: &'a Predicate,
+    time: u64,
+    least: HashMap<Group, u64>,
+}
+
+/// The share of what is reported that may be there by chance. Blocks of a group
+/// are not all alike, so it comes out at about twice as much.
+const CHANCE: f64 = 0.05;
+
+impl<'a, Group: Copy + Eq + Hash> Judgement<'a, Group> {
+    pub fn new(
+        predicate: &'a Predicate,
+        sampling: Sampling,
+        blocks: impl Iterator<Item = (Group, Accessed)>,
+    ) -> Judgement<'a, Group> {
+        let mut groups: HashMap<Group, Vec<Accessed>> = HashMap::new();
+        if *predicate == Predicate::default() && sampling.least > 1 {
+            blocks.for_each(|(group, blocks)| groups.entry(group).or_default().push(blocks));
+        }
+        let time = sampling.time;
+        let least = groups.into_iter().map(|(group, blocks)| (group, certain_after(&blocks, time)));
+        Judgement { predicate, time, least: least.collect() }
+    }
+
+    /// For how long blocks of a group must lie idle.
+    pub fn least(&self, group: Group) -> u64 {
+        self.least.get(&group).copied().unwrap_or(0)
+    }
+
+    pub fn is_stale(&self, group: Group, blocks: &Accessed) -> bool {
+        self.predicate.holds(blocks, self.time) && blocks.idle > self.least(group)
+    }
+}
+
+fn certain_after(blocks: &[Accessed], time: u64) -> u64 {
+    let share = time as f64 / 10.0;
+    let number = |wanted: &dyn Fn(&Accessed) -> bool| -> f64 {
+        blocks.iter().filter(|blocks| wanted(blocks)).map(|blocks| blocks.blocks as f64).sum()
+    };
+    let is_used_again = |blocks: &Accessed| blocks.active as f64 > share;
+    let seen = number(&|at| is_used_again(at) && at.idle as f64 <= share);
+    let missed = number(&|at| is_used_again(at) && at.idle as f64 > share && at.idle as f64 <= 2.0 * share);
+    // Half a block more, for what happens by chance among few.
+    let rate = ((missed + 0.5) / (seen + 0.5)).min(0.9);
+    let used = seen / (1.0 - rate);
+    let enough = (1..10).find(|&shares| {
+        let idle = f64::from(shares) * share;
+        used * rate.powi(shares) <= CHANCE * number(&|at| at.idle as f64 > idle)
+    });
+    enough.map_or(time, |shares| (f64::from(shares) * share) as u64)
 }
 
 impl FromStr for Predicate {
@@ -138,6 +202,26 @@ mod tests {
         for text in ["", "idle", "idle>", "idle>x", "idle>-1", "idle>5 xor never", "idle>3*", "active>2"] {
             assert!(text.parse::<Predicate>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn blocks_that_are_seldom_seen_must_lie_idle_for_longer() {
+        // Shares of a run of a thousand accesses: blocks, idle, active.
+        let check = |groups: &[(u64, u64, u64)], expected: u64| {
+            let groups: Vec<Accessed> = groups
+                .iter()
+                .map(|&(blocks, idle, active)| Accessed { blocks, idle, active, ..Accessed::default() })
+                .collect();
+            assert_eq!(certain_after(&groups, 1000), expected, "{groups:?}");
+        };
+        // A list that grows, whose entries are not looked at again.
+        check(&[(10, 50, 0), (10, 150, 0), (10, 250, 0), (10, 350, 0), (10, 450, 0)], 100);
+        // Blocks that are used, and all seen.
+        check(&[(100, 50, 500), (50, 600, 10)], 100);
+        // Half of those that are used are missed each time.
+        check(&[(400, 50, 500), (200, 150, 500), (100, 250, 500), (50, 350, 500), (300, 800, 0)], 600);
+        // All are used.
+        check(&[(400, 50, 500), (200, 150, 500), (100, 250, 500), (50, 350, 500)], 1000);
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub mod env {
     /// what the choice begins with.
     pub const INJECT: &str = "LEAKSCOPE_INJECT";
     pub const SEED: &str = "LEAKSCOPE_SEED";
+    /// Set if what was accessed before each last access is wanted.
+    pub const BURST_HISTORY: &str = "LEAKSCOPE_BURST_HISTORY";
     /// Bytes that the records in the folder may take; the oldest go first.
     pub const DIR_MAX: &str = "LEAKSCOPE_DIR_MAX";
     /// Whether a sampled program writes records that say nothing is wrong:
@@ -220,6 +222,8 @@ impl SectionKind {
     pub const ZEROED: SectionKind = SectionKind(16);
     /// [`Argument`]s, each followed by its [`Step`]s.
     pub const ARGUMENTS: SectionKind = SectionKind(17);
+    /// [`Burst`]s that led to last accesses.
+    pub const BURSTS: SectionKind = SectionKind(18);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -705,6 +709,20 @@ pub struct Accessed {
     pub never: u32,
     /// 1 if their frees were left out ([`env::INJECT`]).
     pub injected: u32,
+}
+
+/// Places that a [`Burst`] has at most.
+pub const BURST_PLACES: usize = 14;
+
+/// What was accessed before a last access, in the same burst.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Burst {
+    /// Stack of the last access.
+    pub place: u32,
+    pub count: u32,
+    /// Stacks of those before it, the earliest first.
+    pub places: [u32; BURST_PLACES],
 }
 
 /// How accesses were sampled.

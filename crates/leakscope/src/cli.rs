@@ -535,6 +535,9 @@ pub struct Watch {
     /// Let other machines read the metrics
     #[arg(long, requires = "metrics")]
     pub metrics_anybody: bool,
+    /// Show what was accessed before the last access to stale blocks, in the same burst
+    #[arg(long)]
+    pub burst_history: bool,
     /// Leave out this share of the frees, as in 10%, to see whether they are found
     #[arg(long, value_name = "SHARE", value_parser = one_in)]
     pub inject_leaks: Option<u32>,

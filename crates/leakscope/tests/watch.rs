@@ -117,6 +117,7 @@ fn a_run_says_what_went_stale_and_where() {
         "--once",
         "--min",
         "100%",
+        "--burst-history",
         "--cflag=-O1",
         "--format",
         "json",
@@ -136,6 +137,13 @@ fn a_run_says_what_went_stale_and_where() {
     assert_eq!(line(&finding["last_used"]), Some(16));
     assert_eq!(line(&finding["freed_elsewhere"][0]["place"]), Some(19));
     let evidence = &finding["evidence"];
+    // The burst that ends there came by the function that looks at entries.
+    let before = evidence["burst_history"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (before["function"].as_str(), before["line"].as_u64()),
+        (Some("look"), Some(8)),
+        "{finding:#}"
+    );
     // Of 300, all but those of the last tenth of the run.
     let blocks = finding["blocks"].as_u64().unwrap();
     assert!((265..=275).contains(&blocks), "{finding:#}");

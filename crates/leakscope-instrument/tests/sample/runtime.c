@@ -13,14 +13,24 @@ __attribute__((constructor)) static void begin(void) {
     mode = !asked ? COIN : *asked == 'a' ? ALWAYS : NEVER;
 }
 
-__attribute__((preserve_most)) long __leakscope_dispatch(int *counter) {
+// All registers but those of vectors are kept, and a flag says whether the result is 0.
+#define ENTRY(name)                                                                          \
+    __asm__(".globl __leakscope_" #name "\n__leakscope_" #name ":\n"                         \
+            "push %rbp\nmov %rsp, %rbp\npush %rax\npush %rcx\npush %rdx\npush %rsi\n"        \
+            "push %rdi\npush %r8\npush %r9\npush %r10\npush %r11\nand $-16, %rsp\n"          \
+            "call " #name "\ntest %rax, %rax\nlea -72(%rbp), %rsp\npop %r11\npop %r10\n"      \
+            "pop %r9\npop %r8\npop %rdi\npop %rsi\npop %rdx\npop %rcx\npop %rax\npop %rbp\nret")
+
+ENTRY(dispatch);
+long dispatch(int *counter) {
     checks++;
     *counter = 0;
     state = state * 6364136223846793005UL + 1442695040888963407UL;
     return mode == COIN ? state >> 63 : mode == ALWAYS;
 }
 
-__attribute__((preserve_most)) void __leakscope_access(char *pointer, long count) {
+ENTRY(access);
+void access(char *pointer, long count) {
     if (watched && pointer >= watched && pointer < watched + 4096)
         accesses += count;
 }

@@ -130,6 +130,11 @@ pub enum Say {
 }
 
 impl Watched {
+    /// Whether we started the program; else it is one that writes to a folder.
+    pub fn is_ours(&self) -> bool {
+        !self.program.as_os_str().is_empty()
+    }
+
     /// What the snapshots say so far, lost above stale; `None` if there are
     /// none.
     pub fn report(&self, options: &Watch, filters: &Filters, say: Say) -> Result<Option<Report>> {
@@ -145,7 +150,7 @@ impl Watched {
         let programs = programs(&processes);
         let Some(first) = programs.first() else { return Ok(None) };
         if let [first, others @ ..] = &programs[..]
-            && self.program.as_os_str().is_empty()
+            && !self.is_ours()
             && !others.is_empty()
         {
             let others: Vec<_> = others.iter().map(|program| program.display().to_string()).collect();
@@ -155,12 +160,8 @@ impl Watched {
                 others.join(", ")
             ));
         }
-        let (program, shown) = if self.program.as_os_str().is_empty() {
-            (first.clone(), first.clone())
-        } else {
-            (self.program.clone(), self.shown.clone())
-        };
-        let outcome = analyse_stale(&processes, &program, &options.stale);
+        let (program, shown) = if self.is_ours() { (&self.program, &self.shown) } else { (first, first) };
+        let outcome = analyse_stale(&processes, program, &options.stale);
         let target =
             Target { program: shown.display().to_string(), args: self.arguments.clone(), exit: self.exit };
         let mut report = Report::new(core::Command::Watch, core::Engine::Sample, target, outcome.findings);
@@ -247,6 +248,9 @@ fn command(watched: &Watched, options: &Watch) -> Command {
     command.env(wire_env::BURST, options.burst.to_string());
     command.env(wire_env::DECR, options.decr.to_string());
     command.env(wire_env::MIN, options.min.to_string());
+    if options.burst_history {
+        command.env(wire_env::BURST_HISTORY, "1");
+    }
     if let Some(one_in) = options.inject_leaks {
         command.env(wire_env::INJECT, one_in.to_string()).env(wire_env::SEED, options.seed.to_string());
     }

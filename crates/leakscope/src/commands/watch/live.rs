@@ -130,7 +130,8 @@ impl View {
             let shown = text(&one, &watched.sources, &options);
             return shown.lines().take(height - 1).collect::<Vec<_>>().join("\n");
         }
-        let keys = "up/down choose, enter shows the source, b/y/d sort by blocks/bytes/drag, l leaves the program running, q ends it";
-        table(report, &TableOptions { color: true, width, height, selected, title, keys: keys.to_owned() })
+        let end = if watched.is_ours() { "l leaves the program running, q ends it" } else { "q quits" };
+        let keys = format!("up/down choose, enter shows the source, b/y/d sort by blocks/bytes/drag, {end}");
+        table(report, &TableOptions { color: true, width, height, selected, title, keys })
     }
 }
