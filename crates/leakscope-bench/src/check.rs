@@ -199,7 +199,8 @@ fn document(
         ),
         format!(
             "leakscope's figures are the lowest of {} rounds, on one core (`taskset`) where nothing else is said; the \
-             other tools ran once, one unit after the other. *Elapsed* is for what a second core gains.",
+             other tools ran once, one unit after the other. What a second core gains is elapsed time: other work on the machine \
+             counts against it.",
             bench.rounds
         ),
         "*Capture* is `leakscope build --compdb` of the same units. *Again* is a second run without a change, *changed* \

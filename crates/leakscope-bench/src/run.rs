@@ -68,7 +68,7 @@ pub fn measured(bench: &Bench) -> Result<String> {
         ),
         "All builds are `-O2 -g`: native by clang-19 (with `-gdwarf-4`, for Debian's valgrind) and by gcc; LeakSanitizer by \
          clang-19 with `-fsanitize=leak -fno-omit-frame-pointer`; leakscope's by `leakscope build` around the gcc build and \
-         `leakscope derive --engine track`, one program for all modes."
+         `leakscope derive`, with one program for all modes but `minimal`, which has its own."
             .to_owned(),
         "Memcheck (`--leak-check=full`) and heaptrack run the native program by clang-19. Heaptrack is preloaded and writes \
          its raw record; its compression and interpretation are not counted."
