@@ -108,6 +108,7 @@ impl Pursuit {
                     expected,
                     missing,
                     missing_in_run: 0,
+                    objects_in_run: 0,
                     distance,
                 });
             }
@@ -115,8 +116,10 @@ impl Pursuit {
         for event in &trace.events[at..] {
             count = automaton.next(count, event);
         }
+        let objects = objects(&trace.events, automaton);
         for mut candidate in candidates {
             candidate.missing_in_run = all - count;
+            candidate.objects_in_run = objects.len();
             self.schedule.push(candidate);
         }
         let end = End::of(trace);
@@ -124,7 +127,6 @@ impl Pursuit {
             self.obstacles.note_run(trace, end);
         }
         self.passed = self.passed.max(count);
-        let objects = objects(&trace.events, automaton);
         self.tally.add(number, &Coverage { passed: count, is_whole: count == all, objects, end });
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;

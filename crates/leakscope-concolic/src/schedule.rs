@@ -29,6 +29,8 @@ pub struct Candidate {
     /// And in its run as a whole: what the run passed later, one that differs
     /// here may pass too.
     pub missing_in_run: usize,
+    /// Warned objects that its run had.
+    pub objects_in_run: usize,
     /// To the next mark.
     pub distance: Cost,
 }
@@ -65,6 +67,10 @@ const AGAIN: u64 = 8;
 
 /// A run that took no way that was new.
 const STALE: u64 = 10;
+
+/// Each object less than a few: many are lost to another of their kind.
+const OBJECT: u64 = 6;
+const FEW_OBJECTS: usize = 3;
 
 /// A call that is made to fail, for each that fails already.
 const FAILS: u64 = 16;
@@ -132,7 +138,9 @@ impl Schedule {
                     _ => 0,
                 };
                 let stale = if candidate.run.is_new { 0 } else { STALE };
-                missing + u64::from(candidate.distance) + known + again + fails + stale + depth / 2
+                let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
+                let far = missing + u64::from(candidate.distance);
+                far + known + again + fails + stale + lonely + depth / 2
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * again + depth,
         }

@@ -51,7 +51,7 @@ impl Default for Options {
         Options {
             runs: 1000,
             time: Duration::from_secs(60),
-            enough: 200,
+            enough: 500,
             jobs: std::thread::available_parallelism().map_or(1, Into::into),
             seed: 0,
             bounds: Bounds::default(),

@@ -88,6 +88,9 @@ impl Program {
         let folder = Folder::with(&[("warnings", &list)]);
         let mut arguments = vec!["validate", "--quiet", "--format", "json", "-o", "report.json"];
         arguments.extend(["--warnings", "warnings", "--keep-inputs", "inputs"]);
+        if !self.options.iter().any(|option| option == "--runs") {
+            arguments.extend(["--runs", "400"]);
+        }
         arguments.extend(self.options.iter().map(String::as_str));
         let target = self.path.to_string_lossy();
         arguments.push(&target);
