@@ -1,5 +1,5 @@
 // A variable of the environment.
-// options: --sym-env --sym-args 0 0 --sym-stdin 0
+// options: --sym-args 0 0 --sym-stdin 0
 #include <stdlib.h>
 #include <string.h>
 

@@ -17,7 +17,7 @@ static void assign(char *line)
     if (!copy)
         return;
     if (title)                                                  // @title BT
-        title = NULL;                                           // @title LK = must-leak lost gap
+        title = NULL;                                           // @title LK = must-leak lost
     title = copy;
 }
 

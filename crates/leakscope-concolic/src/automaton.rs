@@ -40,7 +40,17 @@ impl Automaton {
                 continue;
             }
             before = Some(mark);
-            let numbers = numbers(mark, places);
+            let mut numbers = numbers(mark, places);
+            let mut spot = mark.spot.clone();
+            if numbers.is_empty()
+                && let Some(before) = end_before(mark, places)
+            {
+                automaton
+                    .notes
+                    .push(format!("{mark} is the end of a block: its last line {} is taken", before.line));
+                numbers = self::numbers(&PathMark { spot: before.clone(), ..mark.clone() }, places);
+                spot = before;
+            }
             if numbers.is_empty() {
                 automaton.notes.push(format!("{mark} matches no code: tried without it"));
                 continue;
@@ -53,7 +63,7 @@ impl Automaton {
                 MarkKind::BranchNotTaken => Some(false),
                 _ => None,
             };
-            let (text, spot) = (mark.to_string(), mark.spot.clone());
+            let text = mark.to_string();
             automaton.marks.push(Mark { places: numbers, way, text, spot });
         }
         automaton.leak = automaton.leak.or(automaton.marks.len().checked_sub(1));
@@ -115,8 +125,13 @@ impl Automaton {
     }
 
     /// The places that must be told whenever they are passed.
-    pub fn wanted(&self) -> impl Iterator<Item = PlaceId> + '_ {
-        self.marks.iter().flat_map(|mark| &mark.places).chain(self.allocation.iter().flatten()).copied()
+    pub fn marked(&self) -> impl Iterator<Item = PlaceId> + '_ {
+        self.marks.iter().flat_map(|mark| &mark.places).copied()
+    }
+
+    /// The calls whose objects must be followed.
+    pub fn allocating(&self) -> impl Iterator<Item = PlaceId> + '_ {
+        self.allocation.iter().flatten().copied()
     }
 }
 
@@ -136,6 +151,20 @@ impl Mark {
         self.way == Some(taken) && self.places.contains(&place)
     }
 }
+
+/// The nearest line with code before a mark on a line without: most are braces
+/// that close a block, where tools see variables die.
+fn end_before(mark: &PathMark, places: &Places) -> Option<Spot> {
+    let is_before = |line: u32| line < mark.spot.line && mark.spot.line - line <= MOST_EMPTY;
+    let lines = places.iter().filter(|(_, place)| {
+        place.kind == PlaceKind::Line && is_before(place.line) && mark.spot.is_in(&place.file)
+    });
+    let line = lines.map(|(_, place)| place.line).max()?;
+    matches!(mark.kind, MarkKind::Point | MarkKind::Leak).then(|| Spot::new(mark.spot.file.clone(), line))
+}
+
+/// Lines without code, braces and comments, before one that closes a block.
+const MOST_EMPTY: u32 = 5;
 
 /// The places that a mark stands for. A tool that names no column, or the
 /// column of the whole statement, means any branch of the line.

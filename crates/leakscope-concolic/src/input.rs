@@ -135,6 +135,38 @@ impl Input {
         input
     }
 
+    /// The same, where a word that the model ends with a zero is cut there:
+    /// what follows the word stays.
+    pub fn with_words(&self, model: &Model, names: &Names) -> Option<Input> {
+        let ended = |(&id, &value): (&InputId, &u64)| match part(id)? {
+            found @ (Part::Stdin(_) | Part::File(..)) => {
+                let before = self.value(id, names) as u8;
+                (value == 0 && before != 0).then_some((found, before))
+            }
+            _ => None,
+        };
+        let ends: Vec<(Part, u8)> = model.iter().filter_map(ended).collect();
+        let mut input = (!ends.is_empty()).then(|| self.with(model, names))?;
+        // From the last one on, so that places stay what they are.
+        for (end, before) in ends.into_iter().rev() {
+            let Some((text, at)) = input.text(end, names) else { continue };
+            text[at] = before;
+            let rest = text[at..].iter().position(|byte| !byte.is_ascii_alphanumeric());
+            let gone = rest.unwrap_or(text.len() - at);
+            text.splice(at..at + gone, rest.is_none().then_some(b'\n'));
+        }
+        Some(input)
+    }
+
+    /// The text that a byte is of, and its place there.
+    fn text(&mut self, part: Part, names: &Names) -> Option<(&mut Vec<u8>, usize)> {
+        match part {
+            Part::Stdin(at) => Some((&mut self.stdin, at)),
+            Part::File(number, at) => Some((self.files.get_mut(names.get(&(source::FILE + number))?)?, at)),
+            _ => None,
+        }
+    }
+
     fn resize(&mut self, part: Option<Part>, value: u64, names: &Names) {
         let size = value as usize;
         match part {

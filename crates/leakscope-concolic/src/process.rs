@@ -43,7 +43,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            wants: wants::ARGUMENTS | wants::STDIN | wants::FILES | wants::FAILURES | wants::ALL_CALLS,
+            wants: wants::ARGUMENTS
+                | wants::STDIN
+                | wants::FILES
+                | wants::FAILURES
+                | wants::ALL_CALLS
+                | wants::COUNTS,
             patterns: vec!["*".to_owned()],
             time: Duration::from_secs(5),
             memory: 2 << 30,
@@ -184,10 +189,19 @@ impl Target for Program {
             nodes: view.nodes().to_vec(),
             events: view.events().to_vec(),
             names,
+            coverage: coverage(view.counts()),
             ended: run.ended,
             limits: view.header.limits,
         })
     }
+}
+
+/// The ways that were gone, each with about how often: once, twice, three
+/// times, then by doublings.
+fn coverage(counts: &[u8]) -> Vec<u32> {
+    let gone = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+    let about = |count: u8| if count < 4 { u32::from(count) - 1 } else { count.ilog2() + 1 };
+    gone.map(|(index, &count)| (index as u32) << 4 | about(count)).collect()
 }
 
 /// Runs a command within bounds on time, memory and processes. It may write

@@ -32,6 +32,8 @@ pub struct Pursuit {
     pub chosen: u32,
     pub runs_after_other_way: u32,
     pub fates: u32,
+    /// Runs of the suite when one of them last went a way that was new.
+    pub suite_when_new: u32,
     pub outcome: Option<Outcome>,
 }
 
@@ -52,6 +54,7 @@ impl Pursuit {
             chosen: 0,
             runs_after_other_way: 0,
             fates: 0,
+            suite_when_new: 0,
             outcome: None,
         }
     }
@@ -94,7 +97,8 @@ impl Pursuit {
                 };
                 let expected = mixed(decision.hash, decision.place, way);
                 let path = mixed(expected ^ question, decision.place, way);
-                let edge = (decision.place, if let Way::Other(_) = way { Way::Other(0) } else { way });
+                let kind = if let Way::Other(_) = way { Way::Other(0) } else { way };
+                let edge = (decision.place, kind, decision.recursion);
                 candidates.push(Candidate {
                     run: run.clone(),
                     decision: index,
@@ -104,6 +108,7 @@ impl Pursuit {
                     expected,
                     missing,
                     missing_in_run: 0,
+                    objects_in_run: 0,
                     distance,
                 });
             }
@@ -111,8 +116,10 @@ impl Pursuit {
         for event in &trace.events[at..] {
             count = automaton.next(count, event);
         }
+        let objects = objects(&trace.events, automaton);
         for mut candidate in candidates {
             candidate.missing_in_run = all - count;
+            candidate.objects_in_run = objects.len();
             self.schedule.push(candidate);
         }
         let end = End::of(trace);
@@ -120,8 +127,10 @@ impl Pursuit {
             self.obstacles.note_run(trace, end);
         }
         self.passed = self.passed.max(count);
-        let objects = objects(&trace.events, automaton);
         self.tally.add(number, &Coverage { passed: count, is_whole: count == all, objects, end });
+        if run.is_new && count == all {
+            self.suite_when_new = self.tally.suite;
+        }
     }
 
     /// Marks that are missing if a decision goes this way after `count` marks,
@@ -245,10 +254,10 @@ impl Pursuit {
 
 impl Obstacles {
     pub fn note(&mut self, candidate: &Candidate, turned: &Turned) {
-        let (place, _) = candidate.edge;
+        let (place, ..) = candidate.edge;
         match turned {
             // Other values than the one in the way are tried by themselves.
-            Turned::To(_) | Turned::Closed | Turned::Pinned(..) => {}
+            Turned::To(_) | Turned::Closed | Turned::Guessed(_) | Turned::Pinned(..) => {}
             Turned::Bounded => *self.bounded.entry(place).or_default() += 1,
             Turned::Unsolved => *self.unsolved.entry(place).or_default() += 1,
             Turned::Failed(reason) => self.solver_failed = Some(reason.clone()),

@@ -443,3 +443,6 @@ fn address_taken(program: &Program) -> Vec<FuncId> {
     taken.sort_unstable();
     taken
 }
+
+#[cfg(test)]
+mod tests;

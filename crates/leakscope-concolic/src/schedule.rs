@@ -10,8 +10,8 @@ use crate::reach::Cost;
 use crate::solve::Run;
 use crate::trace::Way;
 
-/// An edge of the program.
-pub type Edge = (PlaceId, Way);
+/// An edge of the program, at a depth of recursion.
+pub type Edge = (PlaceId, Way, u8);
 
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -29,8 +29,17 @@ pub struct Candidate {
     /// And in its run as a whole: what the run passed later, one that differs
     /// here may pass too.
     pub missing_in_run: usize,
+    /// Warned objects that its run had.
+    pub objects_in_run: usize,
     /// To the next mark.
     pub distance: Cost,
+}
+
+impl Candidate {
+    /// Which decision to turn, and to which of its other ways.
+    pub fn turn(&self) -> (usize, usize) {
+        (self.decision, self.other)
+    }
 }
 
 /// What a candidate is chosen for.
@@ -55,6 +64,13 @@ const MOST: usize = 40_000;
 const MARK: u64 = 64;
 const KNOWN: u64 = 6;
 const AGAIN: u64 = 8;
+
+/// A run that took no way that was new.
+const STALE: u64 = 10;
+
+/// Each object less than a few: many are lost to another of their kind.
+const OBJECT: u64 = 6;
+const FEW_OBJECTS: usize = 3;
 
 /// A call that is made to fail, for each that fails already.
 const FAILS: u64 = 16;
@@ -109,7 +125,8 @@ impl Schedule {
 
     fn score(&self, candidate: &Candidate, rank: Rank, known: &FxHashSet<Edge>) -> u64 {
         let turned = self.turned.get(&candidate.edge).copied().unwrap_or(0);
-        let again = AGAIN * u64::from((turned + 1).ilog2());
+        // In a run that went new ways every decision is worth a turn.
+        let again = if candidate.run.is_new { AGAIN / 2 } else { AGAIN } * u64::from((turned + 1).ilog2());
         let depth = u64::from((candidate.decision as u32 + 1).ilog2());
         let is_known = known.contains(&candidate.edge);
         match rank {
@@ -120,7 +137,10 @@ impl Schedule {
                     Way::Fails(_) => FAILS * (1 + candidate.run.input.fails.len() as u64),
                     _ => 0,
                 };
-                missing + u64::from(candidate.distance) + known + again + fails + depth / 2
+                let stale = if candidate.run.is_new { 0 } else { STALE };
+                let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
+                let far = missing + u64::from(candidate.distance);
+                far + known + again + fails + stale + lonely + depth / 2
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * again + depth,
         }

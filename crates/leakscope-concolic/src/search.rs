@@ -36,7 +36,7 @@ pub struct Options {
     pub runs: u32,
     pub time: Duration,
     /// Runs that end without a leak after the path was followed, before the
-    /// verdict is given.
+    /// verdict is given; the last half of them without anything new.
     pub enough: u32,
     pub jobs: usize,
     /// Orders inputs that are equally good.
@@ -51,7 +51,7 @@ impl Default for Options {
         Options {
             runs: 1000,
             time: Duration::from_secs(60),
-            enough: 200,
+            enough: 500,
             jobs: std::thread::available_parallelism().map_or(1, Into::into),
             seed: 0,
             bounds: Bounds::default(),
@@ -100,6 +100,11 @@ const AFTER_OTHER_WAY: u32 = 100;
 /// Asked for a warning whose object is left where the program gave up.
 const MOST_FATES: u32 = 3;
 
+/// Inputs are guessed so often for an edge that some run has taken, and for one
+/// that none has.
+const GUESSES_KNOWN: u32 = 6;
+const GUESSES_NEW: u32 = 24;
+
 /// A task of a round.
 struct Unit {
     pursuit: usize,
@@ -116,8 +121,8 @@ struct Answered {
     candidate: Candidate,
     turned: Turned,
     model: Option<Model>,
-    /// The input, if it is new, and its run.
-    run: Option<(Input, Result<Run, ConcolicError>)>,
+    /// Inputs that are new, and their runs.
+    runs: Vec<(Input, Result<Run, ConcolicError>)>,
 }
 
 /// Verdicts for all warnings, in their order.
@@ -153,11 +158,14 @@ struct Search<'a> {
     /// Inputs by number of their run.
     runs: Vec<Input>,
     known: FxHashSet<Edge>,
+    covered: FxHashSet<u32>,
     /// Hashes of all paths that runs followed, or that are closed.
     paths: FxHashSet<u64>,
     /// The ways that runs took where there are many.
     ways: Ways,
     recent: Vec<Model>,
+    /// How often inputs were guessed for an edge.
+    guessed: FxHashMap<Edge, u32>,
 }
 
 impl<'a> Search<'a> {
@@ -191,9 +199,11 @@ impl<'a> Search<'a> {
             inputs: FxHashSet::default(),
             runs: Vec::new(),
             known: FxHashSet::default(),
+            covered: FxHashSet::default(),
             paths: FxHashSet::from_iter([0]),
             ways: Ways::default(),
             recent: Vec::new(),
+            guessed: FxHashMap::default(),
         }
     }
 
@@ -229,7 +239,7 @@ impl<'a> Search<'a> {
         let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
-            for Answered { candidate, turned, model, run } in done.answers {
+            for Answered { candidate, turned, model, runs } in done.answers {
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
@@ -240,13 +250,17 @@ impl<'a> Search<'a> {
                         self.pursuits[unit.pursuit].obstacles.promised.push((place, candidate.expected));
                     }
                     Turned::Closed => drop(self.paths.insert(candidate.expected)),
+                    Turned::Guessed(_) => {
+                        self.paths.insert(candidate.expected);
+                        *self.guessed.entry(candidate.edge).or_default() += 1;
+                    }
                     _ => {}
                 }
-                if let Some((input, run)) = run
-                    && self.inputs.insert(input)
-                {
-                    self.pursuits[unit.pursuit].runs += 1;
-                    self.take_in(run?, Some(unit.pursuit), news);
+                for (input, run) in runs {
+                    if self.inputs.insert(input) {
+                        self.pursuits[unit.pursuit].runs += 1;
+                        self.take_in(run?, Some(unit.pursuit), news);
+                    }
                 }
             }
         }
@@ -315,11 +329,11 @@ impl<'a> Search<'a> {
                     match started {
                         Err(error) => (Turned::Failed(error.to_string()), None),
                         Ok(solver) => {
-                            let turned = (candidate.decision, candidate.other);
+                            let seen = self.seen(candidate);
                             candidate.run.turn(
                                 &mut pool,
-                                turned,
-                                self.seen(candidate),
+                                candidate.turn(),
+                                seen,
                                 solver.as_mut(),
                                 &self.recent,
                             )
@@ -330,15 +344,30 @@ impl<'a> Search<'a> {
             if let Turned::Failed(_) = turned {
                 solver = None;
             }
-            let run = match &turned {
-                Turned::To(input) | Turned::Pinned(_, input) if !self.inputs.contains(input) => {
-                    Some((input.clone(), self.run(input)))
+            let turned = match (turned, &mut solver) {
+                (Turned::Closed, Some(solver)) if self.may_guess(candidate) => {
+                    let guessed = candidate.run.guess(&pool, candidate.turn(), solver.as_mut());
+                    if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
                 }
-                _ => None,
+                (turned, _) => turned,
             };
-            answers.push(Answered { candidate: candidate.clone(), turned, model, run });
+            let inputs = match &turned {
+                Turned::To(input) | Turned::Pinned(_, input) => std::slice::from_ref(input),
+                Turned::Guessed(inputs) => inputs,
+                _ => &[],
+            };
+            let new = inputs.iter().filter(|&input| !self.inputs.contains(input));
+            let runs = new.map(|input| (input.clone(), self.run(input))).collect();
+            answers.push(Answered { candidate: candidate.clone(), turned, model, runs });
         }
         Done { answers, spent: start.elapsed() }
+    }
+
+    /// Whether inputs for an edge may be guessed: more often while nobody has
+    /// seen it.
+    fn may_guess(&self, candidate: &Candidate) -> bool {
+        let most = if self.known.contains(&candidate.edge) { GUESSES_KNOWN } else { GUESSES_NEW };
+        self.guessed.get(&candidate.edge).copied().unwrap_or(0) < most
     }
 
     /// The ways that a candidate is not to take again.
@@ -350,12 +379,15 @@ impl<'a> Search<'a> {
     }
 
     /// Reads a run for every warning that is still open.
-    fn take_in(&mut self, run: Run, by: Option<usize>, news: Teller<'_>) {
+    fn take_in(&mut self, mut run: Run, by: Option<usize>, news: Teller<'_>) {
         let number = self.runs.len();
         self.runs.push(run.input.clone());
         self.paths.extend(&run.trace.paths);
         for decision in &run.trace.decisions {
-            self.known.insert((decision.place, decision.way));
+            self.known.insert((decision.place, decision.way, decision.recursion));
+        }
+        for &way in &run.trace.coverage {
+            run.is_new |= self.covered.insert(way);
         }
         let run = Arc::new(run);
         self.note_ways(&run);
@@ -396,7 +428,9 @@ impl<'a> Search<'a> {
             self.ask_fate(index);
             let pursuit = &self.pursuits[index];
             let has_leak = pursuit.tally.leak.is_some();
-            let is_enough = pursuit.tally.suite >= self.options.enough;
+            let since_new = pursuit.tally.suite - pursuit.suite_when_new;
+            let is_enough =
+                pursuit.tally.suite >= self.options.enough && since_new >= self.options.enough / 2;
             let stop = if has_leak || is_enough || pursuit.schedule.is_empty() {
                 Some(Stop::Explored)
             } else if pursuit.runs >= self.options.runs || pursuit.runs_after_other_way > AFTER_OTHER_WAY {

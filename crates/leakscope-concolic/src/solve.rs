@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use leakscope_solve::{Answer, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3, holds};
+use leakscope_solve::{
+    Answer, Evaluator, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Part, part};
 use crate::places::PlaceId;
-use crate::trace::Trace;
+use crate::trace::{Trace, Way};
 
 /// Who solves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Run {
     pub input: Input,
     pub trace: Trace,
     pub sizes: Sizes,
+    /// Whether it went a way that no run before it went.
+    pub is_new: bool,
 }
 
 /// What held in a run at a place with many ways.
@@ -56,6 +60,9 @@ pub enum Turned {
     To(Input),
     /// No input goes that way.
     Closed,
+    /// No input goes that way after the decisions before it; these would if it
+    /// came first.
+    Guessed(Vec<Input>),
     /// Only a value that the run took as it was is in the way, and where that
     /// was; an input that may go there all the same.
     Pinned(PlaceId, Input),
@@ -65,8 +72,8 @@ pub enum Turned {
     Failed(String),
 }
 
-/// Stands where any byte does.
-const PLAIN: u8 = b'a';
+/// Stand where any byte does, any digit, and any space.
+const PLAIN: [u8; 3] = [b'a', b'0', b' '];
 
 /// So many bytes of a model are looked at.
 const MOST_PLAIN: usize = 128;
@@ -81,7 +88,7 @@ const VARIABLE_BYTES: usize = 32;
 impl Run {
     pub fn new(input: Input, mut trace: Trace, bounds: &Bounds) -> Run {
         let sizes = Sizes::new(&mut trace, &input, bounds);
-        Run { input, trace, sizes }
+        Run { input, trace, sizes, is_new: false }
     }
 
     /// An input for which decision `number` goes its `other`-th other way, and
@@ -118,6 +125,22 @@ impl Run {
         }
     }
 
+    /// Inputs for which the decision would go its other way if nothing before
+    /// it stood in the way: a word that is to be another one may only have the
+    /// wrong length.
+    pub fn guess(&self, pool: &Pool, (number, other): (usize, usize), solver: &mut dyn Solver) -> Vec<Input> {
+        let (way, question) = self.trace.decisions[number].others[other];
+        if !matches!(way, Way::Branch(_) | Way::Case(_)) || pool.value(question).is_some() {
+            return Vec::new();
+        }
+        let Ok(Answer::Sat(model)) = solver.check(pool, &self.sizes.with(pool, &[question], 0)) else {
+            return Vec::new();
+        };
+        let model = self.plainer(pool, &[question], model);
+        let shorter = self.input.with_words(&model, &self.trace.names);
+        shorter.into_iter().chain([self.input.with(&model, &self.trace.names)]).collect()
+    }
+
     /// Within the bounds, and as small as a few questions find.
     fn solve(
         &self,
@@ -127,12 +150,13 @@ impl Run {
         recent: &[Model],
     ) -> Result<Answer, SolveError> {
         let bounded = self.sizes.with(pool, slice, 0);
+        let constraints = Evaluator::new(pool, &bounded);
         for model in recent.iter().rev() {
             let value = |input| match model.get(&input) {
                 Some(&value) => value,
                 None => self.input.value(input, &self.trace.names),
             };
-            if holds(pool, &bounded, value) {
+            if constraints.holds(value) {
                 let inputs = bounded.iter().flat_map(|&term| pool.inputs(term));
                 return Ok(Answer::Sat(inputs.map(|(input, _)| (input, value(input))).collect()));
             }
@@ -154,15 +178,19 @@ impl Run {
     /// constraints allow: solvers like zeros, and zeros end strings.
     fn plainer(&self, pool: &Pool, slice: &[Term], mut model: Model) -> Model {
         let bytes: Vec<InputId> = model.keys().copied().filter(|&id| is_byte(id)).collect();
+        let constraints = Evaluator::new(pool, slice);
         for id in bytes.into_iter().take(MOST_PLAIN) {
             let found = model[&id];
             let before = self.input.value(id, &self.trace.names);
-            for plain in [before, PLAIN.into()] {
+            for plain in [before].into_iter().chain(PLAIN.map(u64::from)) {
                 // A zero is as good as no byte only where there is none now.
                 let ends = plain == 0
                     && found != 0
                     && !matches!(part(id), Some(Part::Argument(..) | Part::Variable(..)));
-                if plain == found || ends {
+                if ends {
+                    continue;
+                }
+                if plain == found {
                     break;
                 }
                 model.insert(id, plain);
@@ -170,7 +198,7 @@ impl Run {
                     Some(&value) => value,
                     None => self.input.value(input, &self.trace.names),
                 };
-                if holds(pool, slice, value) {
+                if constraints.holds(value) {
                     break;
                 }
                 model.insert(id, found);

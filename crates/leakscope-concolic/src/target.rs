@@ -19,6 +19,8 @@ pub struct Record {
     pub nodes: Vec<Node>,
     pub events: Vec<Event>,
     pub names: Names,
+    /// Which ways branches went and about how often, in no particular unit.
+    pub coverage: Vec<u32>,
     pub ended: Ended,
     /// Bits of [`leakscope_wire::symbolic::limits`].
     pub limits: u32,

@@ -29,6 +29,7 @@ pub struct Trace {
     /// Whether `main` had returned when the program ended by itself.
     pub has_returned: bool,
     pub limits: u32,
+    pub coverage: Vec<u32>,
     /// Hashes of the path behind each decision.
     pub paths: Vec<u64>,
 }
@@ -46,6 +47,8 @@ pub struct Decision {
     /// The other ways, each with what must hold besides the path before it.
     pub others: Vec<OtherWay>,
     pub stack: Option<StackId>,
+    /// How often the function is on the stack, up to a few times.
+    pub recursion: u8,
     /// Of the path up to here.
     pub hash: u64,
     /// How many ways are tried where there are many.
@@ -72,6 +75,10 @@ pub enum Way {
 const MOST_FOUND: u16 = 64;
 const MOST_VALUES: u16 = 24;
 
+/// Frames that are looked at for recursion, and its depths that are told apart.
+const DEEPEST: usize = 64;
+const MOST_RECURSION: usize = 6;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackId(pub u32);
 
@@ -83,8 +90,13 @@ pub struct Frame {
 
 impl Trace {
     pub fn new(record: Record, places: &Places) -> Trace {
-        let mut trace =
-            Trace { names: record.names, ended: record.ended, limits: record.limits, ..Trace::default() };
+        let mut trace = Trace {
+            names: record.names,
+            ended: record.ended,
+            limits: record.limits,
+            coverage: record.coverage,
+            ..Trace::default()
+        };
         let terms = terms(&mut trace.pool, &record.nodes, &record.events);
         let term = |number: u32| terms.get(number as usize).copied().flatten();
         let mut known = FxHashSet::default();
@@ -118,7 +130,18 @@ impl Trace {
                 if most == MOST_VALUES {
                     trace.pinned.push((before, place));
                 }
-                trace.decisions.push(Decision { place, way, at, before, others, stack, hash, most });
+                let recursion = trace.recursion(stack);
+                trace.decisions.push(Decision {
+                    place,
+                    way,
+                    at,
+                    before,
+                    others,
+                    stack,
+                    recursion,
+                    hash,
+                    most,
+                });
                 trace.path.push(&trace.pool, held);
             }
             if let Way::Other(_) = way {
@@ -138,6 +161,12 @@ impl Trace {
         let most = if Why::from_u16(event.detail) == Some(Why::Model) { MOST_FOUND } else { MOST_VALUES };
         let other = self.pool.not(held);
         Decided { way: Way::Other(0), held, others: vec![(Way::Other(1), other)], most }
+    }
+
+    fn recursion(&self, stack: Option<StackId>) -> u8 {
+        let mut frames = self.frames(stack).take(DEEPEST);
+        let Some(own) = frames.next() else { return 0 };
+        frames.filter(|&frame| frame == own).take(MOST_RECURSION).count() as u8
     }
 
     /// Out of a function: what a jump left behind is left too.

@@ -32,6 +32,9 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     pub runs: u64,
+    /// Processor time of all runs.
+    #[serde(default)]
+    pub run_seconds: f64,
     pub seconds: f64,
     pub seed: u64,
 }

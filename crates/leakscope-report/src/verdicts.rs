@@ -67,7 +67,11 @@ impl Page<'_> {
     pub(crate) fn verdicts(&self, validation: &Validation) -> String {
         let all = self.report.findings.len();
         let open = count(self.report, Some(Verdict::MayLeak));
-        let saved = if all == 0 { 100.0 } else { 100.0 * (all - open) as f64 / all as f64 };
+        // Of nothing there is no share.
+        let saved = match all {
+            0 => "-".to_owned(),
+            _ => format!("{:.1}%", 100.0 * (all - open) as f64 / all as f64),
+        };
         let columns: Vec<(String, String)> =
             [("warnings", all.to_string()), ("runs", wording::number(validation.runs))]
                 .map(|(title, value)| (title.to_owned(), value))
@@ -76,7 +80,7 @@ impl Page<'_> {
                     let count = count(self.report, Some(verdict)).to_string();
                     (name(Some(verdict)).to_ascii_lowercase(), count)
                 }))
-                .chain([("effort saved".to_owned(), format!("{saved:.1}%"))])
+                .chain([("effort saved".to_owned(), saved)])
                 .chain([("time".to_owned(), format!("{:.1} s", validation.seconds))])
                 .collect();
         let row = |part: fn(&(String, String)) -> &String| {

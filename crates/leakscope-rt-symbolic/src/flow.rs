@@ -196,6 +196,9 @@ fn pass(place: &Place) -> u32 {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn __leakscope_sym_branch(place: &Place, term: u32, holds: bool) {
     let taken = holds != (place.traits & Place::REVERSED != 0);
+    if !places::count(place, taken.into()) && term == 0 {
+        return;
+    }
     let event = shared::event(EventKind::Branch, pass(place));
     shared::tell(Event { taken: taken.into(), term, value: holds.into(), ..event });
 }
@@ -207,6 +210,9 @@ pub extern "C" fn __leakscope_sym_switch(place: &Place, term: u32, value: u64) {
     // SAFETY: so many cases are there, data of the program.
     let cases = unsafe { slice::from_raw_parts(cases, place.cases as usize) };
     let case = cases.iter().position(|&case| case == value).map_or(0, |index| index + 1);
+    if !places::count(place, case) && term == 0 {
+        return;
+    }
     let event = shared::event(EventKind::Switch, pass(place));
     shared::tell(Event {
         taken: (case != 0).into(),

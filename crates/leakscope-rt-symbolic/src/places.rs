@@ -10,6 +10,9 @@ use crate::{shared, start, thread};
 /// Set where everything of its kind is wanted, and not this place.
 const ALL: u32 = 2;
 
+/// Set where only the number of times is wanted.
+const COUNTED: u32 = 4;
+
 /// A derived executable or library: its places, and the first one's number.
 struct Known {
     start: AtomicUsize,
@@ -91,7 +94,8 @@ fn flags(place: &Place, number: u32, capacity: u32) -> u32 {
         Some(PlaceKind::Line) => wants::ALL_POINTS,
         Some(PlaceKind::Call) | None => 0,
     };
-    u32::from(own) | if shared::wants(of_all) { ALL } else { 0 }
+    let counts = of_all == wants::ALL_BRANCHES && shared::wants(wants::COUNTS);
+    u32::from(own) | if shared::wants(of_all) { ALL } else { 0 } | if counts { COUNTED } else { 0 }
 }
 
 /// The number of a place.
@@ -106,6 +110,14 @@ pub fn number(place: usize) -> u32 {
         }
     }
     0
+}
+
+/// Counts a branch that goes one of its ways; whether it is to be told too.
+pub fn count(place: &Place, way: usize) -> bool {
+    if place.flags & COUNTED != 0 {
+        shared::count_way(2 * number(core::ptr::from_ref(place) as usize) as usize + way);
+    }
+    place.flags & !COUNTED != 0
 }
 
 /// Whether the driver wants this very place.

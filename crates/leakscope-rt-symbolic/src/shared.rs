@@ -111,6 +111,19 @@ pub fn tell(event: Event) {
     }
 }
 
+/// Counts one of the ways of branches once more, as far as a byte goes.
+pub fn count_way(index: usize) {
+    let Some(header) = header() else { return };
+    // SAFETY: the header and the counts are mapped, as many as it says.
+    unsafe {
+        let (at, bytes) = ((*header).counts_at(), (*header).count_bytes());
+        if index < bytes {
+            let count = region(at + index);
+            count.write(count.read().saturating_add(1));
+        }
+    }
+}
+
 /// An event of this kind at a place, for more to be filled in.
 pub fn event(kind: EventKind, place: u32) -> Event {
     Event { kind: kind as u8, place, ..Event::default() }

@@ -10,34 +10,61 @@ use crate::term::{InputId, Node, Pool, Term, mask, signed};
 /// Values of inputs; what is not listed is 0.
 pub type Model = BTreeMap<InputId, u64>;
 
+/// Terms that are to be evaluated, perhaps for many inputs.
+#[derive(Debug)]
+pub struct Evaluator {
+    /// All that the terms are made of, arguments first: their width, and nodes
+    /// whose arguments are places in this list.
+    cone: Vec<(Node, u32)>,
+    roots: Vec<usize>,
+}
+
+impl Evaluator {
+    pub fn new(pool: &Pool, roots: &[Term]) -> Evaluator {
+        let terms = pool.cone(roots);
+        let places: FxHashMap<Term, u32> =
+            terms.iter().enumerate().map(|(place, &term)| (term, place as u32)).collect();
+        let placed =
+            |&term: &Term| (pool.node(term).map(|argument| Term(places[&argument])), pool.bits(term));
+        let cone = terms.iter().map(placed).collect();
+        Evaluator { cone, roots: roots.iter().map(|root| places[root] as usize).collect() }
+    }
+
+    /// Whether all of them (terms of one bit) are 1.
+    pub fn holds(&self, inputs: impl Fn(InputId) -> u64) -> bool {
+        let values = self.values(inputs);
+        self.roots.iter().all(|&root| values[root] == 1)
+    }
+
+    /// No recursion: terms can be deep.
+    fn values(&self, inputs: impl Fn(InputId) -> u64) -> Vec<u64> {
+        let mut values: Vec<u64> = Vec::with_capacity(self.cone.len());
+        for &(node, bits) in &self.cone {
+            let of = |Term(place): Term| values[place as usize];
+            let width = |Term(place): Term| self.cone[place as usize].1;
+            values.push(match node {
+                Node::Const(value) => value,
+                Node::Input(input) => inputs(input) & mask(bits),
+                Node::Not(a) => !of(a) & mask(bits),
+                Node::Binary(op, a, b) => fold::binary(op, of(a), of(b), bits),
+                Node::Compare(op, a, b) => fold::compare(op, of(a), of(b), width(a)).into(),
+                Node::ZeroExtend(a) => of(a),
+                Node::SignExtend(a) => signed(of(a), width(a)) as u64 & mask(bits),
+                Node::Extract(a, low) => of(a) >> low & mask(bits),
+                Node::Concat(high, low) => of(high) << width(low) | of(low),
+                Node::Ite(condition, yes, no) => of(if of(condition) == 1 { yes } else { no }),
+            });
+        }
+        values
+    }
+}
+
 /// Whether all constraints (terms of one bit) are 1.
 pub fn holds(pool: &Pool, constraints: &[Term], inputs: impl Fn(InputId) -> u64) -> bool {
-    let values = values(pool, constraints, inputs);
-    constraints.iter().all(|constraint| values[constraint] == 1)
+    Evaluator::new(pool, constraints).holds(inputs)
 }
 
 pub fn evaluate(pool: &Pool, term: Term, inputs: impl Fn(InputId) -> u64) -> u64 {
-    values(pool, &[term], inputs)[&term]
-}
-
-/// Of the roots and all they are made of. No recursion: terms can be deep.
-fn values(pool: &Pool, roots: &[Term], inputs: impl Fn(InputId) -> u64) -> FxHashMap<Term, u64> {
-    let mut values: FxHashMap<Term, u64> = FxHashMap::default();
-    for term in pool.cone(roots) {
-        let bits = pool.bits(term);
-        let value = match pool.node(term) {
-            Node::Const(value) => value,
-            Node::Input(input) => inputs(input) & mask(bits),
-            Node::Not(a) => !values[&a] & mask(bits),
-            Node::Binary(op, a, b) => fold::binary(op, values[&a], values[&b], bits),
-            Node::Compare(op, a, b) => fold::compare(op, values[&a], values[&b], pool.bits(a)).into(),
-            Node::ZeroExtend(a) => values[&a],
-            Node::SignExtend(a) => signed(values[&a], pool.bits(a)) as u64 & mask(bits),
-            Node::Extract(a, low) => values[&a] >> low & mask(bits),
-            Node::Concat(high, low) => values[&high] << pool.bits(low) | values[&low],
-            Node::Ite(condition, yes, no) => values[if values[&condition] == 1 { &yes } else { &no }],
-        };
-        values.insert(term, value);
-    }
-    values
+    let evaluator = Evaluator::new(pool, &[term]);
+    evaluator.values(inputs)[evaluator.roots[0]]
 }

@@ -130,18 +130,7 @@ impl Pool {
     pub fn import(&mut self, from: &Pool, term: Term) -> Term {
         let mut known: FxHashMap<Term, Term> = FxHashMap::default();
         for part in from.cone(&[term]) {
-            let of = |argument: Term| known[&argument];
-            let node = match from.node(part) {
-                node @ (Node::Const(_) | Node::Input(_)) => node,
-                Node::Not(a) => Node::Not(of(a)),
-                Node::Binary(op, a, b) => Node::Binary(op, of(a), of(b)),
-                Node::Compare(op, a, b) => Node::Compare(op, of(a), of(b)),
-                Node::ZeroExtend(a) => Node::ZeroExtend(of(a)),
-                Node::SignExtend(a) => Node::SignExtend(of(a)),
-                Node::Extract(a, low) => Node::Extract(of(a), low),
-                Node::Concat(a, b) => Node::Concat(of(a), of(b)),
-                Node::Ite(a, b, c) => Node::Ite(of(a), of(b), of(c)),
-            };
+            let node = from.node(part).map(|argument| known[&argument]);
             known.insert(part, self.intern(node, from.bits(part)));
         }
         known[&term]
@@ -174,6 +163,21 @@ impl Pool {
 }
 
 impl Node {
+    /// The same node of other arguments.
+    pub(crate) fn map(self, of: impl Fn(Term) -> Term) -> Node {
+        match self {
+            Node::Const(_) | Node::Input(_) => self,
+            Node::Not(a) => Node::Not(of(a)),
+            Node::Binary(op, a, b) => Node::Binary(op, of(a), of(b)),
+            Node::Compare(op, a, b) => Node::Compare(op, of(a), of(b)),
+            Node::ZeroExtend(a) => Node::ZeroExtend(of(a)),
+            Node::SignExtend(a) => Node::SignExtend(of(a)),
+            Node::Extract(a, low) => Node::Extract(of(a), low),
+            Node::Concat(a, b) => Node::Concat(of(a), of(b)),
+            Node::Ite(a, b, c) => Node::Ite(of(a), of(b), of(c)),
+        }
+    }
+
     pub fn for_each_argument(self, mut each: impl FnMut(Term)) {
         match self {
             Node::Const(_) | Node::Input(_) => {}

@@ -12,6 +12,7 @@
 //! MODULES    Module each
 //! PLACES     u8 for each place: Wanted flags, set by the driver
 //! …          names: bytes, each ended by a NUL
+//! …          counts: two u8 for each place: how often a branch went each way
 //! …          Node each; number 0 is no term
 //! …          Event each
 //! ```
@@ -26,7 +27,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const MAGIC: [u8; 8] = *b"LEAKSYMB";
 
 /// Raised when a layout below changes its meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const PAGE: usize = 4096;
 
@@ -95,8 +96,16 @@ impl Header {
         PLACES + pages(self.place_capacity as usize)
     }
 
-    pub fn nodes_at(&self) -> usize {
+    pub fn counts_at(&self) -> usize {
         self.names_at() + pages(self.name_capacity as usize)
+    }
+
+    pub fn count_bytes(&self) -> usize {
+        2 * self.place_capacity as usize
+    }
+
+    pub fn nodes_at(&self) -> usize {
+        self.counts_at() + pages(self.count_bytes())
     }
 
     pub fn events_at(&self) -> usize {
@@ -132,6 +141,8 @@ pub mod wants {
     pub const ALL_CALLS: u32 = 128;
     /// Every line is told.
     pub const ALL_POINTS: u32 = 256;
+    /// Every branch is counted.
+    pub const COUNTS: u32 = 512;
 }
 
 /// What did not fit: bits of [`Header::limits`].
@@ -605,6 +616,12 @@ impl<'a> View<'a> {
 
     pub fn events(&self) -> &'a [Event] {
         self.list(self.header.events_at(), self.header.events.min(self.header.event_capacity))
+    }
+
+    /// How often branches went each way, up to 255: not and taken for each
+    /// place; cases of a switch go on from there.
+    pub fn counts(&self) -> &'a [u8] {
+        self.list(self.header.counts_at(), self.header.count_bytes() as u32)
     }
 
     pub fn modules(&self) -> &'a [Module] {

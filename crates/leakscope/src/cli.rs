@@ -384,9 +384,9 @@ pub struct Validate {
     pub sym_file: Vec<String>,
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     pub sym_file_size: u32,
-    /// Environment variables that the program asks for are made up too
+    /// Do not make up the environment variables that the program asks for
     #[arg(long)]
-    pub sym_env: bool,
+    pub no_env: bool,
     /// Do not make allocations, opens and reads fail
     #[arg(long)]
     pub no_failures: bool,
@@ -418,6 +418,9 @@ pub struct Validate {
     /// Memory for each run of the program, as in 512M
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = leak_limit)]
     pub run_memory: u64,
+    /// Follow no objects, to measure what that costs; no verdict comes of it
+    #[arg(long, hide = true)]
+    pub no_objects: bool,
     /// Keep the inputs that show verdicts in this folder
     #[arg(long, value_name = "DIR")]
     pub keep_inputs: Option<PathBuf>,

@@ -22,6 +22,7 @@ mod plan;
 mod records;
 mod runtime;
 mod second_pass;
+mod seeds;
 mod sources;
 mod start;
 mod terminal;

@@ -34,7 +34,7 @@ fn corpus() {
     let mut programs: Vec<PathBuf> = fs::read_dir(project_file("tests/validate"))
         .expect("tests/validate is there")
         .map(|entry| entry.expect("readable").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c" || extension == "cpp"))
         .filter(|path| name(path).starts_with(&wanted))
         .collect();
     programs.sort();
@@ -88,6 +88,9 @@ impl Program {
         let folder = Folder::with(&[("warnings", &list)]);
         let mut arguments = vec!["validate", "--quiet", "--format", "json", "-o", "report.json"];
         arguments.extend(["--warnings", "warnings", "--keep-inputs", "inputs"]);
+        if !self.options.iter().any(|option| option == "--runs") {
+            arguments.extend(["--runs", "400"]);
+        }
         arguments.extend(self.options.iter().map(String::as_str));
         let target = self.path.to_string_lossy();
         arguments.push(&target);
@@ -181,6 +184,7 @@ fn bad_input_is_refused_with_a_reason() {
     check(&["validate", "--warnings", "bad", "a.c"], 2, "neither JSON nor a list");
     check(&["validate", "--warnings", "missing", "a.c"], 2, "cannot read missing");
     check(&["validate", "--warnings", "none", "a.c"], 0, "no leak was found");
+    check(&["validate", "--warnings", "none", "a.c"], 0, " -  ");
     check(&["validate", "missing.c"], 2, "missing.c");
     check(&["replay", "0", "--from", "nowhere"], 2, "no validation was kept in");
 }

@@ -232,7 +232,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
     let mut validated = report(Engine::Concolic, validated(&warning));
     validated.command = Command::Validate;
     validated.target.exit = None;
-    validated.validation = Some(Validation { runs: 1234, seconds: 7.25, seed: 0 });
+    validated.validation = Some(Validation { runs: 1234, run_seconds: 5.5, seconds: 7.25, seed: 0 });
 
     let mut checked = report(Engine::Static, vec![warning]);
     checked.command = Command::Check;

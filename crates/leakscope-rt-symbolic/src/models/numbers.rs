@@ -198,7 +198,8 @@ fn starts_no_number(byte: Known, base: u64) -> u32 {
     terms::not(any)
 }
 
-fn is_any_digit(byte: Known, base: u64) -> u32 {
+/// That a byte is a digit of any kind.
+pub fn is_any_digit(byte: Known, base: u64) -> u32 {
     if byte.term == 0 {
         return 0;
     }

@@ -9,7 +9,7 @@ use core::ffi::c_int;
 
 use leakscope_wire::symbolic::{Op, What};
 
-use super::numbers::{digit, is_space, push, space_term};
+use super::numbers::{digit, is_any_digit, is_space, push, space_term};
 use super::streams::{File, take};
 use super::{call_site, found, heap, models, pointer, write, write_byte};
 use crate::terms::{self, Known};
@@ -268,14 +268,11 @@ unsafe fn integer(scanner: &mut Scanner<'_>, directive: &Directive, base: u64, t
                 continue;
             }
             let worth = (value as char).to_digit(36).map_or(u64::MAX, u64::from);
-            let (is_digit, worth_term) = digit(seen.byte, base);
             if worth >= base {
-                // What no digit can be; letters of larger bases are not asked for.
-                if !(seen.byte.value as u8).is_ascii_alphabetic() || base <= 10 {
-                    found(terms::not(is_digit));
-                }
+                found(terms::not(is_any_digit(seen.byte, base)));
                 break;
             }
+            let (is_digit, worth_term) = digit(seen.byte, base);
             found(is_digit);
             number = push(number, worth_term, base);
             has_digits = true;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,10 +29,8 @@ use crate::commands::derive::{progress_bar, variant};
 use crate::kept_inputs::{self, Kept};
 use crate::models::models;
 use crate::output::{Filters, Output, note};
+use crate::seeds::seeds;
 use crate::tracked::{Tracked, about};
-
-/// A file that programs with a file argument find in their folder.
-const FILE: &str = "A";
 
 pub fn run(options: &Validate) -> Result<ExitCode> {
     let start = Instant::now();
@@ -48,10 +45,12 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
     };
     fs::create_dir_all(&folder).with_context(|| format!("cannot write {}", folder.display()))?;
 
-    let mut runs = 0;
+    let (mut runs, mut run_seconds) = (0, 0.0);
     if !warnings.is_empty() {
         let judge = Judge { options, tracked: OnceLock::new() };
+        let before = seconds_of_children();
         let outcomes = search(options, &analysed, &warnings, &judge, &folder, &mut runs)?;
+        run_seconds = seconds_of_children() - before;
         for (finding, outcome) in report.findings.iter_mut().zip(outcomes) {
             judge.tell(finding, outcome, &folder)?;
         }
@@ -60,7 +59,8 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
     let mut kept = Kept::new(&options.targets, &options.cflag)?;
     kept.warnings = report.findings.iter().map(kept_warning).collect();
     kept.write(&folder)?;
-    report.validation = Some(Validation { runs, seconds: start.elapsed().as_secs_f64(), seed: options.seed });
+    let seconds = start.elapsed().as_secs_f64();
+    report.validation = Some(Validation { runs, run_seconds, seconds, seed: options.seed });
     output.write(&report, &analysed.sources, &report_options)?;
     Ok(ExitCode::from(u8::from(report_options.fail_on.fails(&report))))
 }
@@ -148,7 +148,10 @@ fn search(
     }
     let places = target.places()?;
     let automata: Vec<Automaton> = warnings.iter().map(|warning| Automaton::new(warning, &places)).collect();
-    target.want(automata.iter().flat_map(Automaton::wanted));
+    target.want(automata.iter().flat_map(Automaton::marked));
+    if !options.no_objects {
+        target.want(automata.iter().flat_map(Automaton::allocating));
+    }
 
     let search = search_options(options)?;
     let key = key(options, warnings, &seeds, &derived.program);
@@ -340,11 +343,11 @@ fn kept_warning(finding: &Finding) -> kept_inputs::Warning {
 }
 
 pub fn settings(options: &Validate, seeds: &[Input]) -> Settings {
-    let mut wanted = wants::ALL_CALLS | wants::FILES | wants::ALL_OBJECTS;
+    let mut wanted = wants::ALL_CALLS | wants::FILES | wants::COUNTS;
     for (bit, is_wanted) in [
         (wants::ARGUMENTS, options.sym_args[0] > 0),
         (wants::STDIN, options.sym_stdin > 0),
-        (wants::ENVIRONMENT, options.sym_env),
+        (wants::ENVIRONMENT, !options.no_env),
         (wants::FAILURES, !options.no_failures),
     ] {
         wanted |= if is_wanted { bit } else { 0 };
@@ -390,52 +393,6 @@ fn bounds(options: &Validate) -> Bounds {
     }
 }
 
-/// The inputs to begin with: the user's own, then small ones.
-fn seeds(options: &Validate) -> Result<Vec<Input>> {
-    let mut seeds = Vec::new();
-    let arguments: Vec<Vec<u8>> =
-        options.arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
-    let named = options.sym_file.iter().filter(|pattern| !pattern.contains('*'));
-    let files: Vec<(String, Vec<u8>)> = named.map(|name| (name.clone(), Vec::new())).collect();
-    let first = Input { args: arguments.clone(), files: files.iter().cloned().collect(), ..Input::default() };
-    seeds.push(first.clone());
-    if let Some(folder) = &options.seeds {
-        for mut seed in user_seeds(folder)? {
-            if seed.args.is_empty() {
-                seed.args.clone_from(&arguments);
-            }
-            seeds.push(seed);
-        }
-    }
-    if options.sym_args[0] > 0 && arguments.is_empty() {
-        let files = first.files.clone().into_iter().chain([(FILE.to_owned(), Vec::new())]).collect();
-        seeds.push(Input { args: vec![FILE.into()], files, ..first.clone() });
-    }
-    if options.sym_stdin > 0 {
-        seeds.push(Input { stdin: b"a\n".to_vec(), ..first });
-    }
-    Ok(seeds)
-}
-
-/// Folders are inputs, files are standard input.
-fn user_seeds(folder: &Path) -> Result<Vec<Input>> {
-    let cannot = || format!("cannot read {}", folder.display());
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(folder).with_context(cannot)? {
-        paths.push(entry.with_context(cannot)?.path());
-    }
-    paths.sort();
-    let is_input = |path: &PathBuf| path.file_name().is_some_and(|name| name == "args" || name == "stdin");
-    if paths.iter().any(is_input) {
-        return Ok(vec![Input::read(folder).with_context(cannot)?]);
-    }
-    let read = |path: &PathBuf| match path.is_dir() {
-        true => Input::read(path),
-        false => Ok(Input { stdin: fs::read(path)?, ..Input::default() }),
-    };
-    paths.iter().map(|path| read(path).with_context(|| format!("cannot read {}", path.display()))).collect()
-}
-
 /// Names a search: what it depends on.
 fn key(options: &Validate, warnings: &[Warning], seeds: &[Input], program: &Path) -> String {
     let marks: Vec<_> = warnings.iter().map(|warning| &warning.marks).collect();
@@ -449,6 +406,18 @@ fn key(options: &Validate, warnings: &[Warning], seeds: &[Input], program: &Path
         options.solver,
     );
     leakscope_capture::store::hash(&[text.as_bytes()])
+}
+
+/// Processor time of what was started and has ended.
+fn seconds_of_children() -> f64 {
+    // SAFETY: numbers that may be zero, filled by the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);

@@ -1,0 +1,95 @@
+//! The inputs that a validation begins with.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use leakscope_concolic::Input;
+
+use crate::cli::Validate;
+
+/// A file that programs with a file argument find in their folder.
+const FILE: &str = "A";
+
+/// The inputs to begin with: the user's own, then small ones, then texts that
+/// have room for what a program may look for. What a long word or number can be
+/// shortened to is easily found; a short one grows only byte by byte.
+pub fn seeds(options: &Validate) -> Result<Vec<Input>> {
+    let mut seeds = Vec::new();
+    let arguments: Vec<Vec<u8>> =
+        options.arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
+    let named = options.sym_file.iter().filter(|pattern| !pattern.contains('*'));
+    let files: Vec<(String, Vec<u8>)> = named.map(|name| (name.clone(), Vec::new())).collect();
+    let first = Input { args: arguments.clone(), files: files.iter().cloned().collect(), ..Input::default() };
+    seeds.push(first.clone());
+    if let Some(folder) = &options.seeds {
+        for mut seed in user_seeds(folder)? {
+            if seed.args.is_empty() {
+                seed.args.clone_from(&arguments);
+            }
+            seeds.push(seed);
+        }
+    }
+    let makes_arguments = options.sym_args[0] > 0 && arguments.is_empty();
+    let with_file = |content: &[u8]| {
+        let own = first.files.keys().map(|name| (name.clone(), content.to_vec()));
+        let files = own.chain([(FILE.to_owned(), content.to_vec())]).collect();
+        let args = if makes_arguments { vec![FILE.into()] } else { arguments.clone() };
+        Input { args, files, ..first.clone() }
+    };
+    let reads_files = makes_arguments || !first.files.is_empty();
+    if reads_files {
+        seeds.push(with_file(b""));
+    }
+    if options.sym_stdin > 0 {
+        seeds.push(Input { stdin: b"a\n".to_vec(), ..first.clone() });
+    }
+    for text in TEXTS {
+        let cut = |most: u32| text.as_bytes()[..text.len().min(most as usize)].to_vec();
+        if options.sym_stdin > 0 {
+            seeds.push(Input { stdin: cut(options.sym_stdin), ..first.clone() });
+        }
+        if reads_files {
+            seeds.push(with_file(&cut(options.sym_file_size)));
+        }
+    }
+    if makes_arguments {
+        let (count, bytes) = (options.sym_args[0], options.sym_args[1]);
+        let stdin = TEXTS[0].as_bytes()[..TEXTS[0].len().min(options.sym_stdin as usize)].to_vec();
+        for word in WORDS {
+            let word = word.as_bytes()[..word.len().min(bytes as usize)].to_vec();
+            let args = vec![word; count as usize];
+            seeds.push(Input { args, stdin: stdin.clone(), ..with_file(b"") });
+        }
+    }
+    Ok(seeds)
+}
+
+/// Lines of words and numbers, of words, and no lines.
+const TEXTS: [&str; 3] = [
+    "aaaaaaaa 11111111\naaaaaaaa 11111111\naaaaaaaa 11111111\n",
+    "aaaaaaaaaaaaaa\naaaaaaaaaaaaaa\naaaaaaaaaaaaaa\naaaaaaaaaaaaaa\n",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+];
+
+const WORDS: [&str; 3] = ["aaaaaaaa", "11111", "-aaaaaaa"];
+
+/// Folders are inputs, files are standard input.
+fn user_seeds(folder: &Path) -> Result<Vec<Input>> {
+    let cannot = || format!("cannot read {}", folder.display());
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).with_context(cannot)? {
+        paths.push(entry.with_context(cannot)?.path());
+    }
+    paths.sort();
+    let is_input = |path: &PathBuf| path.file_name().is_some_and(|name| name == "args" || name == "stdin");
+    if paths.iter().any(is_input) {
+        return Ok(vec![Input::read(folder).with_context(cannot)?]);
+    }
+    let read = |path: &PathBuf| match path.is_dir() {
+        true => Input::read(path),
+        false => Ok(Input { stdin: fs::read(path)?, ..Input::default() }),
+    };
+    paths.iter().map(|path| read(path).with_context(|| format!("cannot read {}", path.display()))).collect()
+}
