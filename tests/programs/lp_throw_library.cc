@@ -1,5 +1,4 @@
 // The standard library throws for a bad field: the innermost line of ours is the call of std::stoi or of at().
-// valgrind: differs: the handler prints, and what the exception left in registers is saved by that
 // stdout: 2 rows, 2 errors
 #include <cstdio>
 #include <map>

@@ -101,11 +101,40 @@ pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
 pub fn allocate(size: usize, align: usize, zeroed: bool, caller: Caller) -> usize {
     let thread = this_thread();
     if !mode::samples() {
-        return allocate_any(thread, size, align, zeroed, caller);
+        return only_result(allocate_any(thread, size, align, zeroed, caller));
     }
     let quick = if align <= ALIGN { quick::allocate(thread, size, caller) } else { None };
     // That one is zeroed in any case.
     quick.unwrap_or_else(|| allocate_slowly(thread, size, align, zeroed, caller))
+}
+
+/// Leaves nothing in the registers that a call need not keep: a program that
+/// crashes before it uses one again would seem to hold the block.
+#[inline(always)]
+fn only_result(start: usize) -> usize {
+    // SAFETY: clears registers that are said to be written.
+    unsafe {
+        core::arch::asm!(
+            "xor ecx, ecx",
+            "xor edx, edx",
+            "xor esi, esi",
+            "xor edi, edi",
+            "xor r8d, r8d",
+            "xor r9d, r9d",
+            "xor r10d, r10d",
+            "xor r11d, r11d",
+            out("rcx") _,
+            out("rdx") _,
+            out("rsi") _,
+            out("rdi") _,
+            out("r8") _,
+            out("r9") _,
+            out("r10") _,
+            out("r11") _,
+            options(nomem, nostack)
+        );
+    }
+    start
 }
 
 #[inline(never)]

@@ -86,7 +86,6 @@ pub fn choose() {
     if lists != 0 && nodes != 0 {
         LOG.lock().nodes = nodes;
         LISTS.store(lists, Ordering::Relaxed);
-        heap::keep_ends_apart();
     }
 }
 

@@ -57,13 +57,9 @@ pub enum State {
 /// that a child does not count what it inherited.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
-/// Bytes that small blocks have more than was asked for.
-static SPARE: AtomicUsize = AtomicUsize::new(0);
-
-/// A pointer to the end of a small block is none to the next one, from now on.
-pub fn keep_ends_apart() {
-    SPARE.store(1, Ordering::Relaxed);
-}
+/// Bytes that blocks have more than was asked for, so that a pointer to the end
+/// of one is none to the next.
+const SPARE: usize = 1;
 
 /// A block, live or free.
 #[derive(Clone, Copy)]
@@ -264,7 +260,7 @@ pub struct Request {
 /// A new block; `None` if there is no memory.
 #[inline(always)]
 pub fn allocate(thread: &mut Thread, request: Request) -> Option<Block> {
-    let least = request.size + SPARE.load(Ordering::Relaxed);
+    let least = request.size.saturating_add(SPARE);
     if request.align > 16 || least > SMALL_MAX {
         return allocate_apart(thread, request, least);
     }
@@ -297,7 +293,7 @@ pub fn allocate_quickly(thread: &mut Thread, size: usize, stack: u32) -> Option<
     if size > CLEARED_MAX {
         return None;
     }
-    let class = class_of(size);
+    let class = class_of(size + SPARE);
     let taken = thread.caches[class].take_at_hand()?;
     Some(hand_out(taken, class, Request { size, align: 16, zeroed: false, stack }))
 }
@@ -346,7 +342,7 @@ fn allocate_large(request: Request) -> Option<Block> {
     if request.size > SIZE_MAX || request.align > SIZE_MAX || !arena::ready() {
         return None;
     }
-    let count = request.size.div_ceil(CHUNK).max(1);
+    let count = (request.size + SPARE).div_ceil(CHUNK);
     let index = arena::take(count, request.align.div_ceil(CHUNK))?;
     // SAFETY: the run is ours.
     let dirty = unsafe { (*arena::chunk(index)).dirty };
@@ -477,7 +473,7 @@ fn free_large(block: Block, stack: u32) {
 /// allows. A block that shrinks to less than half moves instead.
 pub fn resize(block: Block, size: usize, stack: u32) -> bool {
     let fits = if block.room <= SMALL_MAX {
-        size <= block.room && class_of(size) + 4 > class_of(block.room)
+        size + SPARE <= block.room && class_of(size + SPARE) + 4 > class_of(block.room)
     } else {
         size > SMALL_MAX && resize_large(block, size)
     };
@@ -494,7 +490,7 @@ fn resize_large(block: Block, size: usize) -> bool {
     let index = (block.slot >> SLOT_SHIFT) as usize;
     // SAFETY: the first chunk of a large run that is the caller's.
     let count = unsafe { (*arena::chunk(index)).run as usize };
-    let wanted = (block.start - arena::address_of(index) + size).div_ceil(CHUNK);
+    let wanted = (block.start - arena::address_of(index) + size + SPARE).div_ceil(CHUNK);
     if wanted > count {
         if !arena::extend(index, count, wanted) {
             return false;

@@ -251,7 +251,8 @@ pub fn start() {
 /// A block of `bytes`, or `None` if there is no memory. `align` is a power of
 /// two. The content is what was there before.
 pub fn allocate(bytes: usize, align: usize) -> Option<&'static mut Block> {
-    let room = bytes.max(1);
+    // A pointer to the end of a block is none to the next.
+    let room = bytes.checked_add(1)?;
     let room = if align > 16 { room.max(align).checked_next_power_of_two()? } else { room };
     if room > SMALL_MAX { allocate_large(bytes, align) } else { allocate_small(bytes, size_class::of(room)) }
 }
@@ -261,7 +262,7 @@ pub fn free(block: &'static mut Block) {
     let heap = HEAP.get();
     block.state = State::Free;
     if block.class == LARGE {
-        arena::give(block.start, block.bytes.div_ceil(CHUNK).max(1));
+        arena::give(block.start, chunks_of(block.bytes));
         heap.spare.push(block);
     } else {
         let resting = &mut heap.freed[usize::from(block.class)];
@@ -334,7 +335,7 @@ fn for_each_whole(mut f: impl FnMut(&'static mut Block)) {
             // SAFETY: the descriptor of a large block, perhaps of a former one.
             let block = unsafe { &mut *chunk.blocks };
             if block.is_live() && block.start == BASE + (number - 1) * CHUNK {
-                number += block.bytes.div_ceil(CHUNK).max(1) - 1;
+                number += chunks_of(block.bytes) - 1;
                 f(block);
             }
             continue;
@@ -424,7 +425,7 @@ fn fill(class: usize) -> Option<()> {
 }
 
 fn allocate_large(bytes: usize, align: usize) -> Option<&'static mut Block> {
-    let count = bytes.div_ceil(CHUNK).max(1);
+    let count = chunks_of(bytes);
     let start = arena::take(count, align)?;
     let heap = HEAP.get();
     let block = heap.spare.pop().unwrap_or_else(|| descriptors(1));
@@ -438,6 +439,11 @@ fn allocate_large(bytes: usize, align: usize) -> Option<&'static mut Block> {
     block.class = LARGE;
     reset(block, start, bytes);
     Some(block)
+}
+
+/// Chunks of a large block of so many bytes, with one byte more.
+fn chunks_of(bytes: usize) -> usize {
+    bytes / CHUNK + 1
 }
 
 /// Zeroed descriptors in a row, and one more: the rest of a chunk behind its
