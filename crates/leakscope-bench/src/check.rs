@@ -77,7 +77,7 @@ impl<'a> Measured<'a> {
     fn of(bench: &Bench, data: &Data, captured: &Captured<'a>) -> Result<Measured<'a>> {
         let name = captured.package.name.as_str();
         eprintln!("{name}: {} lines in {} units", captured.lines(), captured.units.len());
-        let capture = capture(bench, captured)?;
+        let capture = capture(bench, captured, &data.peers[0])?;
         let fresh = captured.tree.with_extension("fresh");
         copy_tree(&captured.store(), &fresh)?;
         let (mut first, mut two_cores, mut again, mut changed) = (None, None, None, None);
@@ -135,16 +135,17 @@ impl<'a> Measured<'a> {
 }
 
 /// Captures the units anew, into a store of its own and without the build.
-fn capture(bench: &Bench, captured: &Captured) -> Result<Usage> {
+fn capture(bench: &Bench, captured: &Captured, compiler: &Peer) -> Result<Usage> {
     let list = captured.tree.with_extension("json");
     let entries: Vec<serde_json::Value> = captured
         .units
         .iter()
         .map(|unit| {
-            let command = ["gcc"].into_iter().chain(unit.arguments.iter().map(String::as_str));
-            serde_json::json!({
-                "directory": unit.folder, "file": unit.source, "arguments": command.collect::<Vec<_>>(),
-            })
+            let mut command = vec!["gcc", "-O2", "-g", "-c"];
+            command.extend(compiler.flags_of(&unit.arguments));
+            let source = unit.source.to_string_lossy();
+            command.push(&source);
+            serde_json::json!({"directory": unit.folder, "file": unit.source, "arguments": command})
         })
         .collect();
     fs::write(&list, serde_json::to_string(&entries)?)?;

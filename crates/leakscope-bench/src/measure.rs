@@ -63,7 +63,8 @@ pub fn run(command: &mut Command) -> io::Result<(ExitStatus, Usage)> {
     run_within(LIMIT, command)
 }
 
-/// Runs the command to its end, or stops it by SIGALRM when it takes longer.
+/// Runs the command to its end. It, and each process that it starts, is stopped
+/// when it takes longer.
 pub fn run_within(limit: Duration, command: &mut Command) -> io::Result<(ExitStatus, Usage)> {
     Running::start(limit, command)?.wait()
 }
@@ -76,15 +77,18 @@ pub struct Running {
 
 impl Running {
     pub fn start(limit: Duration, command: &mut Command) -> io::Result<Running> {
-        let seconds = limit.as_secs() as libc::c_uint;
+        let seconds = limit.as_secs();
         // A hook makes the standard library fork. Otherwise the child shares our
         // address space until it executes, and the kernel counts our own peak
         // memory as the child's; after a fork it counts only what we hold on the
         // heap, which is little.
-        // SAFETY: `alarm` is async-signal-safe, and survives the exec that follows.
+        // SAFETY: both calls are async-signal-safe, and what they set survives the exec that follows.
         unsafe {
             command.pre_exec(move || {
-                libc::alarm(seconds);
+                let limit = libc::rlimit { rlim_cur: seconds, rlim_max: seconds };
+                // A compiler's driver passes this on to those that do the work; the alarm is for what waits.
+                libc::setrlimit(libc::RLIMIT_CPU, &limit);
+                libc::alarm(seconds.max(LIMIT.as_secs()) as libc::c_uint);
                 Ok(())
             });
         }

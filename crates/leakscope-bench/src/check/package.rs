@@ -124,12 +124,15 @@ impl Captured<'_> {
             .with_context(|| format!("build of {} failed", self.package.name))
     }
 
-    /// The units that `leakscope inspect` names, with their commands.
+    /// The units that `leakscope inspect` names, in archives too, with their commands.
     fn units(&self) -> Result<Vec<Unit>> {
         let mut commands: BTreeMap<PathBuf, (PathBuf, Vec<String>)> = BTreeMap::new();
         for entry in fs::read_dir(self.commands())? {
-            if let Some((source, command)) = compile(&fs::read_to_string(entry?.path())?) {
-                commands.insert(source, command);
+            let Some((sources, folder, arguments)) = compiled(&fs::read_to_string(entry?.path())?) else {
+                continue;
+            };
+            for source in sources {
+                commands.insert(source, (folder.clone(), arguments.clone()));
             }
         }
         let output = Command::new(&self.bench.leakscope)
@@ -138,7 +141,8 @@ impl Captured<'_> {
             .current_dir(&self.tree)
             .output()?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let sources = text.lines().filter_map(|line| line.strip_prefix("  ")?.split(" (").next());
+        let sources =
+            text.lines().filter_map(|line| line.strip_prefix("  ")?.trim_start().split(" (").next());
         let mut units = Vec::new();
         for source in sources.map(PathBuf::from) {
             let Some((folder, arguments)) = commands.get(&source).cloned() else { continue };
@@ -156,34 +160,37 @@ pub enum Edit {
     TakenBack,
 }
 
-/// Source, folder and arguments of a noted command that compiles one file.
-fn compile(noted: &str) -> Option<(PathBuf, (PathBuf, Vec<String>))> {
+/// The sources that a noted command compiles, its folder and its arguments.
+fn compiled(noted: &str) -> Option<(Vec<PathBuf>, PathBuf, Vec<String>)> {
     let mut lines = noted.lines().map(str::to_owned);
     let folder = PathBuf::from(lines.next()?);
     let arguments: Vec<String> = lines.collect();
     let is_source = |argument: &&String| [".c", ".cc", ".cpp"].iter().any(|end| argument.ends_with(end));
-    let source = arguments.iter().find(is_source).filter(|_| arguments.iter().any(|word| word == "-c"))?;
-    let source = folder.join(source).canonicalize().ok()?;
-    Some((source, (folder, arguments)))
+    let sources = arguments.iter().filter(is_source);
+    // What configure tried is gone.
+    let sources = sources.filter_map(|source| folder.join(source).canonicalize().ok()).collect();
+    Some((sources, folder, arguments))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(arguments: &str, expected: Option<&str>) {
+    fn check(arguments: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
         fs::write(folder.join("a.c"), "").unwrap();
-        let found = compile(&format!("{}\n{arguments}\n", folder.display()));
-        assert_eq!(found.map(|(source, _)| source), expected.map(|name| folder.join(name)), "{arguments}");
+        fs::write(folder.join("b.c"), "").unwrap();
+        let (sources, ..) = compiled(&format!("{}\n{arguments}\n", folder.display())).unwrap();
+        let expected: Vec<PathBuf> = expected.iter().map(|name| folder.join(name)).collect();
+        assert_eq!(sources, expected, "{arguments}");
     }
 
     #[test]
     fn compiles_are_told_from_links_and_probes() {
-        check("-c\n-o\na.o\na.c", Some("a.c"));
-        check("-o\na\na.c", None);
-        check("-c\nconftest.c", None);
-        check("-o\na\na.o", None);
+        check("-c\n-o\na.o\na.c", &["a.c"]);
+        check("-o\na\na.c\nb.c", &["a.c", "b.c"]);
+        check("-c\nconftest.c", &[]);
+        check("-o\na\na.o", &[]);
     }
 }

@@ -67,16 +67,16 @@ impl Peer {
             covered.lines += unit.lines;
             covered.cpu += usage.cpu;
             covered.peak_kib = covered.peak_kib.max(usage.peak_kib);
-            match status.code() {
-                Some(0) => {}
-                Some(_) => covered.failed += 1,
-                None => covered.stopped += 1,
+            match status.success() {
+                true => {}
+                false if usage.cpu >= limits.unit => covered.stopped += 1,
+                false => covered.failed += 1,
             }
         }
         Ok(covered)
     }
 
-    fn flags_of<'a>(&'a self, arguments: &'a [String]) -> Vec<&'a str> {
+    pub fn flags_of<'a>(&'a self, arguments: &'a [String]) -> Vec<&'a str> {
         let mut flags = Vec::new();
         let mut arguments = arguments.iter().map(String::as_str);
         while let Some(argument) = arguments.next() {
