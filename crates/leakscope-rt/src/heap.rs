@@ -6,7 +6,7 @@
 //! [`Meta`] of 8 bytes whose place follows from the block's: writing beyond
 //! a block cannot harm the heap.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, Use};
 use crate::pools;
