@@ -122,7 +122,7 @@ impl Program {
         }
     }
 
-    /// Arguments, its own or others in their place, with what placeholders stand for.
+    /// Arguments, its own or others in their place; names in braces are filled in.
     pub fn filled(&self, arguments: &[String], load: Load, data: &Path) -> Vec<String> {
         let filled =
             |argument: &String| self.sized(argument, load).replace("{bench}", &data.to_string_lossy());
