@@ -7,25 +7,16 @@ use leakscope_wire::{Step, StepKind};
 use crate::dwarf::Die;
 use crate::variables::{FrameEnd, Held, Variables, Word};
 
-/// A value that the code has.
+/// A value that the code has: where it begins, so many bytes on, and what is
+/// added to that.
 #[derive(Clone)]
-enum Value {
-    Unknown,
-    Number(i64),
-    /// An integer of the source, so many times.
-    Index(String, i64),
-    Address(Address),
-}
-
-/// An address, from where it was got.
-#[derive(Clone)]
-struct Address {
+struct Value {
     from: From,
     offset: i64,
-    /// What is added to it.
-    index: Option<Index>,
+    indexes: Vec<Index>,
 }
 
+/// An integer of the source, so many times.
 #[derive(Clone)]
 struct Index {
     /// As the source writes it, if that is known.
@@ -41,7 +32,7 @@ enum From {
     /// The end of the frame.
     Frame,
     Register(Register),
-    /// A pointer of the source, and what it points to.
+    /// A pointer of the source, and what it points to; or an integer.
     Pointer(String, Option<Die>),
 }
 
@@ -86,79 +77,62 @@ impl Steps<'_> {
         for step in steps {
             self.take(&mut values, *step)?;
         }
-        let value = match (values.pop()?, target) {
-            (value, Target::Behind(bytes)) => sum(value, Value::Number(bytes.cast_signed())),
-            (value, _) => value,
-        };
-        if target == Target::Object { self.object(&value) } else { Some(self.place(&value)?.name) }
+        let mut value = values.pop()??;
+        if let Target::Behind(bytes) = target {
+            value.offset = value.offset.wrapping_add(bytes.cast_signed());
+        }
+        if target == Target::Object { self.object(value) } else { Some(self.place(value)?.name) }
     }
 
     /// The object of a library's type around an address.
-    fn object(&self, value: &Value) -> Option<String> {
-        let mut address = self.address_of(value)?;
-        self.named(&mut address);
-        match address {
-            Address { index: Some(_), .. } | Address { from: From::Register(_), .. } => None,
-            Address { from: From::Zero, offset, .. } => {
+    fn object(&self, address: Value) -> Option<String> {
+        match self.named(address) {
+            Value { from: From::Zero, offset, indexes } if indexes.is_empty() => {
                 self.variables.global((offset as u64).wrapping_sub(self.bias))?.object
             }
-            Address { from: From::Frame, offset, .. } => {
+            Value { from: From::Frame, offset, indexes } if indexes.is_empty() => {
                 self.variables.held(self.probe, Held::Below(-offset), self.end)?.object
             }
-            Address { from: From::Pointer(pointer, target), offset, .. } => {
+            Value { from: From::Pointer(pointer, target), offset, indexes } if indexes.is_empty() => {
                 let path = self.variables.types.object(target?, u64::try_from(offset).ok()?)?;
                 Some(arrow(&pointer, &path))
             }
-        }
-    }
-
-    fn address_of(&self, value: &Value) -> Option<Address> {
-        match value {
-            Value::Number(number) => Some(Address { from: From::Zero, offset: *number, index: None }),
-            Value::Address(address) => Some(address.clone()),
             _ => None,
         }
     }
 
-    fn take(&self, values: &mut Vec<Value>, Step { kind, value }: Step) -> Option<()> {
+    /// Takes a step; a value is `None` if nothing is known of it.
+    fn take(&self, values: &mut Vec<Option<Value>>, Step { kind, value }: Step) -> Option<()> {
         let result = match StepKind::from_u32(kind)? {
             StepKind::Register => {
                 let register = Register(value as u16);
-                match self.end {
-                    Some(end) if end.register == register => address(From::Frame, -end.offset),
-                    _ => address(From::Register(register), 0),
-                }
+                Some(match self.end {
+                    Some(end) if end.register == register => Value::at(From::Frame, -end.offset),
+                    _ => Value::at(From::Register(register), 0),
+                })
             }
-            StepKind::Constant => Value::Number(value.into()),
+            StepKind::Constant => Some(Value::at(From::Zero, value.into())),
             StepKind::Load => {
-                let from = values.pop()?;
+                let place = values.pop()?.and_then(|from| self.place(from));
                 let is_pointer = value == 8;
-                match self.place(&from) {
-                    Some(Place { name, target }) if is_pointer => address(From::Pointer(name, target), 0),
-                    Some(Place { name, .. }) => Value::Index(name, 1),
-                    None => Value::Unknown,
-                }
+                place.map(|Place { name, target }| match is_pointer {
+                    true => Value::at(From::Pointer(name, target), 0),
+                    false => Value::index(name),
+                })
             }
             StepKind::Add => {
                 let (b, a) = (values.pop()?, values.pop()?);
                 sum(a, b)
             }
-            StepKind::Times => match values.pop()? {
-                Value::Index(name, times) => Value::Index(name, times.checked_mul(value.into())?),
-                Value::Number(number) => Value::Number(number.wrapping_mul(value.into())),
-                Value::Address(Address { from: From::Pointer(name, None), offset: 0, index: None }) => {
-                    Value::Index(name, value.into())
-                }
-                _ => Value::Unknown,
-            },
+            StepKind::Times => values.pop()?.and_then(|number| number.into_integer()?.times(value.into())),
             StepKind::Also => match self.register(value) {
                 Some(Word { name, target, .. }) => {
                     values.pop();
-                    address(From::Pointer(name, target), 0)
+                    Some(Value::at(From::Pointer(name, target), 0))
                 }
                 None => return Some(()),
             },
-            StepKind::Unknown => Value::Unknown,
+            StepKind::Unknown => None,
             StepKind::Held => return None,
         };
         values.push(result);
@@ -170,31 +144,27 @@ impl Steps<'_> {
     }
 
     /// An address in a register that has a variable is that pointer's.
-    fn named(&self, address: &mut Address) {
-        if let From::Register(register) = address.from
-            && let Some(Word { name, target, .. }) = self.register(register.0.into())
-        {
-            address.from = From::Pointer(name, target);
+    fn named(&self, address: Value) -> Value {
+        match address.from {
+            From::Register(register) => match self.register(register.0.into()) {
+                Some(Word { name, target, .. }) => Value { from: From::Pointer(name, target), ..address },
+                None => address,
+            },
+            _ => address,
         }
     }
 
     /// The place at an address.
-    fn place(&self, value: &Value) -> Option<Place> {
-        let mut address = self.address_of(value)?;
-        self.named(&mut address);
-        let Address { from, offset, index } = address;
+    fn place(&self, address: Value) -> Option<Place> {
+        let Value { from, offset, indexes } = self.named(address);
         let word = match from {
             From::Zero => self.variables.global((offset as u64).wrapping_sub(self.bias))?,
             From::Frame => self.variables.held(self.probe, Held::Below(-offset), self.end)?,
             From::Register(_) => return None,
-            From::Pointer(name, target) => return self.behind(name, target, offset, index),
+            From::Pointer(name, target) => return self.behind(name, target, offset, indexes),
         };
         let word = Some(word).filter(|word| word.has_type)?;
-        let name = match index {
-            Some(index) => with_index(&word.name, index.name.as_deref())?,
-            None => word.name,
-        };
-        Some(Place { name, target: word.target })
+        Some(Place { name: with_indexes(&word.name, indexes)?, target: word.target })
     }
 
     /// The place so far behind where a pointer points to.
@@ -203,58 +173,93 @@ impl Steps<'_> {
         pointer: String,
         target: Option<Die>,
         offset: i64,
-        index: Option<Index>,
+        mut indexes: Vec<Index>,
     ) -> Option<Place> {
         let types = &self.variables.types;
         let offset = u64::try_from(offset).ok()?;
         let kind = target?;
         let size = types.size(kind).filter(|&size| size > 0)?;
-        let found = types.descend(kind, if index.is_none() { offset % size } else { offset })?;
-        let name = match index {
-            Some(Index { name, stride })
-                if offset < size && stride.is_none_or(|stride| stride.cast_unsigned() == size) =>
-            {
-                format!("{pointer}[{}]{}", name.as_deref().unwrap_or("..."), found.path)
-            }
-            Some(Index { name, .. }) => arrow(&pointer, &with_index(&found.path, name.as_deref())?),
-            None if offset < size => arrow(&pointer, &found.path),
-            None => format!("{pointer}[{}]{}", offset / size, found.path),
+        let found = types.descend(kind, if indexes.is_empty() { offset % size } else { offset })?;
+        let is_element = |index: &Index| match index.stride {
+            Some(stride) => stride.cast_unsigned() == size,
+            None => true,
+        };
+        let element = indexes.iter().position(is_element).filter(|_| offset < size);
+        let element = element.map(|at| indexes.remove(at).name.unwrap_or("...".to_owned()));
+        let path = with_indexes(&found.path, indexes)?;
+        let name = match element {
+            Some(index) => format!("{pointer}[{index}]{path}"),
+            None if offset < size => arrow(&pointer, &path),
+            None => format!("{pointer}[{}]{path}", offset / size),
         };
         Some(Place { name, target: found.target })
     }
 }
 
-fn address(from: From, offset: i64) -> Value {
-    Value::Address(Address { from, offset, index: None })
+impl Value {
+    fn at(from: From, offset: i64) -> Value {
+        Value { from, offset, indexes: Vec::new() }
+    }
+
+    fn index(name: String) -> Value {
+        Value { from: From::Zero, offset: 0, indexes: vec![Index { name: Some(name), stride: Some(1) }] }
+    }
+
+    /// The same as a number, if it is no address.
+    fn into_integer(self) -> Option<Value> {
+        match self.from {
+            From::Zero => Some(self),
+            From::Pointer(name, None) if self.offset == 0 && self.indexes.is_empty() => {
+                Some(Value::index(name))
+            }
+            _ => None,
+        }
+    }
+
+    fn times(mut self, factor: i64) -> Option<Value> {
+        self.offset = self.offset.checked_mul(factor)?;
+        for Index { stride, .. } in &mut self.indexes {
+            *stride = stride.map(|stride| stride.wrapping_mul(factor));
+        }
+        Some(self)
+    }
 }
 
-fn sum(a: Value, b: Value) -> Value {
-    let known = |name, stride| Some(Index { name, stride });
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => Value::Number(a.wrapping_add(b)),
-        (Value::Address(address), Value::Number(number))
-        | (Value::Number(number), Value::Address(address)) => {
-            Value::Address(Address { offset: address.offset.wrapping_add(number), ..address })
+fn sum(a: Option<Value>, b: Option<Value>) -> Option<Value> {
+    let (a, b) = match (a, b) {
+        (Some(a), Some(b)) => (a, b),
+        (Some(address), None) | (None, Some(address)) => {
+            let unknown =
+                Value { indexes: vec![Index { name: None, stride: None }], ..Value::at(From::Zero, 0) };
+            if matches!(address.from, From::Zero) {
+                return None;
+            }
+            (address, unknown)
         }
-        (Value::Address(address), Value::Index(name, stride))
-        | (Value::Index(name, stride), Value::Address(address))
-            if address.index.is_none() =>
-        {
-            Value::Address(Address { index: known(Some(name), Some(stride)), ..address })
+        (None, None) => return None,
+    };
+    // The address is the one that is no integer; of two integers, the first.
+    let (address, number) = match (a.clone().into_integer(), b.clone().into_integer()) {
+        (Some(a), Some(b)) => (a, b),
+        (None, Some(b)) => (a, b),
+        (Some(a), None) => (b, a),
+        (None, None) => return None,
+    };
+    let mut sum = Value { offset: address.offset.wrapping_add(number.offset), ..address };
+    for index in number.indexes {
+        let same = sum.indexes.iter_mut().find(|it| it.name.is_some() && it.name == index.name);
+        match (same, index.stride) {
+            (Some(Index { stride: Some(stride), .. }), Some(more)) => *stride = stride.wrapping_add(more),
+            _ => sum.indexes.push(index),
         }
-        (Value::Number(number), Value::Index(name, stride))
-        | (Value::Index(name, stride), Value::Number(number)) => Value::Address(Address {
-            from: From::Zero,
-            offset: number,
-            index: known(Some(name), Some(stride)),
-        }),
-        (Value::Address(address), Value::Unknown) | (Value::Unknown, Value::Address(address))
-            if address.index.is_none() =>
-        {
-            Value::Address(Address { index: known(None, None), ..address })
-        }
-        _ => Value::Unknown,
     }
+    Some(sum)
+}
+
+/// `table[0].name[0]` with other indexes, if first elements are meant there.
+fn with_indexes(path: &str, mut indexes: Vec<Index>) -> Option<String> {
+    indexes.sort_by_key(|index| index.stride.unwrap_or(0));
+    indexes.iter().try_fold(path.to_owned(), |path, index| with_index(&path, index.name.as_deref()))
 }
 
 /// `table[0].name` with another index, if the first element is meant.

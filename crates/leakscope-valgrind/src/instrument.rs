@@ -18,10 +18,10 @@ use core::ffi::c_void;
 
 use leakscope_wire::Cause;
 
-use crate::events::{FIRST_ARGUMENTS, RED_ZONE};
+use crate::events::RED_ZONE;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
-use crate::machine::{self, is_epilogue, is_repeated};
+use crate::machine::{self, KEPT, is_epilogue, is_repeated};
 use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
@@ -87,6 +87,7 @@ pub unsafe extern "C" fn block(
             uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
             index: 0,
             start,
+            kept: machine::ways_at_call(start as u64).kept,
             result: if machine::is_return_point(start) { Returned::Unread } else { Returned::Kept },
             passes_count: false,
             ends: false,
@@ -147,6 +148,8 @@ struct Block<'a> {
     /// Of the statement that we are in.
     index: usize,
     start: usize,
+    /// The ways to what is in registers at the start, if calls return there.
+    kept: [Way; KEPT.len()],
     result: Returned,
     /// The register of results was set to a small number: a call would be told
     /// how many vector registers its arguments take.
@@ -366,8 +369,7 @@ impl Block<'_> {
     fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
         if ir::constant_value(data) == Some(self.next) {
             // Only a call stores the address of the next instruction.
-            let arguments = FIRST_ARGUMENTS.map(|register| self.way_to_register(register));
-            machine::note_return_point(self.next as usize, arguments);
+            self.note_return_point();
             let is_kept = core::mem::replace(&mut self.result, Returned::Kept) == Returned::Kept;
             let unkept_since = if is_kept { 0 } else { self.start as u64 };
             self.marks_red_zone = true;

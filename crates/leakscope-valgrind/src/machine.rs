@@ -1,5 +1,5 @@
-//! What the program's instructions are, by their bytes, and where its calls
-//! return to.
+//! What the program's instructions are, by their bytes, and what its calls are
+//! given and return to.
 
 use crate::calls::ARGUMENTS;
 use crate::instrument::steps::Way;
@@ -34,25 +34,44 @@ pub fn is_epilogue(address: usize, bytes: usize) -> bool {
     )
 }
 
-/// Where calls return to, as far as they were seen, and the ways to what they
-/// are given first.
+/// Registers that a call leaves as they are, but for those that frames are
+/// found by.
+pub const KEPT: [usize; 5] = [3, 12, 13, 14, 15];
+
+/// The ways to what is in registers at a call.
+#[derive(Clone, Copy, Default)]
+pub struct Ways {
+    /// What the function is given first.
+    pub arguments: [Way; ARGUMENTS],
+    /// What is in [`KEPT`] before and after the call.
+    pub kept: [Way; KEPT.len()],
+}
+
+/// Where calls return to, as far as they were seen.
 struct ReturnPoints {
     addresses: Numbers<u64>,
-    arguments: List<[Way; ARGUMENTS]>,
+    ways: List<Ways>,
 }
 
 static RETURN_POINTS: Single<ReturnPoints> =
-    Single::new(ReturnPoints { addresses: Numbers::new(), arguments: List::new() });
+    Single::new(ReturnPoints { addresses: Numbers::new(), ways: List::new() });
 
-pub fn note_return_point(address: usize, arguments: [Way; ARGUMENTS]) {
+pub fn note_return_point(address: usize, ways: Ways) {
     let points = RETURN_POINTS.get();
     let number = points.addresses.number(address as u64) as usize;
-    if number > points.arguments.len() {
-        points.arguments.push(arguments);
+    if number > points.ways.len() {
+        return points.ways.push(ways);
     }
-    for (known, new) in points.arguments[number - 1].iter_mut().zip(arguments) {
+    let known = &mut points.ways[number - 1];
+    for (known, new) in known.arguments.iter_mut().zip(ways.arguments) {
         if known.is_empty() {
             *known = new;
+        }
+    }
+    // Code that comes from elsewhere may have something else in the register.
+    for (known, new) in known.kept.iter_mut().zip(ways.kept) {
+        if known.steps() != new.steps() {
+            *known = Way::default();
         }
     }
 }
@@ -61,11 +80,8 @@ pub fn is_return_point(address: usize) -> bool {
     RETURN_POINTS.get().addresses.find(address as u64).is_some()
 }
 
-/// The ways to the first arguments of the call that returns to `address`.
-pub fn arguments_of_call(address: u64) -> [Way; ARGUMENTS] {
+/// The ways at the call that returns to `address`.
+pub fn ways_at_call(address: u64) -> Ways {
     let points = RETURN_POINTS.get();
-    points
-        .addresses
-        .find(address)
-        .map_or_else(Default::default, |number| points.arguments[number as usize - 1])
+    points.addresses.find(address).map_or_else(Ways::default, |number| points.ways[number as usize - 1])
 }

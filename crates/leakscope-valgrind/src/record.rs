@@ -338,7 +338,7 @@ impl Writer {
         }
         self.section(SectionKind::ARGUMENTS, |writer| {
             for &call in calls.keys() {
-                for (number, way) in (0..).zip(machine::arguments_of_call(call)) {
+                for (number, way) in (0..).zip(machine::ways_at_call(call).arguments) {
                     let steps = way.steps();
                     if !steps.is_empty() {
                         writer.put(&wire::Argument { call, number, steps: steps.len() as u32 });

@@ -5,8 +5,10 @@
 use leakscope_wire::{Step, StepKind};
 
 use super::{Block, Known};
+use crate::events::FIRST_ARGUMENTS;
 use crate::ir::{self, RBP, RSP};
 use crate::list::List;
+use crate::machine::{self, KEPT, Ways};
 use crate::memory::Single;
 use crate::vg::{self, IRExpr, IRTemp};
 
@@ -17,11 +19,11 @@ pub struct Way {
     count: u32,
 }
 
-static KEPT: Single<List<Step>> = Single::new(List::new());
+static ALL: Single<List<Step>> = Single::new(List::new());
 
 impl Way {
     pub fn steps(self) -> &'static [Step] {
-        &KEPT.get()[self.start as usize..][..self.count as usize]
+        &ALL.get()[self.start as usize..][..self.count as usize]
     }
 
     /// Ways with the same number are the same.
@@ -33,6 +35,15 @@ impl Way {
         self.count == 0
     }
 
+    /// The same after a call, if that leaves what is on the way.
+    fn beyond_calls(self) -> Way {
+        let lasts = |step: &Step| {
+            step.kind != StepKind::Register as u32
+                || [RSP, RBP].iter().chain(&KEPT).any(|&kept| dwarf_number(kept) == step.value)
+        };
+        if self.steps().iter().all(lasts) { self } else { Way::default() }
+    }
+
     /// The way to a register.
     pub fn to_register(register: usize) -> Way {
         keep(&[step(StepKind::Held, dwarf_number(register))])
@@ -40,14 +51,14 @@ impl Way {
 }
 
 fn keep(steps: &[Step]) -> Way {
-    let kept = KEPT.get();
+    let kept = ALL.get();
     let start = kept.len() as u32;
     steps.iter().for_each(|&step| kept.push(step));
     Way { start, count: steps.len() as u32 }
 }
 
 /// A longer way says nothing that a reader would follow.
-const STEPS_MAX: usize = 16;
+const STEPS_MAX: usize = 40;
 const DEPTH_MAX: u32 = 24;
 
 /// What the block of code has done so far.
@@ -92,9 +103,13 @@ struct Steps {
 
 impl Steps {
     fn push(&mut self, kind: StepKind, value: i32) {
+        self.push_step(step(kind, value));
+    }
+
+    fn push_step(&mut self, step: Step) {
         match self.list.get_mut(self.count) {
             Some(place) => {
-                *place = step(kind, value);
+                *place = step;
                 self.count += 1;
             }
             None => self.overflowed = true,
@@ -133,12 +148,30 @@ impl Block<'_> {
         if steps.overflowed || says_nothing { Way::default() } else { keep(&steps.list[..steps.count]) }
     }
 
-    /// The way to what was put into a register.
-    pub(super) fn way_to_register(&self, register: usize) -> Way {
-        match TRAIL.get().written[register] {
-            Some((data, _)) if self.is_users => self.way_to(data, 0),
-            _ => Way::default(),
+    /// A call has just put the address to which it returns on the stack.
+    pub(super) fn note_return_point(&mut self) {
+        let mut ways = Ways::default();
+        if self.is_users {
+            // As the caller sees its stack.
+            let stack = self.stack;
+            if let Known::Stack(offset) = &mut self.stack {
+                *offset += 8;
+            }
+            ways.arguments = FIRST_ARGUMENTS.map(|register| self.way_to_register(register));
+            for ((way, register), at_start) in ways.kept.iter_mut().zip(KEPT).zip(self.kept) {
+                *way = match TRAIL.get().written[register] {
+                    Some(_) => self.way_to_register(register).beyond_calls(),
+                    None => at_start,
+                };
+            }
+            self.stack = stack;
         }
+        machine::note_return_point(self.next as usize, ways);
+    }
+
+    /// The way to what was put into a register.
+    fn way_to_register(&self, register: usize) -> Way {
+        TRAIL.get().written[register].map_or_else(Way::default, |(data, _)| self.way_to(data, 0))
     }
 
     fn follow(&self, expression: *const IRExpr, index: usize, depth: u32, steps: &mut Steps) {
@@ -159,7 +192,7 @@ impl Block<'_> {
                         register != RSP && written[register].is_none_or(|(_, at)| at < index)
                     };
                     match register.filter(is_there) {
-                        Some(register) => steps.push(StepKind::Register, dwarf_number(register)),
+                        Some(register) => self.follow_to_start(register, steps),
                         None => steps.push(StepKind::Unknown, 0),
                     }
                 }
@@ -192,6 +225,16 @@ impl Block<'_> {
                 _ => steps.push(StepKind::Unknown, 0),
             }
         }
+    }
+
+    /// What a register holds at the block's start.
+    fn follow_to_start(&self, register: usize, steps: &mut Steps) {
+        let before = KEPT.iter().position(|&it| it == register).map_or(&[][..], |at| self.kept[at].steps());
+        if before.is_empty() {
+            return steps.push(StepKind::Register, dwarf_number(register));
+        }
+        before.iter().for_each(|step| steps.push_step(*step));
+        steps.push(StepKind::Also, dwarf_number(register));
     }
 
     fn follow_temporary(&self, temporary: IRTemp, depth: u32, steps: &mut Steps) {
