@@ -2,7 +2,9 @@
 //! passed or returned. A comparison is not a use.
 //!
 //! Of the uses of one pointer in a row, with no call between them, only the
-//! last is reported: the others could not be the last of a block's life.
+//! last is reported: the others could not be the last of a block's life. Where
+//! the next use comes on some ways only, the report goes to the others: out of a
+//! loop, for one.
 //!
 //! Works on optimised code: what is asked before each use would keep loops
 //! from becoming what the optimiser makes of them.
@@ -12,16 +14,23 @@ use std::collections::HashSet;
 use crate::builder::Builder;
 use crate::guards;
 use crate::ir::{Block, Opcode, Value};
+use crate::later::{Later, Ways, backwards};
 use crate::llvm::{Function, Module, PassOptions, Vectors};
+use crate::roots::Roots;
 
-/// A use to be reported: before which instruction, of which pointer.
+/// A use to be reported.
 struct Use<'m> {
-    at: Value<'m>,
+    /// The instruction that uses the pointer.
+    by: Value<'m>,
     pointer: Value<'m>,
+    /// Before which instruction it is reported.
+    at: Value<'m>,
 }
 
 /// Reports the uses in all functions of a module.
 pub fn insert(module: &mut Module<'_>) -> Result<(), String> {
+    // A way of several from a block to one that has several gets a block for itself.
+    module.run_passes("function(break-crit-edges)", &PassOptions::new(Vectors::None))?;
     module.add(&guards::after_optimisation())?;
     report(module);
     module.run_passes("always-inline", &PassOptions::new(Vectors::None))
@@ -31,14 +40,16 @@ fn report(module: &Module<'_>) {
     let builder = Builder::new(module);
     let used = builder.function(c"leakscope.used");
     for function in module.bodies() {
-        for Use { at, pointer } in find(function) {
+        for Use { by, pointer, at } in find(function) {
             builder.before(at);
             // A `ret` has the line of the closing brace; what it returns may
             // have that of the statement.
-            if at.is(Opcode::LLVMRet)
-                && let Some(location) = pointer.opcode().and_then(|_| pointer.location())
-            {
-                builder.at(location);
+            let place = match pointer.opcode().filter(|_| by.is(Opcode::LLVMRet)) {
+                Some(_) => pointer.location().or(by.location()),
+                None => by.location(),
+            };
+            if let Some(place) = place {
+                builder.at(place);
             }
             builder.call(used, &[pointer]);
         }
@@ -46,28 +57,66 @@ fn report(module: &Module<'_>) {
 }
 
 fn find<'m>(function: Function<'m>) -> Vec<Use<'m>> {
-    function.blocks().flat_map(in_block).collect()
+    let roots = Roots::of(function);
+    let later = Later::find(function, Ways::All, |at, later| step(&roots, at, later, |_| {}));
+    function.blocks().flat_map(|block| in_block(&roots, block, &later)).collect()
 }
 
-fn in_block(block: Block<'_>) -> Vec<Use<'_>> {
-    let instructions: Vec<Value<'_>> = block.instructions().collect();
-    let (mut uses, mut later) = (Vec::new(), HashSet::new());
-    for &at in instructions.iter().rev() {
-        if at.is_call() && !at.is_intrinsic() && !is_ours(at) {
-            later.clear();
+/// Makes of the pointers that are used after an instruction those that are
+/// used from it on, and tells which are new.
+fn step<'m>(
+    roots: &Roots<'m>,
+    at: Value<'m>,
+    later: &mut HashSet<Value<'m>>,
+    mut is_new: impl FnMut(Value<'m>),
+) {
+    if is_others(at) {
+        later.clear();
+    }
+    for pointer in used_by(at) {
+        let pointer = pointer.without_steps();
+        if is_variable(pointer) && later.insert(slot_of(roots.root(pointer))) {
+            is_new(pointer);
         }
-        for pointer in used_by(at) {
-            let pointer = pointer.without_steps();
-            if is_variable(pointer) && later.insert(slot_of(pointer)) {
-                uses.push(Use { at, pointer });
+    }
+    // Before a store to it, a slot holds another pointer; a value that comes
+    // anew is another as well.
+    if at.is(Opcode::LLVMStore) {
+        later.remove(&at.operand(1));
+    }
+    later.remove(&at);
+}
+
+fn in_block<'m>(roots: &Roots<'m>, block: Block<'m>, later: &Later<'m, Value<'m>>) -> Vec<Use<'m>> {
+    let (mut uses, mut open) = (Vec::new(), later.at_end(block).unwrap_or_default());
+    // Whether nothing stands between an instruction and the end, and what is
+    // stored to there.
+    let (mut is_last, mut stored) = (true, HashSet::new());
+    for by in backwards(block) {
+        is_last &= !is_others(by);
+        step(roots, by, &mut open, |pointer| {
+            let slot = slot_of(roots.root(pointer));
+            let is_last = is_last && !stored.contains(&slot);
+            let ways = block.successors().filter(|_| is_last);
+            let (again, not): (Vec<Block<'m>>, Vec<Block<'m>>) =
+                ways.partition(|&next| later.is_at_start(next, slot));
+            if again.is_empty() || !not.iter().all(|next| next.has_one_way_in()) {
+                uses.push(Use { by, pointer, at: by });
+            } else {
+                let starts = not.into_iter().filter_map(Block::start);
+                uses.extend(starts.map(|at| Use { by, pointer, at }));
             }
-        }
-        // Before a store to it, a slot holds another pointer.
-        if at.is(Opcode::LLVMStore) {
-            later.remove(&at.operand(1));
+        });
+        if by.is(Opcode::LLVMStore) {
+            stored.insert(by.operand(1));
         }
     }
     uses
+}
+
+/// Whether an instruction calls what may use or free anything.
+fn is_others(at: Value<'_>) -> bool {
+    at.is_call() && !at.is_intrinsic() && !is_ours(at)
 }
 
 /// The pointers that an instruction uses.
@@ -118,11 +167,17 @@ fn is_variable(pointer: Value<'_>) -> bool {
     !pointer.is_constant() && !pointer.is(Opcode::LLVMAlloca)
 }
 
-/// What stands for a pointer: the local that it was read from, or itself.
+/// What stands for a pointer: the local that it was read from, if that is
+/// stored to by its name only; else itself.
 pub fn slot_of(pointer: Value<'_>) -> Value<'_> {
-    if pointer.is(Opcode::LLVMLoad) && pointer.operand(0).is(Opcode::LLVMAlloca) {
-        pointer.operand(0)
-    } else {
-        pointer
+    if !pointer.is(Opcode::LLVMLoad) || !pointer.operand(0).is(Opcode::LLVMAlloca) {
+        return pointer;
     }
+    let slot = pointer.operand(0);
+    let is_plain = |user: Value<'_>| match user.opcode() {
+        Some(Opcode::LLVMLoad) => true,
+        Some(Opcode::LLVMStore) => user.operand(0) != slot,
+        _ => user.is_intrinsic(),
+    };
+    if slot.users().all(is_plain) { slot } else { pointer }
 }
