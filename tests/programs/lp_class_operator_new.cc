@@ -1,5 +1,4 @@
 // A class with its own operator new and delete, which count; a failed insertion forgets the node.
-// gap: -O2: the optimiser leaves no use on the line
 // stdout: 4 stored, 6 alive
 #include <cstddef>
 #include <cstdio>

@@ -1,5 +1,4 @@
 // The root of three levels is freed: the page it held is lost, and through the page its font and the font's name.
-// gap: -O2: the optimiser leaves no use on the line
 // stdout: 11pt Serif on page 1
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // Every attempt allocates a reply; the loop tries again without freeing the one that was refused.
-// gap: -O2: the optimiser leaves no use on the line
 // stdout: ready after 3
 #include <stdio.h>
 #include <stdlib.h>

@@ -70,7 +70,8 @@ entry:
   br i1 %dies, label %report, label %done, !prof !0
 report:
   call preserve_mostcc void @leakscope.overwritten.stamp(ptr %value, ptr %site, i64 0, ptr %new) #0
-  %later = load volatile i64, ptr @leakscope_clock
+  call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
+  %later = load i64, ptr @leakscope_clock
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %later, %report ]
@@ -90,7 +91,8 @@ look:
   br i1 %inside, label %report, label %done, !prof !0
 report:
   call preserve_mostcc void @leakscope.ends.stamp(ptr %value, ptr %site, i64 0, i64 %since) #0
-  %later = load volatile i64, ptr @leakscope_clock
+  call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
+  %later = load i64, ptr @leakscope_clock
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
@@ -110,7 +112,8 @@ look:
   br i1 %inside, label %report, label %done, !prof !0
 report:
   %stays = call preserve_mostcc i64 @leakscope.dies.stamp(ptr %value, ptr %site, i64 0, ptr %kept, i64 %place, i64 %since) #0
-  %later = load volatile i64, ptr @leakscope_clock
+  call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
+  %later = load i64, ptr @leakscope_clock
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
@@ -322,6 +325,8 @@ declare extern_weak preserve_mostcc i64 @__leakscope_dies(ptr, ptr, i64, ptr, i6
 declare extern_weak preserve_mostcc void @__leakscope_drop(ptr, ptr, i64, i64) nonlazybind cold nounwind
 
 attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
+; The clock may have gone on.
+attributes #1 = { nounwind willreturn memory(argmem: readwrite) }
 declare ptr @llvm.frameaddress.p0(i32)
 declare extern_weak preserve_mostcc void @__leakscope_shrinks(ptr, ptr, ptr) nonlazybind cold nounwind willreturn
 declare extern_weak preserve_mostcc void @__leakscope_returns(i64, ptr, i64, ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)

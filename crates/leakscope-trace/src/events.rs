@@ -68,7 +68,12 @@ impl Events {
         let stamped = |stamps: &wire::Stamps| (stamps.stacks[0] != 0).then_some(stamps.time);
         let times: Vec<Option<u64>> =
             (0..record.lost.len()).map(|block| record.stamps.get(block).and_then(stamped)).collect();
-        RecordEvents { record, by_stack, users, unwound, nameless, roots: Roots::new(&times, &record.edges) }
+        let is_named = |block: usize| {
+            let latest = record.stamps.get(block).and_then(|stamps| by_stack.get(&stamps.stacks[0]));
+            latest.is_some_and(|&id| self.event(id).variable.is_some())
+        };
+        let roots = Roots::new(&times, is_named, &record.edges);
+        RecordEvents { record, by_stack, users, unwound, nameless, roots }
     }
 
     pub fn event(&self, id: EventId) -> &Event {

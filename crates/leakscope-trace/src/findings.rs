@@ -12,7 +12,7 @@ use std::hash::Hash;
 use std::path::Path;
 
 use indexmap::IndexMap;
-use leakscope_core::{self as core, Candidate, Cause, Fault, FaultKind, Finding, Kind, Place};
+use leakscope_core::{self as core, Candidate, Cause, Fault, FaultKind, Finding, Frame, Kind, Place};
 use leakscope_wire as wire;
 
 use crate::counted::Counted;
@@ -365,7 +365,7 @@ impl Run {
             finding.via = group.roots.iter().filter(|&&root| root != index).map(usize::to_string).collect();
         }
         finding.last_used = by_weight(&group.last_used).next().map(|id| self.places.place(id));
-        finding.freed_elsewhere = self.frees.of(group.key.allocated, &self.places);
+        finding.freed_elsewhere = self.frees.of(group.key.allocated, &finding.allocated, &self.places);
         if group.key.kind == Kind::Lost && self.may_be_counted(group, &finding) {
             finding.evidence.insert("may_be_counted".to_owned(), true.into());
         }
@@ -547,11 +547,13 @@ fn last_use(named: &RecordPlaces, record: &Record, last_used: u32, allocated: u3
 }
 
 /// What libc and the C++ library keep for themselves until the end, which
-/// nobody can or should free: buffers of standard streams, and blocks that no
+/// nobody can or should free: buffers of standard streams, tables of threads'
+/// variables (those of ended threads wait for the next one), and blocks that no
 /// code of the program's asked for.
 fn is_runtimes_own(places: &Places, place: PlaceId) -> bool {
-    let innermost = places.innermost(place).and_then(|frame| frame.function.as_deref());
-    !places.is_users(place) || innermost == Some("_IO_file_doallocate")
+    let is_own =
+        |frame: &Frame| matches!(frame.function.as_deref(), Some("_IO_file_doallocate" | "_dl_allocate_tls"));
+    !places.is_users(place) || places.inner(place).any(is_own)
 }
 
 fn fault_of(places: &Places, named: &RecordPlaces, fault: &wire::Fault) -> Option<Fault> {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use leakscope_core::{Place, SiblingFree};
+use leakscope_core::{Frame, Place, SiblingFree};
 
 use crate::places::{PlaceId, Places, RecordPlaces};
 use crate::record::Record;
@@ -28,21 +28,14 @@ impl Frees {
         }
     }
 
-    /// Where the siblings of blocks allocated at `place` were freed, most
-    /// blocks first. Where none was freed, those of places count that differ
-    /// from it in columns alone: several calls on one line.
-    pub fn of(&self, place: PlaceId, places: &Places) -> Vec<SiblingFree> {
-        let freed: BTreeMap<PlaceId, u64> = match self.by_allocation.get(&place) {
+    /// Where the siblings of blocks allocated at `place`, which is `allocated`,
+    /// were freed, most blocks first. Where none was freed, those count that were
+    /// allocated on the same line for others: of all such, the ones whose callers
+    /// agree the furthest.
+    pub fn of(&self, place: PlaceId, allocated: &Place, places: &Places) -> Vec<SiblingFree> {
+        let freed = match self.by_allocation.get(&place) {
             Some(freed) => freed.clone(),
-            None => {
-                let own = lines(&places.place(place));
-                let on_lines = |(id, _): &(&PlaceId, _)| lines(&places.place(**id)) == own;
-                let others = self.by_allocation.iter().filter(on_lines).flat_map(|(_, freed)| freed);
-                others.fold(BTreeMap::new(), |mut sums, (&id, &blocks)| {
-                    *sums.entry(id).or_default() += blocks;
-                    sums
-                })
-            }
+            None => self.of_line(allocated, places),
         };
         let mut siblings: Vec<SiblingFree> =
             freed.into_iter().map(|(id, blocks)| SiblingFree { place: places.place(id), blocks }).collect();
@@ -51,8 +44,35 @@ impl Frees {
         siblings.truncate(PLACES_MAX);
         siblings
     }
+
+    fn of_line(&self, allocated: &Place, places: &Places) -> BTreeMap<PlaceId, u64> {
+        let own = lines(allocated);
+        let headline = allocated.headline();
+        let inside = allocated.stack.iter().position(|frame| Some(frame) == headline).unwrap_or(0);
+        let mut furthest = allocated.inner.len() + inside + 1;
+        let mut sums = BTreeMap::new();
+        for (&id, freed) in &self.by_allocation {
+            let others = lines(&places.place(id));
+            let common = own.iter().zip(&others).take_while(|(own, other)| own == other).count();
+            if common > furthest {
+                sums.clear();
+                furthest = common;
+            }
+            if common == furthest {
+                for (&id, &blocks) in freed {
+                    let sum: &mut u64 = sums.entry(id).or_default();
+                    *sum = sum.saturating_add(blocks);
+                }
+            }
+        }
+        sums
+    }
 }
 
-fn lines(place: &Place) -> Vec<(Option<String>, Option<u32>, Option<u64>)> {
-    place.stack.iter().map(|frame| (frame.file.clone(), frame.line, frame.offset)).collect()
+/// The frames of a place from the innermost on, without columns.
+fn lines(place: &Place) -> Vec<Line> {
+    let line = |frame: &Frame| (frame.file.clone(), frame.line, frame.offset, frame.function.clone());
+    place.inner.iter().chain(&place.stack).map(line).collect()
 }
+
+type Line = (Option<String>, Option<u32>, Option<u64>, Option<String>);

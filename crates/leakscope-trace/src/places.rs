@@ -163,6 +163,11 @@ impl Places {
         self.known[id.0].stack.iter().map(|&id| self.symboliser.frame(id))
     }
 
+    /// The frames of the system inside the user's innermost.
+    pub fn inner(&self, id: PlaceId) -> impl Iterator<Item = &Frame> {
+        self.known[id.0].inner.iter().map(|&id| self.symboliser.frame(id))
+    }
+
     /// The innermost frame of all, whoever's it is.
     pub fn innermost(&self, id: PlaceId) -> Option<&Frame> {
         let known = &self.known[id.0];

@@ -9,7 +9,8 @@ use leakscope_wire as wire;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// The roots of every lost block. Blocks that reach each other are one
-/// component; a component that no other reaches has one root, its first block.
+/// component; a component that no other reaches has one root: the block to which the last
+/// pointer led, if it is known what held that, or its first one.
 #[derive(Debug)]
 pub struct Roots {
     component_of: Vec<usize>,
@@ -18,7 +19,7 @@ pub struct Roots {
 
 #[derive(Clone, Debug)]
 struct Component {
-    first: usize,
+    root: usize,
     /// Roots of other components that reach this one.
     above: Vec<usize>,
     /// The latest stamp in it and in all components that reach it: its time,
@@ -30,9 +31,10 @@ struct Component {
 const ROOTS_MAX: usize = 8;
 
 impl Roots {
-    /// `stamped` gives the time of each block's latest stamp. `edges` lead from
-    /// one of these blocks to another; others are passed over.
-    pub fn new(stamped: &[Option<u64>], edges: &[wire::Edge]) -> Roots {
+    /// `stamped` gives the time of each block's latest stamp, and `is_named`
+    /// whether that knows what held the pointer. `edges` lead from one of these
+    /// blocks to another; others are passed over.
+    pub fn new(stamped: &[Option<u64>], is_named: impl Fn(usize) -> bool, edges: &[wire::Edge]) -> Roots {
         let count = stamped.len();
         let mut graph = DiGraph::<(), (), u32>::with_capacity(count, edges.len());
         for _ in 0..count {
@@ -52,13 +54,15 @@ impl Roots {
             }
             let first = blocks.iter().map(|block| block.index()).min().unwrap_or(0);
             let stamps = blocks.iter().filter_map(|block| Some((stamped[block.index()]?, block.index())));
-            roots.components.push(Component { first, above: Vec::new(), latest: stamps.max() });
+            let latest = stamps.max();
+            let root = latest.map(|(_, block)| block).filter(|&block| is_named(block)).unwrap_or(first);
+            roots.components.push(Component { root, above: Vec::new(), latest });
         }
         // What points comes before what it points to: the components are
         // sorted the other way round.
         for (number, blocks) in sorted.iter().enumerate().rev() {
-            let Component { first, above, latest } = roots.components[number].clone();
-            let above = if above.is_empty() { vec![first] } else { above };
+            let Component { root, above, latest } = roots.components[number].clone();
+            let above = if above.is_empty() { vec![root] } else { above };
             for next in blocks.iter().flat_map(|&block| graph.neighbors(block)) {
                 let target = roots.component_of[next.index()];
                 if target != number {
@@ -75,8 +79,8 @@ impl Roots {
     pub fn above(&self, block: usize) -> &[usize] {
         let component = &self.components[self.component_of[block]];
         match &component.above[..] {
-            [] if component.first == block => &[],
-            [] => std::slice::from_ref(&component.first),
+            [] if component.root == block => &[],
+            [] => std::slice::from_ref(&component.root),
             above => above,
         }
     }
@@ -101,7 +105,7 @@ mod tests {
 
     fn roots(count: usize, edges: &[(u32, u32)]) -> Vec<Vec<usize>> {
         let edges: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
-        let roots = Roots::new(&vec![None; count], &edges);
+        let roots = Roots::new(&vec![None; count], |_| true, &edges);
         (0..count).map(|block| roots.above(block).to_vec()).collect()
     }
 
@@ -132,7 +136,7 @@ mod tests {
         let check = |stamped: &[u64], edges: &[(u32, u32)], expected: &str| {
             let stamped: Vec<Option<u64>> = stamped.iter().map(|&time| (time > 0).then_some(time)).collect();
             let edges: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
-            let roots = Roots::new(&stamped, &edges);
+            let roots = Roots::new(&stamped, |_| true, &edges);
             let found: Vec<String> = (0..stamped.len())
                 .map(|block| roots.latest(block).map_or("-".to_owned(), |latest| latest.to_string()))
                 .collect();
@@ -187,7 +191,7 @@ mod tests {
             });
             let stamped: Vec<Option<u64>> = times.iter().map(|&time| (time > 0).then_some(time)).collect();
             let wired: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
-            let found = Roots::new(&stamped, &wired);
+            let found = Roots::new(&stamped, |_| true, &wired);
             for (block, mut above) in roots(8, &edges).into_iter().enumerate() {
                 above.sort_unstable();
                 let expected: Vec<usize> = (0..8)
