@@ -31,7 +31,7 @@ pub fn run(options: &Check) -> Result<ExitCode> {
         return validate::run(&validate::of_check(options)?);
     }
     let output = Output::open(&report_options)?;
-    let parts = Parts::of(&options.targets, &options.cflag)?;
+    let parts = Parts::of(&options.targets, &options.common.cflag)?;
     let config = Config { at_exit: options.at_exit, pedantic: options.pedantic };
     let place = kept_check::place(&parts.store, parts.units(), &own_text()?, &format!("{config:?}"));
     let kept = kept_check::load(&place).filter(|_| options.summary.is_none() && options.diff.is_none());
@@ -39,7 +39,7 @@ pub fn run(options: &Check) -> Result<ExitCode> {
         Some(kept) => kept,
         None => {
             let program = parts.program(&report_options)?;
-            let analysis = analyze(&program, &models, &config, &progress(options.quiet));
+            let analysis = analyze(&program, &models, &config, &progress(options.common.quiet));
             if let Some(function) = &options.summary {
                 return summary(&program, &analysis, function, options.format);
             }

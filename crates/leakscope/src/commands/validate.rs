@@ -37,7 +37,7 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
     let report_options = options.report_options();
     let filters = Filters::read(&report_options)?;
     let output = Output::open(&report_options)?;
-    let analysed = Analysed::read(&options.targets, &options.cflag, &report_options)?;
+    let analysed = Analysed::read(&options.targets, &options.common.cflag, &report_options)?;
     let (mut report, warnings) = warned(options, &analysed, &filters)?;
     let folder = match &options.keep_inputs {
         Some(folder) => folder.clone(),
@@ -56,7 +56,7 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
         }
         report.include(None);
     }
-    let mut kept = Kept::new(&options.targets, &options.cflag)?;
+    let mut kept = Kept::new(&options.targets, &options.common.cflag)?;
     kept.warnings = report.findings.iter().map(kept_warning).collect();
     kept.write(&folder)?;
     let seconds = start.elapsed().as_secs_f64();
@@ -74,16 +74,10 @@ pub fn of_check(options: &Check) -> Result<Validate> {
     };
     let report = options.report_options();
     validate.targets.clone_from(&options.targets);
-    validate.cflag.clone_from(&options.cflag);
+    validate.common.clone_from(&options.common);
     validate.at_exit = options.at_exit;
     validate.pedantic = options.pedantic;
     validate.format = report.format;
-    validate.output = report.output;
-    validate.max = report.max;
-    validate.suppressions = report.suppressions;
-    validate.baseline = report.baseline;
-    validate.quiet = report.quiet;
-    validate.color = report.color;
     validate.fail_on = report.fail_on;
     Ok(*validate)
 }
@@ -135,7 +129,7 @@ fn search(
     runs: &mut u64,
 ) -> Result<Vec<Outcome>> {
     let report_options = options.report_options();
-    let derived = variant(&analysed.store, &analysed.link, DeriveEngine::Symbolic, options.quiet)?;
+    let derived = variant(&analysed.store, &analysed.link, DeriveEngine::Symbolic, options.common.quiet)?;
     for kept in &derived.kept {
         let text = format!("not instrumented: {}: {}", kept.input.display(), kept.reason);
         note(&report_options, &text);
@@ -168,7 +162,7 @@ fn search(
         target: &target,
         fate: &|warning, input| judge.fate(warning, input),
     };
-    let bar = progress_bar("validating", options.quiet);
+    let bar = progress_bar("validating", options.common.quiet);
     bar.set_length(warnings.len() as u64);
     let mut telling = Telling { bar: &bar, warnings, runs: 0 };
     on_interrupt();
@@ -226,7 +220,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn tracked(&self) -> Option<&Tracked> {
         let settings = Settings { time: self.options.run_time, ..Settings::default() };
-        let make = || match Tracked::new(&self.options.targets, &self.options.cflag, settings) {
+        let make = || match Tracked::new(&self.options.targets, &self.options.common.cflag, settings) {
             Ok(tracked) => Some(tracked),
             Err(error) => {
                 note(&self.options.report_options(), &format!("leak points are not looked for: {error:#}"));
