@@ -1,10 +1,11 @@
-//! Takes out the deaths of locals that a later one makes needless.
+//! Takes out the deaths of pointers that cannot be a block's last.
 //!
 //! Of the locals that hold a pointer, and pointers made from it by steps, only
 //! the last to die can be the block's last. So a death goes if on every way on
 //! another local dies whose pointer has the same root: the same value in
-//! registers, before steps. (What two values have in common only when the
-//! program runs is the runtime's business.)
+//! registers, before steps. A place that gets a pointer with the root of the
+//! one that it had is walked along a block, which it goes on holding. (What two
+//! values have in common only when the program runs is the runtime's business.)
 //!
 //! Works when locals have become registers and the guards are not yet inlined.
 
@@ -19,36 +20,52 @@ use crate::roots::Roots;
 /// A pointer that dies: its root, and since when it was held.
 type Held<'m> = (Value<'m>, Value<'m>);
 
-const GUARDS: [&str; 2] = ["leakscope.ends", "leakscope.dies"];
-
 pub fn remove(module: &Module<'_>) {
     let builder = Builder::new(module);
     for function in module.bodies() {
-        let is_guard = |at: &Value<'_>| at.called_name().is_some_and(|name| GUARDS.contains(&name));
-        let guards: Vec<Value<'_>> = function.instructions().filter(is_guard).collect();
+        let guards: Vec<Value<'_>> = function.instructions().filter(|at| death(*at).is_some()).collect();
         if guards.is_empty() {
             continue;
         }
         let roots = Roots::of(function);
-        let deaths: HashMap<Value<'_>, Held<'_>> = guards.iter().map(|&at| (at, held(&roots, at))).collect();
-        let superseded = superseded(function, &deaths);
-        for at in guards {
+        let mut gone = HashSet::new();
+        let mut deaths = HashMap::new();
+        for &at in &guards {
+            let Some(Death { kept, since }) = death(at) else { continue };
+            let root = |argument: u32| roots.root(at.operand(argument));
+            let old = root(0);
+            let since = since.map(root);
             // Nothing dies where a local gets its first value, and what a function
             // was given is the caller's, unless it has it since ever.
-            let (root, since) = deaths[&at];
-            let is_none = root == builder.null() || root.is_parameter() && since.integer() != Some(0);
-            if is_none || superseded.contains(&at) {
-                let now = at.arguments().last().expect("a guard is given the clock");
-                builder.replace_instruction(at, now);
+            let is_given = old.is_parameter() && since.is_some_and(|since| since.integer() != Some(0));
+            if old == builder.null() || is_given || kept.is_some_and(|kept| root(kept) == old) {
+                gone.insert(at);
+            } else if let Some(since) = since {
+                deaths.insert(at, (old, since));
             }
+        }
+        gone.extend(superseded(function, &deaths));
+        for at in guards.into_iter().filter(|at| gone.contains(at)) {
+            let now = at.arguments().last().expect("a guard is given the clock");
+            builder.replace_instruction(at, now);
         }
     }
 }
 
-/// What dies at a guard.
-fn held<'m>(roots: &Roots<'m>, guard: Value<'m>) -> Held<'m> {
-    let since = if guard.called_name() == Some("leakscope.ends") { 2 } else { 4 };
-    (roots.root(guard.operand(0)), roots.root(guard.operand(since)))
+/// Which arguments of a guard, whose first is the pointer that dies, say what
+/// takes its place and since when it was held.
+struct Death {
+    kept: Option<u32>,
+    since: Option<u32>,
+}
+
+fn death(guard: Value<'_>) -> Option<Death> {
+    match guard.called_name()? {
+        "leakscope.overwritten" => Some(Death { kept: Some(2), since: None }),
+        "leakscope.ends" => Some(Death { kept: None, since: Some(2) }),
+        "leakscope.dies" => Some(Death { kept: Some(3), since: Some(4) }),
+        _ => None,
+    }
 }
 
 /// The deaths after which, on every way, another of the same follows.

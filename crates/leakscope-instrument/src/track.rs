@@ -82,7 +82,7 @@ fn prepare(module: &Module<'_>) {
 
 /// Takes out what need not be reported, in code that is to be optimised.
 pub fn prune(module: &mut Module<'_>) -> Result<(), String> {
-    module.run_passes("function(sroa)", &PassOptions::new(Vectors::None))?;
+    module.run_passes("function(sroa,early-cse)", &PassOptions::new(Vectors::None))?;
     superseded::remove(module);
     Ok(())
 }
