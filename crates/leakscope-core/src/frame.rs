@@ -48,7 +48,8 @@ const ALLOCATORS: [&str; 15] = [
 
 /// Wrappers around `free`. Many functions that end in `free` are more than
 /// that, so these are whole names.
-const DEALLOCATORS: [&str; 18] = [
+const DEALLOCATORS: [&str; 19] = [
+    "_free",
     "av_free",
     "av_freep",
     "ckfree",

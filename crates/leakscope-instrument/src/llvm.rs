@@ -13,6 +13,7 @@ use std::ptr::null_mut;
 use std::sync::Once;
 
 use crate::guards;
+use crate::ir::Value;
 
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
@@ -407,7 +408,11 @@ pub struct Call<'m> {
     module: PhantomData<&'m ()>,
 }
 
-impl Call<'_> {
+impl<'m> Call<'m> {
+    pub fn value(self) -> Value<'m> {
+        Value::new(self.raw)
+    }
+
     pub fn set(self, kind: Kind) {
         // SAFETY: a live call and an attribute of its context.
         unsafe {
@@ -418,7 +423,7 @@ impl Call<'_> {
 
     /// Takes an attribute from a call of any but these functions.
     pub fn unset_unless_called(self, kind: Kind, names: &[&str]) {
-        if !crate::ir::Value::new(self.raw).called_name().is_some_and(|name| names.contains(&name)) {
+        if !self.value().called_name().is_some_and(|name| names.contains(&name)) {
             // SAFETY: a live call; an absent attribute is left absent.
             unsafe { LLVMRemoveCallSiteEnumAttribute(self.raw, LLVMAttributeFunctionIndex, kind.0) }
         }

@@ -39,6 +39,7 @@ pub fn only_stacks(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), Stri
 /// The same, and tells how pointers die.
 pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), String> {
     unwinding::let_return(module);
+    unwinding::keep_frames(module);
     prepare(module);
     stamps::insert(module, own, &guards::before_optimisation())?;
     pools::insert(module, own)

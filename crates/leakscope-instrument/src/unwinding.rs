@@ -45,6 +45,21 @@ pub fn blocks<'m>(function: Function<'m>) -> HashSet<Block<'m>> {
     found
 }
 
+/// Lets what is called where an exception may be caught keep its own frame:
+/// what its locals held is looked for in the frames that are left behind, and
+/// the one that catches stays.
+pub fn keep_frames(module: &Module<'_>) {
+    let never_inline = Kind::named("noinline");
+    // Its clauses are what it catches.
+    let catches = |at: Value<'_>| at.is(Opcode::LLVMLandingPad) && at.operands().next().is_some();
+    for call in module.bodies().flat_map(Function::calls) {
+        let at = call.value();
+        if at.is(Opcode::LLVMInvoke) && at.successors().any(|block| block.instructions().any(catches)) {
+            call.set(never_inline);
+        }
+    }
+}
+
 /// Makes functions that leave frames behind look as if they returned.
 pub fn let_return(module: &Module<'_>) {
     let never_returns = Kind::named("noreturn");

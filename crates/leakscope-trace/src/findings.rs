@@ -548,8 +548,8 @@ fn last_use(named: &RecordPlaces, record: &Record, last_used: u32, allocated: u3
 
 /// What libc and the C++ library keep for themselves until the end, which
 /// nobody can or should free: buffers of standard streams, tables of threads'
-/// variables (those of ended threads wait for the next one), and blocks that no
-/// code of the program's asked for.
+/// variables (those of ended threads wait for the next one), libraries that it
+/// loads for itself, and blocks that no code of the program's asked for.
 fn is_runtimes_own(places: &Places, place: PlaceId) -> bool {
     let is_own =
         |frame: &Frame| matches!(frame.function.as_deref(), Some("_IO_file_doallocate" | "_dl_allocate_tls"));
