@@ -17,7 +17,7 @@ use leakscope_wire as wire;
 use crate::events::{self, What};
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller};
-use crate::{arena, stamps, waits};
+use crate::{arena, heap, stamps, waits};
 
 /// Exceptions that are on their way at a time, and pointers noted of each.
 const THROWS: usize = 4;
@@ -110,11 +110,32 @@ fn held(caller: Caller, index: u64, at: usize, top: usize) -> u64 {
 /// # Safety
 /// The live part of the thread's stack.
 pub unsafe fn frames_end(thread: &mut Thread, caller: Caller, low: usize, end: usize, site: usize) {
-    // SAFETY: as the caller says.
-    unsafe {
-        for_each_word(thread, caller, low, end, |thread, word| {
-            stamps::stamp(thread, word.value, caller, What::at(site, word.place));
-        });
+    for part in PARTS {
+        // SAFETY: as the caller says.
+        unsafe {
+            for_each_word(thread, caller, low, end, |thread, word| {
+                if part.has(word) {
+                    stamps::stamp(thread, word.value, caller, What::at(site, word.place));
+                }
+            });
+        }
+    }
+}
+
+/// Of the pointers that a frame has into a block, the one to its start is the
+/// variable that a reader looks for: it dies last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Inside,
+    Start,
+}
+
+const PARTS: [Part; 2] = [Part::Inside, Part::Start];
+
+impl Part {
+    fn has(self, word: Word) -> bool {
+        let is_start = heap::find(word.value).is_some_and(|block| block.start == word.value);
+        is_start == (self == Part::Start)
     }
 }
 
@@ -154,7 +175,8 @@ fn caught(stack: usize) {
     throws.count = latest;
     let throw = &mut throws.throws[latest % THROWS];
     let now = thread.clock;
-    for word in throw.words[..throw.count].iter().filter(|word| word.address < stack) {
+    let left = || throw.words[..throw.count].iter().copied().filter(|word| word.address < stack);
+    for word in PARTS.into_iter().flat_map(|part| left().filter(move |&word| part.has(word))) {
         let what = What::at(&raw const UNWOUND as usize, word.place);
         stamps::stamp_if(
             thread,
