@@ -46,7 +46,7 @@ pub unsafe extern "C" fn free(thread: ThreadId, place: *mut c_void) {
         return;
     }
     match block_at(place) {
-        Ok(block) => release(thread, block),
+        Ok(block) => release(caller(thread), block, Freed::ByProgram),
         Err(kind) => life::fault(thread, place as usize, kind),
     }
 }
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn realloc(thread: ThreadId, place: *mut c_void, bytes: Si
         }
     };
     if bytes == 0 {
-        release(thread, old);
+        release(caller(thread), old, Freed::ByProgram);
         return core::ptr::null_mut();
     }
     let Some(new) = allocate(thread, bytes as usize, 16) else { return core::ptr::null_mut() };
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn realloc(thread: ThreadId, place: *mut c_void, bytes: Si
     unsafe { core::ptr::copy_nonoverlapping(old.start as *const u8, new.start as *mut u8, kept) };
     // What was copied did not die; the rest does with the old block.
     old.words()[..kept / 8].fill(0);
-    release(thread, old);
+    release(new.allocated, old, Freed::Moved);
     address_of(Some(new))
 }
 
@@ -93,15 +93,24 @@ fn allocate(thread: ThreadId, bytes: usize, align: usize) -> Option<&'static mut
     Some(block)
 }
 
+/// Why a block is freed.
+#[derive(PartialEq, Eq)]
+enum Freed {
+    ByProgram,
+    /// It goes on elsewhere.
+    Moved,
+}
+
 /// Frees a block, and with it the pointers that it holds.
-fn release(thread: ThreadId, block: &'static mut Block) {
-    let context = caller(thread);
+fn release(context: u32, block: &'static mut Block, freed: Freed) {
     stamps::stamp_and_clear(
         block.words(),
         Point { context, site: stamps::site_of_cause(Cause::HolderFreed) },
         |word| Held::behind_argument(0, word),
     );
-    count_free(block.allocated, context);
+    if freed == Freed::ByProgram {
+        count_free(block.allocated, context);
+    }
     parts::forget(block.start, block.start + block.bytes);
     block.link = context;
     heap::free(block);
