@@ -1,4 +1,6 @@
 // Pointers in the containers of the standard library.
+#include <queue>
+#include <cstdlib>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -123,3 +125,54 @@ void string_good()
     text += " and more";
     std::string other = text;
 }
+
+struct record {
+    char *name;
+    int number;
+};
+
+void records_bad()
+{
+    std::vector<record> all;
+    record one;
+    one.name = strdup("x"); // alloc @records
+    one.number = 1;
+    all.push_back(one);
+} // leak @records: ?
+
+void records_good()
+{
+    std::vector<record> all;
+    record one;
+    one.name = strdup("x");
+    one.number = 1;
+    all.push_back(one);
+    free(all[0].name);
+}
+
+void found_good()
+{
+    std::map<std::string, int *> all;
+    all["a"] = new int;
+    auto one = all.find("a");
+    if (one != all.end()) {
+        delete one->second;
+        all.erase(one);
+    }
+}
+
+void queue_good()
+{
+    std::queue<char *> all;
+    all.push(new char[3]);
+    char *first = all.front();
+    all.pop();
+    delete[] first;
+}
+
+void queue_bad()
+{
+    std::queue<char *> all;
+    all.push(new char[3]); // alloc @queue
+    all.pop();
+} // leak @queue: ?

@@ -1,5 +1,6 @@
 // What a function did can be told from what it returns: cases are kept apart at the call.
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -327,5 +328,51 @@ int two_bad(void)
         return -1; // leak @twice: a
     free(a);
     free(b);
+    return 0;
+}
+
+// A place for the result may be missing, in the callee and in a wrapper.
+static int take_text(const char *from, char **text, size_t *length)
+{
+    if (text)
+        *text = NULL;
+    if (length)
+        *length = 0;
+    if (!*from)
+        return -1;
+    if (text) {
+        *text = strdup(from); // alloc @place
+        if (!*text)
+            return -2;
+    }
+    if (length)
+        *length = strlen(from);
+    return 0;
+}
+
+static int take_text_of(const char **from, char **text, size_t *length)
+{
+    return take_text(*from, text, length);
+}
+
+int no_place_good(const char *from)
+{
+    char *text = NULL;
+    int result;
+    if ((result = take_text_of(&from, &text, NULL)) != 0 || (result = take_text_of(&from, NULL, NULL)) != 0)
+        goto out;
+    puts(text);
+out:
+    free(text);
+    return result;
+}
+
+int no_place_bad(const char *from)
+{
+    char *text = NULL;
+    if (take_text_of(&from, &text, NULL) != 0 || take_text_of(&from, NULL, NULL) != 0)
+        return -1; // leak @place: text
+    puts(text);
+    free(text);
     return 0;
 }

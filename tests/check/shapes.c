@@ -73,7 +73,7 @@ int connected_good(struct addrinfo *all)
     int descriptor = -1;
     struct addrinfo *one;
     for (one = all; one; one = one->ai_next) {
-        descriptor = socket(one->ai_family, one->ai_socktype, one->ai_protocol); // gap: a long list has no name
+        descriptor = socket(one->ai_family, one->ai_socktype, one->ai_protocol);
         if (descriptor == -1)
             continue;
         if (connect(descriptor, one->ai_addr, one->ai_addrlen) == -1) {

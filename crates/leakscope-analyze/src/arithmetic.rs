@@ -2,7 +2,7 @@
 
 use leakscope_ir::Binary;
 
-use crate::fact::negated;
+use crate::fact::{Fact, negated};
 use crate::scope::Scope;
 use crate::value::{Base, Offset, SymbolKey, Value};
 
@@ -35,7 +35,7 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
         }
         (Value::Sum(base, offset), Value::Int(number)) => match op {
             Binary::Add => Value::Sum(*base, offset.plus(*number)),
-            Binary::Sub => Value::Sum(*base, offset.plus(number.wrapping_neg())),
+            Binary::Sub | Binary::Distance => Value::Sum(*base, offset.plus(number.wrapping_neg())),
             Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr if *number == 0 => left.clone(),
             Binary::Mul | Binary::Div if *number == 1 => left.clone(),
             Binary::Mul | Binary::And if *number == 0 => Value::Int(0),
@@ -44,10 +44,24 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
         (Value::Int(number), Value::Sum(base, offset)) if op == Binary::Add => {
             Value::Sum(*base, offset.plus(*number))
         }
-        (Value::Sum(a, Offset::At(x)), Value::Sum(b, Offset::At(y))) if op == Binary::Sub && a == b => {
+        (Value::Sum(a, Offset::At(x)), Value::Sum(b, Offset::At(y)))
+            if matches!(op, Binary::Sub | Binary::Distance) && a == b =>
+        {
             Value::Int(x.wrapping_sub(*y))
         }
         _ => named(scope, op, left, right),
+    }
+}
+
+/// Whether a result counts something, and is not negative: a pointer is not
+/// behind the one that it is measured from.
+pub fn is_count(op: Binary, [left, right]: [Fact; 2]) -> bool {
+    match op {
+        Binary::Distance => true,
+        Binary::Div | Binary::Shr | Binary::Mul => left.low >= 0 && right.low >= 0,
+        Binary::Rem => left.low >= 0,
+        Binary::And => right.low >= 0,
+        _ => false,
     }
 }
 
@@ -70,7 +84,7 @@ fn masked(scope: &mut Scope, key: SymbolKey, mask: i64) -> Option<Value> {
 /// objects stay addresses into them, as in pointers with tags.
 fn named(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Value {
     match (address(left), address(right)) {
-        (Some(base), None) | (None, Some(base)) if op != Binary::Other => {
+        (Some(base), None) | (None, Some(base)) if !matches!(op, Binary::Other | Binary::Distance) => {
             return Value::Sum(base, Offset::Any);
         }
         (Some(_), Some(_)) => return Value::Top,
@@ -90,7 +104,7 @@ fn address(value: &Value) -> Option<Base> {
 fn numbers(op: Binary, a: i64, b: i64) -> Value {
     let result = match op {
         Binary::Add => a.checked_add(b),
-        Binary::Sub => a.checked_sub(b),
+        Binary::Sub | Binary::Distance => a.checked_sub(b),
         Binary::Mul => a.checked_mul(b),
         Binary::Div => a.checked_div(b),
         Binary::Rem => a.checked_rem(b),

@@ -38,8 +38,12 @@ pub struct Case {
     /// Leaks that count only if the procedure is left in another way than by
     /// the end of the program.
     pub pending: Vec<Arc<Pending>>,
-    /// Blocks on the way, where a case is followed alone.
+    /// Blocks on the way, where a case is followed alone, and what it was at
+    /// the heads of loops.
     pub visited: Vec<BlockId>,
+    pub heads: Vec<(BlockId, Arc<Case>)>,
+    /// Heads of loops at which it was made to stand for all further turns.
+    pub widened: Vec<BlockId>,
 }
 
 /// A block that was written over with the null pointer of a failed call.

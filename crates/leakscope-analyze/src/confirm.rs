@@ -1,23 +1,32 @@
 //! Each leak once more, by one case alone: depth first, without joins, along
 //! the branches that were noted. The path of a warning is then the way of one
 //! case, which does not contradict itself; a leak that came only from joined
-//! cases has none, and is dropped if all ways were tried.
+//! cases has none, and is dropped. A loop is gone round twice; what comes to its
+//! head then is widened, and stands for all further turns.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
+use rustc_hash::FxHashMap;
 
 use crate::case::{Case, Mark};
+use crate::join::{Growth, Property, join};
 use crate::leaks::Leak;
-use crate::scope::Origin;
+use crate::scope::{Origin, Scope};
 use crate::simulate::{Bounds, MAX_CASES, Options, Simulated, Summaries, simulate_with};
 use crate::summary::Step;
+use crate::value::Point;
 use crate::world::World;
 
-/// Times that one way comes to the same block.
+/// Times that one way comes to the same block in one turn of the loops around
+/// it.
 const TURNS: usize = 2;
+/// The same where what comes to the head of the loop is another thing each
+/// time.
+const MAX_TURNS: usize = 4;
 /// Work for one leak, and more for each block.
-const WORK: usize = 20_000;
+const WORK: usize = 100_000;
 const WORK_PER_BLOCK: usize = 100;
 
 /// The leak that is looked for.
@@ -31,10 +40,19 @@ pub struct Target<'t> {
     pub path: &'t [Step],
 }
 
+/// Places of one leak that are tried.
+const MAX_PLACES: usize = 4;
+/// Cases of one block that others are compared with.
+const MAX_SEEN: usize = 8;
+
 /// A search under way.
 pub struct Search<'t> {
     pub target: Target<'t>,
     open: Vec<(BlockId, Case)>,
+    /// By block, cases that were followed from there.
+    seen: FxHashMap<BlockId, VecDeque<Case>>,
+    /// Work for comparisons with these.
+    pub compared: usize,
     pub found: Option<Leak>,
     /// Some ways were not followed to their end.
     pub is_bounded: bool,
@@ -42,21 +60,69 @@ pub struct Search<'t> {
 
 impl<'t> Search<'t> {
     pub fn new(target: Target<'t>) -> Search<'t> {
-        Search { target, open: Vec::new(), found: None, is_bounded: false }
+        Search {
+            target,
+            open: Vec::new(),
+            seen: FxHashMap::default(),
+            compared: 0,
+            found: None,
+            is_bounded: false,
+        }
     }
 
     pub fn work(blocks: usize) -> usize {
         WORK + WORK_PER_BLOCK * blocks
     }
 
-    /// A case comes to the start of a block.
-    pub fn arrive(&mut self, block: BlockId, mut case: Case) {
-        if case.visited.iter().filter(|visited| **visited == block).count() >= TURNS {
+    /// A case comes to the start of a block, with the heads of the loops around
+    /// it.
+    pub fn arrive(&mut self, block: BlockId, loops: &[BlockId], mut case: Case, scope: &mut Scope) {
+        let is_outer = |visited: &&BlockId| **visited != block && loops.contains(visited);
+        let turn = case.visited.iter().rev().take_while(|visited| !is_outer(visited));
+        let turns = turn.filter(|visited| **visited == block).count();
+        if loops.first() == Some(&block) {
+            if turns == 0 {
+                case.heads.retain(|(head, _)| *head != block);
+                case.widened.retain(|head| *head != block);
+            } else if case.widened.contains(&block) {
+                return;
+            } else if turns >= TURNS && widen(block, &mut case, scope) {
+                case.widened.push(block);
+            }
+            let known = Arc::new(Case { heads: Vec::new(), visited: Vec::new(), ..case.clone() });
+            case.heads.retain(|(head, _)| *head != block);
+            case.heads.push((block, known));
+        }
+        if turns > MAX_TURNS {
             self.is_bounded = true;
+            return;
+        }
+        if self.is_covered(block, &case, scope) {
             return;
         }
         case.visited.push(block);
         self.open.push((block, case));
+    }
+
+    /// Whether a case that was followed from this block stands for the one at
+    /// hand too.
+    fn is_covered(&mut self, block: BlockId, case: &Case, scope: &mut Scope) -> bool {
+        let seen = self.seen.entry(block).or_default();
+        let property = Property::of(case, scope);
+        let point = Point::Block(block);
+        let is_covered = seen.iter().any(|known| {
+            known.env.len() == case.env.len() && Property::of(known, scope) == property && {
+                self.compared += case.size();
+                !join(&mut known.clone(), case.clone(), scope, point, Growth::Free)
+            }
+        });
+        if !is_covered {
+            seen.push_back(Case { visited: Vec::new(), heads: Vec::new(), ..case.clone() });
+            if seen.len() > MAX_SEEN {
+                seen.pop_front();
+            }
+        }
+        is_covered
     }
 
     /// The next case to follow. Of those that came since there were `before`,
@@ -71,6 +137,21 @@ impl<'t> Search<'t> {
     pub fn open(&self) -> usize {
         self.open.len()
     }
+}
+
+/// Makes of a case at the head of a loop one that stands for all turns to come;
+/// whether that is possible, for the turn before must agree on the property.
+fn widen(head: BlockId, case: &mut Case, scope: &mut Scope) -> bool {
+    let Some((_, before)) = case.heads.iter().find(|(known, _)| *known == head) else { return false };
+    let mut all = Case::clone(before);
+    if Property::of(&all, scope) != Property::of(case, scope) {
+        return false;
+    }
+    let latest = case.clone();
+    join(&mut all, std::mem::take(case), scope, Point::Block(head), Growth::Widened);
+    let Case { path, visited, heads, widened, left_at, flight, .. } = latest;
+    *case = Case { path, visited, heads, widened, left_at, flight, ..all };
+    true
 }
 
 /// How much the newest mark of a way is as the path has it.
@@ -98,16 +179,19 @@ pub fn confirm_leaks(
 ) {
     let sites = &simulated.scope.sites;
     simulated.leaks.retain(|&site, leak| {
-        let target =
-            Target { value: sites.at[site], origin: &sites.origins[site], at: leak.at, path: &leak.path };
-        let bounds = Bounds { max_cases: MAX_CASES[0], target: Some(target), ..Bounds::default() };
-        let search = simulate_with(world, summaries, id, options, &bounds);
-        match search.confirmed {
-            Some(found) => {
-                leak.path = found.path;
-                true
+        let mut is_cut = false;
+        let places = [(leak.at, leak.cause, leak.variable.clone())].into_iter().chain(leak.others.clone());
+        for (number, (at, cause, variable)) in places.take(MAX_PLACES).enumerate() {
+            let target = Target { value: sites.at[site], origin: &sites.origins[site], at, path: &leak.path };
+            let bounds = Bounds { max_cases: MAX_CASES[0], target: Some(target), ..Bounds::default() };
+            let search = simulate_with(world, summaries, id, options, &bounds);
+            is_cut |= search.is_cut;
+            if let Some(found) = search.confirmed {
+                let others = leak.others.split_off(number.min(leak.others.len()));
+                *leak = Leak { at, cause, variable, path: found.path, others, ..leak.clone() };
+                return true;
             }
-            None => search.is_cut,
         }
+        options.pedantic && is_cut
     });
 }

@@ -6,6 +6,7 @@
 //! bodies, which come with headers, are not looked at.
 
 use leakscope_ir::{Function, Instruction};
+use rustc_hash::FxHashSet;
 
 use crate::case::{Case, Cell};
 use crate::scope::Scope;
@@ -18,8 +19,15 @@ pub enum Role {
     OwnMemory,
     /// The result leads to elements.
     Access,
-    /// What the arguments lead to is an element from now on.
+    /// The same, to one that is looked for.
+    Find,
+    /// The result is behind the last element.
+    End,
+    /// What the arguments lead to, or hold if they are containers, is an
+    /// element from now on.
     Insert,
+    /// The same where they are no containers.
+    Append,
     /// No elements are left.
     Drop,
     /// The same where elements release what they hold.
@@ -33,6 +41,9 @@ pub enum Role {
     /// Shared ownership: whatever it gets is its own.
     Shared,
 }
+
+/// Where the end of a container's elements is taken to be.
+const END: Offset = Offset::At(1 << 40);
 
 const CONTAINERS: [&str; 12] = [
     "std::vector<",
@@ -70,8 +81,13 @@ const SHARED: [&str; 6] = [
     "std::__shared_ptr_access<",
 ];
 
+/// The classes of a program whose objects do something when they go.
+pub fn destroyed_classes(functions: &[Function]) -> FxHashSet<&str> {
+    functions.iter().filter_map(|function| Some(function.display.split_once("::~")?.0)).collect()
+}
+
 /// The role of a function, if it is one of the library's.
-pub fn role(function: &Function) -> Option<Role> {
+pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
     let name = function.display.as_str();
     let method = || method(name);
     if name.starts_with("std::__new_allocator<") || name.starts_with("__gnu_cxx::new_allocator<") {
@@ -99,7 +115,8 @@ pub fn role(function: &Function) -> Option<Role> {
         && method().is_some_and(is_iterator);
     Some(match method()? {
         method if method.starts_with('~') || method == "clear" => {
-            if has_pointers(name) {
+            let is_owner = |class: &str| class.starts_with("std::") || destroyed.contains(class);
+            if element(name).is_some_and(|class| class.ends_with('*') || !is_owner(&class)) {
                 Role::Drop
             } else {
                 Role::DropOwners
@@ -108,20 +125,23 @@ pub fn role(function: &Function) -> Option<Role> {
         "size" | "empty" | "max_size" | "capacity" | "count" | "reserve" | "shrink_to_fit" | "pop_back"
         | "pop_front" | "remove" | "unique" | "sort" | "reverse" | "get_allocator" | "resize"
         | "bucket_count" | "load_factor" | "rehash" => Role::Query,
-        "begin" | "end" | "cbegin" | "cend" | "rbegin" | "rend" | "front" | "back" | "at" | "data"
-        | "find" | "lower_bound" | "upper_bound" | "equal_range" | "erase"
+        "end" | "cend" if !comes_in_memory => Role::End,
+        "find" if !comes_in_memory => Role::Find,
+        "begin" | "cbegin" | "rbegin" | "rend" | "front" | "back" | "at" | "data" | "lower_bound"
+        | "upper_bound" | "equal_range" | "erase"
             if !comes_in_memory =>
         {
             Role::Access
         }
         "operator[]" if !name.contains("map<") => Role::Access,
         _ if comes_in_memory => Role::Shared,
+        "push_back" | "push_front" | "emplace_back" | "emplace_front" => Role::Append,
         _ => Role::Insert,
     })
 }
 
-/// Whether a container's elements, or a map's values, are plain pointers.
-fn has_pointers(name: &str) -> bool {
+/// The type of a container's elements, or of a map's values.
+fn element(name: &str) -> Option<String> {
     let mut depth = 0;
     let mut arguments = vec![String::new()];
     for letter in name.chars() {
@@ -134,15 +154,15 @@ fn has_pointers(name: &str) -> bool {
             }
             _ => {}
         }
-        if depth > 0 {
-            arguments.last_mut().expect("one at least").push(letter);
-        }
         if depth == 0 && letter == '>' {
             break;
         }
+        if depth > 1 || depth == 1 && letter != '<' {
+            arguments.last_mut().expect("one at least").push(letter);
+        }
     }
     let index = usize::from(name.contains("map<"));
-    arguments.get(index).is_some_and(|argument| argument.ends_with('*'))
+    arguments.get(index).map(|argument| argument.trim().to_owned())
 }
 
 /// The name after the class with its template arguments.
@@ -191,8 +211,14 @@ pub fn call(
     let result = match role {
         Role::OwnMemory | Role::Query => unknown,
         Role::Access => elements(scope, &this),
-        Role::Insert => {
-            insert(case, scope, &this, &arguments[1..]);
+        Role::End => element_at(scope, &this, END),
+        // What was put into a container is found there.
+        Role::Find if !scope.is_in_loop() && holds_blocks(case, scope, &this) => {
+            element_at(scope, &this, Offset::At(0))
+        }
+        Role::Find => elements(scope, &this),
+        Role::Insert | Role::Append => {
+            insert(case, scope, role, &this, &arguments[1..]);
             elements(scope, &this)
         }
         Role::DropOwners => {
@@ -231,21 +257,32 @@ pub fn call(
 
 /// The cell that stands for all elements of the containers at `this`.
 fn elements(scope: &mut Scope, this: &Value) -> Value {
+    element_at(scope, this, Offset::Any)
+}
+
+fn element_at(scope: &mut Scope, this: &Value, at: Offset) -> Value {
     let cells = this.bases().filter_map(|(base, offset)| {
         let id = scope.symbols.get(SymbolKey::Elements(base, offset))?;
-        Some(Value::Sum(Base::Symbol(id), Offset::Any))
+        Some(Value::Sum(Base::Symbol(id), at))
     });
     Value::one_of(cells.collect::<Vec<_>>()).unwrap_or(Value::Top)
 }
 
-fn insert(case: &mut Case, scope: &mut Scope, this: &Value, arguments: &[Value]) {
+fn holds_blocks(case: &Case, scope: &mut Scope, this: &Value) -> bool {
+    elements(scope, this).bases().any(|(base, _)| case.cells(base).any(|(_, cell)| cell.value.has_heap()))
+}
+
+fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, arguments: &[Value]) {
     let cells = elements(scope, this);
     let mut found = Vec::new();
     for argument in arguments {
         for (base, offset) in argument.bases() {
             // Another container, an iterator, or a reference to what is to be
             // an element.
-            let of_container = elements(scope, &Value::Sum(base, offset));
+            let of_container = match role {
+                Role::Append => Value::Top,
+                _ => elements(scope, &Value::Sum(base, offset)),
+            };
             for (base, _) in of_container.bases().chain([(base, offset)]) {
                 found.extend(case.cells(base).map(|(_, cell)| cell.value.clone()));
                 if let Base::Symbol(id) = base

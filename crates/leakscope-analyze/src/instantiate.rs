@@ -121,7 +121,7 @@ impl Instance<'_> {
         for write in &self.exit.writes {
             let base = self.base(scope, write.base).plus(write.offset);
             // Where there is nothing to write to, the callee did not.
-            if matches!(base, Value::Int(_)) {
+            if self.before.fact_of(scope, &base).is_zero() || matches!(base, Value::Int(_)) {
                 continue;
             }
             let value = self.value(scope, &mut after, &write.value);
@@ -147,7 +147,11 @@ impl Instance<'_> {
         }
         let mut overwrote = false;
         for (to, value, write) in &writes {
-            match after.store(scope, to, value, write.bytes) {
+            let before = match self.may_be_kept(write) {
+                true => after.put(scope, to, value, write.bytes),
+                false => after.store(scope, to, value, write.bytes),
+            };
+            match before {
                 // Too deep to be told from what is stored, or in memory of
                 // others, whose state between calls is theirs to know.
                 Some(before)
@@ -193,16 +197,20 @@ impl Instance<'_> {
         self.exit.writes.iter().find(is_same).is_some_and(|write| write.value != Value::NULL)
     }
 
+    /// Whether a cell may hold after the write what it held before.
+    fn may_be_kept(&self, write: &Write) -> bool {
+        let old = self.summary.symbols.find(&SymbolKey::Content(write.base, write.offset));
+        old.is_some_and(|old| write.value.bases().any(|(base, _)| base == Base::Symbol(old)))
+    }
+
     /// Whether what a cell held stays there in another case that the caller
     /// cannot tell from this one.
     fn may_stay(&self, write: &Write) -> bool {
         let (summary, exit) = (self.summary, self.exit);
-        let old = summary.symbols.find(&SymbolKey::Content(write.base, write.offset));
-        let is_old = |(base, _): (Base, Offset)| old.is_some_and(|old| base == Base::Symbol(old));
         let stays = |case: &ExitCase| {
             let same =
                 case.writes.iter().find(|other| (other.base, other.offset) == (write.base, write.offset));
-            same.is_none_or(|other| other.value.bases().any(is_old))
+            same.is_none_or(|other| self.may_be_kept(other))
         };
         let siblings = summary.cases.iter().filter(|case| case.exit == exit.exit);
         siblings.into_iter().any(|case| stays(case) && !is_told_apart(summary, case, exit, self.site))

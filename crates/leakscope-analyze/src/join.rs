@@ -150,8 +150,12 @@ fn facts_apart(case: &Case, other: &Case, scope: &Scope) -> Vec<(SymbolId, Fact)
     if alone().next().is_none() {
         return Vec::new();
     }
-    let marks = other.marks(symbols);
-    alone().filter(|(id, _)| !symbols.is_marked(marks, **id)).map(|(id, fact)| (*id, *fact)).collect()
+    let values =
+        || other.env.iter().map(|(_, value)| value).chain(other.memory.values().map(|cell| &cell.value));
+    let is_seen = |id: SymbolId| {
+        values().flat_map(Value::bases).any(|(base, _)| symbols.base_mentions(base, Base::Symbol(id)))
+    };
+    alone().filter(|(id, _)| !is_seen(**id)).map(|(id, fact)| (*id, *fact)).collect()
 }
 
 struct Joiner {

@@ -107,6 +107,11 @@ impl Case {
     /// Stores, and returns what was there if that had pointers to blocks.
     pub fn store(&mut self, scope: &mut Scope, to: &Value, value: &Value, bytes: u32) -> Option<Value> {
         self.dereference(scope, to);
+        self.put(scope, to, value, bytes)
+    }
+
+    /// The same where it is not certain that the address was used.
+    pub fn put(&mut self, scope: &mut Scope, to: &Value, value: &Value, bytes: u32) -> Option<Value> {
         let targets: Vec<(Base, Offset)> = to.bases().collect();
         if targets.is_empty() {
             self.escape(scope, value);

@@ -154,6 +154,12 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
             if op == Compare::Ne && known.high == shifted && shifted != 0 {
                 return restrict(case, scope, *id, Fact { high: shifted.saturating_sub(1), ..known });
             }
+            // Numbers that are not negative compare in one way only.
+            let op = match op {
+                Compare::NotBelow if known.low >= 0 && shifted >= 0 => Compare::Ge,
+                Compare::Above if known.low >= 0 && shifted >= 0 => Compare::Gt,
+                op => op,
+            };
             restrict(case, scope, *id, Fact::compared(op, shifted))
         }
         Value::Sum(Base::Heap(block), Offset::At(0)) if case.is_nullable(*block) => {

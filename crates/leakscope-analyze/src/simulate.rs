@@ -228,7 +228,8 @@ impl<'a> Simulation<'a, '_> {
             && let Some((block, case)) = search.next(before)
         {
             before = search.open();
-            self.work = self.work.saturating_sub(4 + case.size());
+            let compared = std::mem::take(&mut search.compared);
+            self.work = self.work.saturating_sub(4 + case.size() + compared);
             self.block(block, case);
             if self.work == 0 {
                 self.result.is_cut = true;
@@ -247,7 +248,8 @@ impl<'a> Simulation<'a, '_> {
         case.release_nulls(&self.result.scope);
         case.prune_facts(&self.result.scope);
         if let Some(search) = &mut self.search {
-            return search.arrive(block, case);
+            let loops = &self.flow.loops[block.0 as usize];
+            return search.arrive(block, loops, case, &mut self.result.scope);
         }
         let property = self.property(block, &case);
         let entries = &mut self.entries[block.0 as usize];
@@ -356,7 +358,10 @@ impl<'a> Simulation<'a, '_> {
                 let condition = self.operand(&case, condition);
                 for (to, truth) in [(*yes, true), (*no, false)] {
                     let mut taken = case.clone();
-                    if assume(&mut taken, self.scope(), &condition, truth) {
+                    if assume(&mut taken, self.scope(), &condition, truth)
+                        && !(self.flow.is_loop_head[id.0 as usize]
+                            && self.has_negative_count(&case, &taken, &condition))
+                    {
                         self.mark(&mut taken, block, truth != block.branch.is_negated);
                         self.go(id, to, taken);
                     }
@@ -392,6 +397,15 @@ impl<'a> Simulation<'a, '_> {
             Terminator::Resume => self.exit(Exit::Throw, case, Value::Top, block.end_at),
             Terminator::Unreachable => {}
         }
+    }
+
+    /// Whether a loop is left at once only because what it counts up to would
+    /// be negative: counts are not.
+    fn has_negative_count(&self, before: &Case, left: &Case, condition: &Value) -> bool {
+        let scope = &self.result.scope;
+        let Value::Sum(Base::Symbol(id), Offset::At(0)) = condition else { return false };
+        let SymbolKey::Compare(_, count, Value::Int(0)) = scope.symbols.key(*id) else { return false };
+        before.fact_of(scope, count).high > 0 && left.fact_of(scope, count).high < 0
     }
 
     fn mark(&self, case: &mut Case, block: &Block, is_taken: bool) {

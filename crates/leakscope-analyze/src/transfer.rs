@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Operand, Shape, Spot, ValueId};
+use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Operand, Shape, Spot, ValueId, Width};
 
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Flight};
 use crate::containers::{self, Dropped};
 use crate::exits::summarise;
+use crate::fact::Fact;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::leaks::Overwriter;
 use crate::refine::{assume, compare};
+use crate::scope::Scope;
 use crate::simulate::{Simulation, simulate_with_callbacks};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
@@ -135,8 +137,15 @@ impl Simulation<'_, '_> {
             }
             Op::Binary { op, left, right } => {
                 let (left, right) = (self.operand(case, left), self.operand(case, right));
-                let value = arithmetic::binary(self.scope(), *op, &left, &right);
+                let value = match arithmetic::binary(self.scope(), *op, &left, &right) {
+                    Value::OneOf(_) if *op == Binary::Distance => Value::Top,
+                    value => value,
+                };
                 let value = self.named(case, result, value);
+                let sides = [&left, &right].map(|side| case.fact_of(&self.result.scope, side));
+                if arithmetic::is_count(*op, sides) {
+                    note(case, &self.result.scope, &value, Fact::NOT_NEGATIVE);
+                }
                 case.set(result, value);
             }
             Op::Compare { op, left, right } => {
@@ -145,13 +154,22 @@ impl Simulation<'_, '_> {
                 let value = self.named(case, result, value);
                 case.set(result, value);
             }
-            Op::Cast { value, bits, truncates } => {
-                let value = match self.operand(case, value) {
-                    Value::Int(number) if *truncates && *bits < 64 => {
-                        let shift = 64 - bits;
-                        Value::Int(if *bits == 1 { number & 1 } else { number << shift >> shift })
+            Op::Cast { value, width } => {
+                let value = match (self.operand(case, value), *width) {
+                    (Value::Int(number), Width::Truncated(1)) => Value::Int(number & 1),
+                    (Value::Int(number), Width::Truncated(bits @ 2..64)) => {
+                        Value::Int(number << (64 - bits) >> (64 - bits))
                     }
-                    other => other,
+                    (value, Width::ZeroExtended(bits @ 2..=16)) => {
+                        note(
+                            case,
+                            &self.result.scope,
+                            &value,
+                            Fact { high: (1 << bits) - 1, ..Fact::NOT_NEGATIVE },
+                        );
+                        value
+                    }
+                    (other, _) => other,
                 };
                 case.set(result, value);
             }
@@ -280,6 +298,12 @@ impl Simulation<'_, '_> {
         overwriter: Overwriter,
     ) {
         let before = match shape {
+            // A number where a pointer was is another member of a union, and
+            // whether the pointer was one is for others to know.
+            Shape::Scalar { bytes, is_pointer: false } if !matches!(to, Value::Sum(Base::Local(_), _)) => {
+                let before = case.store(self.scope(), to, value, *bytes);
+                return before.iter().for_each(|before| case.escape(self.scope(), before));
+            }
             Shape::Scalar { bytes, .. } => case.store(self.scope(), to, value, *bytes),
             Shape::Record(members) => {
                 let mut before = None;
@@ -474,6 +498,16 @@ impl Class {
 
 fn returned(case: Case) -> Outcome {
     Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false }
+}
+
+/// What is known of a symbol from now on, unless something else is.
+fn note(case: &mut Case, scope: &Scope, value: &Value, fact: Fact) {
+    if let Value::Sum(Base::Symbol(id), Offset::At(0)) = value
+        && let Some(both) = case.fact(scope, *id).and(fact)
+        && case.fact(scope, *id) != both
+    {
+        Arc::make_mut(&mut case.facts).insert(*id, both);
+    }
 }
 
 fn number(value: &Value) -> Option<i64> {

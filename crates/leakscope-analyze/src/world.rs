@@ -73,7 +73,8 @@ impl<'a> World<'a> {
                 .flatten()
                 .map(move |cell| ((GlobalId(index as u32), cell.offset), constant(&cell.value)))
         });
-        let roles = program.functions.iter().map(containers::role).collect();
+        let destroyed = containers::destroyed_classes(&program.functions);
+        let roles = program.functions.iter().map(|function| containers::role(function, &destroyed)).collect();
         let models: Vec<Option<Arc<Summary>>> = program.functions.iter().map(modelled).collect();
         let is_noreturn = |index: usize| match &models[index] {
             Some(model) => model.cases.is_empty(),

@@ -235,11 +235,10 @@ pub enum Op {
         left: Operand,
         right: Operand,
     },
-    /// The same bits or number in another type; `bits` is the new width.
+    /// The same bits or number in another type.
     Cast {
         value: Operand,
-        bits: u32,
-        truncates: bool,
+        width: Width,
     },
     Select {
         condition: Operand,
@@ -306,10 +305,23 @@ pub enum Callee {
     Assembler,
 }
 
+/// What a cast does to the width of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// It is the same, or larger with the same sign.
+    Kept,
+    /// Only this many bits are left.
+    Truncated(u32),
+    /// A number of this many bits, which is not negative.
+    ZeroExtended(u32),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Binary {
     Add,
     Sub,
+    /// The difference of two pointers.
+    Distance,
     Mul,
     Div,
     Rem,

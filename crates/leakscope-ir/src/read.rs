@@ -289,9 +289,16 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                 right: self.operand(at.operand(1)),
             },
             LLVMFCmp => Op::Compare { op: Compare::Other, left: Operand::Unknown, right: Operand::Unknown },
-            LLVMTrunc => self.cast(at, at.ty().bits(), true),
-            LLVMZExt | LLVMSExt | LLVMBitCast | LLVMPtrToInt | LLVMIntToPtr | LLVMAddrSpaceCast
-            | LLVMFreeze => self.cast(at, at.ty().bits(), false),
+            LLVMTrunc => self.cast(at, Width::Truncated(at.ty().bits())),
+            LLVMZExt => self.cast(at, Width::ZeroExtended(at.operand(0).ty().bits())),
+            LLVMSExt | LLVMBitCast | LLVMPtrToInt | LLVMIntToPtr | LLVMAddrSpaceCast | LLVMFreeze => {
+                self.cast(at, Width::Kept)
+            }
+            LLVMSub if (0..2).all(|side| at.operand(side).opcode() == Some(LLVMPtrToInt)) => Op::Binary {
+                op: Binary::Distance,
+                left: self.operand(at.operand(0)),
+                right: self.operand(at.operand(1)),
+            },
             LLVMSelect => Op::Select {
                 condition: self.operand(at.operand(0)),
                 yes: self.operand(at.operand(1)),
@@ -338,8 +345,8 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         }
     }
 
-    fn cast(&self, at: Value<'m>, bits: u32, truncates: bool) -> Op {
-        Op::Cast { value: self.operand(at.operand(0)), bits, truncates }
+    fn cast(&self, at: Value<'m>, width: Width) -> Op {
+        Op::Cast { value: self.operand(at.operand(0)), width }
     }
 
     /// Which of the flattened members of a record the indices choose.
@@ -397,7 +404,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         }
         if is("llvm.expect") || is("llvm.launder") || is("llvm.strip.invariant") || is("llvm.ptr.annotation")
         {
-            return Op::Cast { value: argument(0), bits: 64, truncates: false };
+            return Op::Cast { value: argument(0), width: Width::Kept };
         }
         if is("llvm.trap") || is("llvm.ubsantrap") {
             let signature = Signature::default();
