@@ -9,6 +9,7 @@
 //! Nothing here renders, and the solver never runs in the target.
 
 mod automaton;
+mod crossing;
 mod evidence;
 mod input;
 mod journal;

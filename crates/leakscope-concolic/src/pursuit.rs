@@ -27,6 +27,8 @@ pub struct Pursuit {
     pub obstacles: Obstacles,
     /// Most marks that a run has passed.
     pub passed: usize,
+    /// Runs that passed so many: the first, and those that went new ways.
+    pub nearest: Vec<usize>,
     pub runs: u32,
     pub spent: Duration,
     pub chosen: u32,
@@ -49,6 +51,7 @@ impl Pursuit {
             tally: Tally::default(),
             obstacles: Obstacles::default(),
             passed: 0,
+            nearest: Vec::new(),
             runs: 0,
             spent: Duration::ZERO,
             chosen: 0,
@@ -126,7 +129,13 @@ impl Pursuit {
         if count < all {
             self.obstacles.note_run(trace, end);
         }
+        if count > self.passed {
+            self.nearest.clear();
+        }
         self.passed = self.passed.max(count);
+        if count == self.passed && count > 0 && (run.is_new || self.nearest.is_empty()) {
+            self.nearest.push(number);
+        }
         self.tally.add(number, &Coverage { passed: count, is_whole: count == all, objects, end });
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ConcolicError;
 use crate::automaton::Automaton;
+use crate::crossing::Crossing;
 use crate::evidence::{Outcome, Stop};
 use crate::input::{Bounds, Input};
 use crate::journal::Journal;
@@ -24,7 +25,7 @@ use crate::pursuit::{Pursuit, Ways};
 use crate::reach::{Distances, Reach};
 use crate::schedule::{Candidate, Edge, Rank, Schedule};
 use crate::solve::{Run, Seen, SolverChoice, Turned};
-use crate::target::Target;
+use crate::target::{Ended, Target};
 use crate::trace::{Trace, Way, mixed};
 use crate::verdict::Fate;
 use crate::warning::{Spot, Warning};
@@ -105,24 +106,28 @@ const MOST_FATES: u32 = 3;
 const GUESSES_KNOWN: u32 = 6;
 const GUESSES_NEW: u32 = 24;
 
-/// A task of a round.
+/// A task of a round: decisions to turn, or inputs to try.
 struct Unit {
     pursuit: usize,
     candidates: Vec<Candidate>,
+    children: Vec<Input>,
 }
 
 /// What came of a unit.
 struct Done {
     answers: Vec<Answered>,
+    children: Vec<Ran>,
     spent: Duration,
 }
+
+/// An input that is new, and its run.
+type Ran = (Input, Result<Run, ConcolicError>);
 
 struct Answered {
     candidate: Candidate,
     turned: Turned,
     model: Option<Model>,
-    /// Inputs that are new, and their runs.
-    runs: Vec<(Input, Result<Run, ConcolicError>)>,
+    runs: Vec<Ran>,
 }
 
 /// Verdicts for all warnings, in their order.
@@ -166,6 +171,7 @@ struct Search<'a> {
     recent: Vec<Model>,
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
+    crossing: Crossing,
 }
 
 impl<'a> Search<'a> {
@@ -204,6 +210,7 @@ impl<'a> Search<'a> {
             ways: Ways::default(),
             recent: Vec::new(),
             guessed: FxHashMap::default(),
+            crossing: Crossing::new(options.seed),
         }
     }
 
@@ -256,18 +263,24 @@ impl<'a> Search<'a> {
                     }
                     _ => {}
                 }
-                for (input, run) in runs {
-                    if self.inputs.insert(input) {
-                        self.pursuits[unit.pursuit].runs += 1;
-                        self.take_in(run?, Some(unit.pursuit), news);
-                    }
-                }
+                self.take_all_in(runs, unit.pursuit, news)?;
             }
+            self.take_all_in(done.children, unit.pursuit, news)?;
         }
         let old = self.recent.len().saturating_sub(RECENT);
         self.recent.drain(..old);
         self.close(news);
         Ok(true)
+    }
+
+    fn take_all_in(&mut self, runs: Vec<Ran>, by: usize, news: Teller<'_>) -> Result<(), ConcolicError> {
+        for (input, run) in runs {
+            if self.inputs.insert(input) {
+                self.pursuits[by].runs += 1;
+                self.take_in(run?, Some(by), news);
+            }
+        }
+        Ok(())
     }
 
     /// The units of a round: the warnings take turns.
@@ -286,6 +299,13 @@ impl<'a> Search<'a> {
                 }
                 loop {
                     pursuit.chosen += 1;
+                    if self.crossing.is_due(pursuit.chosen) && !pursuit.schedule.is_empty() {
+                        let (nearest, bounds) = (&pursuit.nearest, &self.options.bounds);
+                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.runs, bounds);
+                        units.push(Unit { pursuit: index, candidates: Vec::new(), children });
+                        found = true;
+                        break;
+                    }
                     let newest = pursuit.chosen.is_multiple_of(NEWEST_EVERY);
                     let rank = if newest { Rank::Newest } else { Rank::Nearest };
                     let mut candidates = pursuit.schedule.take(rank, &self.known, IN_ONE_GO);
@@ -300,7 +320,7 @@ impl<'a> Search<'a> {
                         !self.asked.contains_key(&candidate.path) && chosen.insert(candidate.path)
                     });
                     if !candidates.is_empty() {
-                        units.push(Unit { pursuit: index, candidates });
+                        units.push(Unit { pursuit: index, candidates, children: Vec::new() });
                         found = true;
                         break;
                     }
@@ -316,7 +336,7 @@ impl<'a> Search<'a> {
     fn work(&self, unit: &Unit) -> Done {
         let start = Instant::now();
         let mut solver = None;
-        let mut pool = unit.candidates[0].run.trace.pool.clone();
+        let mut pool = unit.candidates.first().map(|first| first.run.trace.pool.clone()).unwrap_or_default();
         let mut answers = Vec::new();
         for candidate in &unit.candidates {
             let (turned, model) = match self.journal.get(candidate.path) {
@@ -356,11 +376,16 @@ impl<'a> Search<'a> {
                 Turned::Guessed(inputs) => inputs,
                 _ => &[],
             };
-            let new = inputs.iter().filter(|&input| !self.inputs.contains(input));
-            let runs = new.map(|input| (input.clone(), self.run(input))).collect();
+            let runs = self.run_new(inputs);
             answers.push(Answered { candidate: candidate.clone(), turned, model, runs });
         }
-        Done { answers, spent: start.elapsed() }
+        let children = self.run_new(&unit.children);
+        Done { answers, children, spent: start.elapsed() }
+    }
+
+    fn run_new(&self, inputs: &[Input]) -> Vec<Ran> {
+        let new = inputs.iter().filter(|&input| !self.inputs.contains(input));
+        new.map(|input| (input.clone(), self.run(input))).collect()
     }
 
     /// Whether inputs for an edge may be guessed: more often while nobody has
@@ -388,6 +413,9 @@ impl<'a> Search<'a> {
         }
         for &way in &run.trace.coverage {
             run.is_new |= self.covered.insert(way);
+        }
+        if run.is_new && run.trace.ended != Ended::OutOfTime {
+            self.crossing.add(number);
         }
         let run = Arc::new(run);
         self.note_ways(&run);
