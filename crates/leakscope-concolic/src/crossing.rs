@@ -54,7 +54,7 @@ impl Crossing {
         bounds: &Bounds,
     ) -> Vec<Input> {
         let mut child = |number: usize| {
-            let near = number % 2 == 0 && !nearest.is_empty();
+            let near = number.is_multiple_of(2) && !nearest.is_empty();
             let from = if near { nearest } else { &self.parents };
             let base = &runs[from[self.choices.below(from.len())]];
             let other = &runs[self.parents[self.choices.below(self.parents.len())]];

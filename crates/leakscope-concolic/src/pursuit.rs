@@ -12,6 +12,7 @@ use crate::evidence::{Obstacles, Outcome, Stop};
 use crate::input::Input;
 use crate::objects::objects;
 use crate::places::{PlaceId, Places};
+use crate::reach::frontier::Frontier;
 use crate::reach::{Distances, NEVER, Reach, UNKNOWN};
 use crate::schedule::{Candidate, Schedule};
 use crate::solve::{Run, Seen, Turned};
@@ -34,6 +35,7 @@ pub struct Pursuit {
     pub chosen: u32,
     pub runs_after_other_way: u32,
     pub fates: u32,
+    pub frontier: Frontier,
     /// Runs of the suite when one of them last went a way that was new.
     pub suite_when_new: u32,
     pub outcome: Option<Outcome>,
@@ -57,6 +59,7 @@ impl Pursuit {
             chosen: 0,
             runs_after_other_way: 0,
             fates: 0,
+            frontier: Frontier::default(),
             suite_when_new: 0,
             outcome: None,
         }
@@ -123,7 +126,7 @@ impl Pursuit {
         for mut candidate in candidates {
             candidate.missing_in_run = all - count;
             candidate.objects_in_run = objects.len();
-            self.schedule.push(candidate);
+            self.schedule.push(candidate, reach);
         }
         let end = End::of(trace);
         if count < all {

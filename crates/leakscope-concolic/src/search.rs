@@ -20,12 +20,13 @@ use crate::crossing::Crossing;
 use crate::evidence::{Outcome, Stop};
 use crate::input::{Bounds, Input};
 use crate::journal::Journal;
-use crate::places::Places;
+use crate::places::{Places, WayId};
 use crate::pursuit::{Pursuit, Ways};
+use crate::reach::frontier::Frontiers;
 use crate::reach::{Distances, Reach};
-use crate::schedule::{Candidate, Edge, Rank, Schedule};
+use crate::schedule::{Candidate, Detour, Edge, Rank, Schedule};
 use crate::solve::{Run, Seen, SolverChoice, Turned};
-use crate::target::{Ended, Target};
+use crate::target::{Ended, TIMES_BITS, Target};
 use crate::trace::{Trace, Way, mixed};
 use crate::verdict::Fate;
 use crate::warning::{Spot, Warning};
@@ -164,6 +165,10 @@ struct Search<'a> {
     runs: Vec<Input>,
     known: FxHashSet<Edge>,
     covered: FxHashSet<u32>,
+    /// Ways that some run went.
+    gone: FxHashSet<WayId>,
+    frontiers: Frontiers,
+    distances: FxHashMap<Spot, Arc<Distances>>,
     /// Hashes of all paths that runs followed, or that are closed.
     paths: FxHashSet<u64>,
     /// The ways that runs took where there are many.
@@ -206,6 +211,9 @@ impl<'a> Search<'a> {
             runs: Vec::new(),
             known: FxHashSet::default(),
             covered: FxHashSet::default(),
+            gone: FxHashSet::default(),
+            frontiers: Frontiers::new(subject.program, subject.places),
+            distances: FxHashMap::default(),
             paths: FxHashSet::from_iter([0]),
             ways: Ways::default(),
             recent: Vec::new(),
@@ -413,7 +421,9 @@ impl<'a> Search<'a> {
         }
         for &way in &run.trace.coverage {
             run.is_new |= self.covered.insert(way);
+            self.gone.insert(way >> TIMES_BITS);
         }
+        let is_new = run.is_new;
         if run.is_new && run.trace.ended != Ended::OutOfTime {
             self.crossing.add(number);
         }
@@ -424,12 +434,34 @@ impl<'a> Search<'a> {
             let automaton = &subject.automata[pursuit.number];
             pursuit.read(number, &run, automaton, reach, ways);
         });
+        if is_new {
+            self.find_detours();
+        }
         if let Some(pursuit) = by.map(|by| &mut self.pursuits[by])
             && pursuit.tally.other_way.is_some()
         {
             pursuit.runs_after_other_way += 1;
         }
         news(News::Runs(self.runs.len() as u32));
+    }
+
+    /// Where warnings are stuck at a branch, what it reads is to be written.
+    fn find_detours(&mut self) {
+        let open = |pursuit: &&mut Pursuit| pursuit.outcome.is_none();
+        for pursuit in self.pursuits.iter_mut().filter(open) {
+            let Some(to) = pursuit.distances.get(pursuit.passed) else { continue };
+            let frontier = self.frontiers.nearest(self.reach, to, &self.gone);
+            if frontier == pursuit.frontier {
+                continue;
+            }
+            let distances = |spot: &Spot| {
+                let known = self.distances.entry(spot.clone());
+                known.or_insert_with(|| Arc::new(self.reach.distances(spot))).clone()
+            };
+            let writes = frontier.writes.iter().map(distances).collect();
+            pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes), self.reach);
+            pursuit.frontier = frontier;
+        }
     }
 
     fn note_ways(&mut self, run: &Arc<Run>) {
@@ -493,6 +525,11 @@ impl<'a> Search<'a> {
     fn settle(&mut self, index: usize, stop: Stop, news: Teller<'_>) {
         let pursuit = &mut self.pursuits[index];
         pursuit.obstacles.promised.retain(|(_, path)| !self.paths.contains(path));
+        if let Some(to) = pursuit.distances.get(pursuit.passed) {
+            let name = |id| self.subject.program.function(id).name.clone();
+            let foreign = self.frontiers.foreign(self.reach, to, &self.gone);
+            pursuit.obstacles.foreign = foreign.map(|(place, id)| (place, name(id)));
+        }
         let automaton = &self.subject.automata[pursuit.number];
         let outcome = pursuit.judged(automaton, stop, self.subject.places, &self.runs);
         news(News::Verdict(pursuit.number, &outcome));
