@@ -40,6 +40,9 @@ pub struct Obstacles {
     pub promised: Vec<(PlaceId, u64)>,
     /// Values that terms do not know.
     pub noted: BTreeMap<PlaceId, (What, u32)>,
+    /// A branch that depends on what a library function returned of which
+    /// there is no model.
+    pub foreign: Option<(PlaceId, String)>,
     /// Ways that need a larger input.
     pub bounded: BTreeMap<PlaceId, u32>,
     pub limits: u32,
@@ -65,6 +68,7 @@ impl Obstacles {
             && self.pinned.is_empty()
             && self.promised.is_empty()
             && self.noted.is_empty()
+            && self.foreign.is_none()
             && self.bounded.is_empty()
             && self.limits == 0
             && self.cut == 0
@@ -92,6 +96,9 @@ impl Obstacles {
         );
         let noted = self.noted.iter().max_by_key(|&(place, (_, count))| (*count, std::cmp::Reverse(*place)));
         texts.extend(noted.map(|(place, (what, _))| format!("{} at {}", what_text(*what), at(place))));
+        texts.extend(self.foreign.as_ref().map(|(place, name)| {
+            format!("what {name} returns, the input does not decide, at {}", at(place))
+        }));
         texts.extend(most(&self.bounded).map(|at| format!("a larger input than allowed is needed at {at}")));
         if self.limits & limits::NODES != 0 {
             texts.push("the run has more terms than there is room for".to_owned());
@@ -111,11 +118,13 @@ impl Obstacles {
 
 fn what_text(what: What) -> &'static str {
     match what {
+        What::Matched => "a library function looked for something",
         What::Float => "a floating-point value was taken as it was",
         What::Assembler => "assembler took a value as it was",
         What::Foreign => "a function that was not captured got a value as it was",
         What::Wide => "a value of more than 64 bits was taken as it was",
         What::Operation => "an instruction took a value as it was",
+        What::Missing => "a file that is not there was to be read (--sym-file makes it up)",
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Bounds {
-        Bounds { args: 3, arg_bytes: 16, stdin_bytes: 64, file_bytes: 64 }
+        Bounds { args: 5, arg_bytes: 16, stdin_bytes: 64, file_bytes: 64 }
     }
 }
 

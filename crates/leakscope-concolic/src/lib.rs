@@ -9,6 +9,7 @@
 //! Nothing here renders, and the solver never runs in the target.
 
 mod automaton;
+mod crossing;
 mod evidence;
 mod input;
 mod journal;
@@ -34,7 +35,7 @@ pub use automaton::Automaton;
 pub use evidence::{Obstacles, Outcome, Stop};
 pub use input::{Bounds, Input, Names};
 pub use journal::Journal;
-pub use objects::{Object, State};
+pub use objects::{Object, State, unfreed};
 pub use places::{Located, PlaceId, Places, read as read_places};
 pub use process::{Program as DerivedProgram, Settings, bounded};
 pub use reach::Reach;

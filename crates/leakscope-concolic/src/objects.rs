@@ -1,5 +1,7 @@
 //! The states of warned objects through a run (figure 6).
 
+use std::collections::BTreeMap;
+
 use leakscope_wire::symbolic::{Event, EventKind};
 use rustc_hash::FxHashMap;
 
@@ -85,6 +87,28 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
         }
     }
     objects
+}
+
+/// Blocks that a run left unfreed, by the calls that allocated them, from the
+/// inside out: how many, and their bytes.
+pub fn unfreed(events: &[Event]) -> BTreeMap<Vec<PlaceId>, (u64, u64)> {
+    let mut live: BTreeMap<u32, (Vec<PlaceId>, u64)> = BTreeMap::new();
+    for (at, event) in events.iter().enumerate() {
+        match EventKind::from_u8(event.kind) {
+            Some(EventKind::Allocated) => {
+                live.insert(event.value, (calls(events, at), event.term.into()));
+            }
+            Some(EventKind::Freed) => drop(live.remove(&event.value)),
+            _ => {}
+        }
+    }
+    let mut left: BTreeMap<Vec<PlaceId>, (u64, u64)> = BTreeMap::new();
+    for (calls, bytes) in live.into_values() {
+        let (blocks, all) = left.entry(calls).or_default();
+        *blocks += 1;
+        *all += bytes;
+    }
+    left
 }
 
 /// The calls that led to an allocation, from the inside out.

@@ -1,5 +1,6 @@
 //! The places of a derived program, as its sections describe them.
 
+use std::ops::Range;
 use std::path::Path;
 
 use leakscope_wire::symbolic::{PLACES_SECTION, Place, PlaceKind};
@@ -41,6 +42,9 @@ pub struct Places {
     list: Vec<Option<Located>>,
 }
 
+/// A way of a branch or switch, among all of the program.
+pub type WayId = u32;
+
 impl Places {
     /// Adds the places of a module, whose numbers begin at `base`.
     pub fn add(&mut self, base: PlaceId, places: Vec<Located>) {
@@ -64,6 +68,18 @@ impl Places {
     /// How many numbers there are, 0 included.
     pub fn capacity(&self) -> u32 {
         self.list.len() as u32
+    }
+
+    /// The ways of each branch and switch, as a run counts them: of a branch,
+    /// that its condition does not hold, and that it does; of a switch, the
+    /// default and the cases.
+    pub fn ways(&self) -> impl Iterator<Item = (PlaceId, Range<WayId>)> {
+        let mut next = 0;
+        self.iter().map(move |(id, place)| {
+            let first = next;
+            next += Place::ways(place.kind, place.cases.len() as u32);
+            (id, first..next)
+        })
     }
 
     /// The numbers of all places on a line.

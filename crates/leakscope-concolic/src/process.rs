@@ -22,7 +22,7 @@ use crate::ConcolicError;
 use crate::input::{Input, Names};
 use crate::places::{self, PlaceId, Places};
 use crate::sandbox::Sandbox;
-use crate::target::{Ended, Record, Target};
+use crate::target::{Ended, Record, TIMES_BITS, Target};
 
 /// What of a program is input, and how much a run may take.
 #[derive(Clone, Debug)]
@@ -196,12 +196,12 @@ impl Target for Program {
     }
 }
 
-/// The ways that were gone, each with about how often: once, twice, three
-/// times, then by doublings.
+/// The ways that were gone, each with about how often in the lowest bits: once,
+/// twice, three times, then by doublings.
 fn coverage(counts: &[u8]) -> Vec<u32> {
     let gone = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
     let about = |count: u8| if count < 4 { u32::from(count) - 1 } else { count.ilog2() + 1 };
-    gone.map(|(index, &count)| (index as u32) << 4 | about(count)).collect()
+    gone.map(|(index, &count)| (index as u32) << TIMES_BITS | about(count)).collect()
 }
 
 /// Runs a command within bounds on time, memory and processes. It may write

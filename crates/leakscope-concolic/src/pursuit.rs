@@ -12,6 +12,7 @@ use crate::evidence::{Obstacles, Outcome, Stop};
 use crate::input::Input;
 use crate::objects::objects;
 use crate::places::{PlaceId, Places};
+use crate::reach::frontier::Frontier;
 use crate::reach::{Distances, NEVER, Reach, UNKNOWN};
 use crate::schedule::{Candidate, Schedule};
 use crate::solve::{Run, Seen, Turned};
@@ -27,11 +28,14 @@ pub struct Pursuit {
     pub obstacles: Obstacles,
     /// Most marks that a run has passed.
     pub passed: usize,
+    /// Runs that passed so many: the first, and those that went new ways.
+    pub nearest: Vec<usize>,
     pub runs: u32,
     pub spent: Duration,
     pub chosen: u32,
     pub runs_after_other_way: u32,
     pub fates: u32,
+    pub frontier: Frontier,
     /// Runs of the suite when one of them last went a way that was new.
     pub suite_when_new: u32,
     pub outcome: Option<Outcome>,
@@ -49,11 +53,13 @@ impl Pursuit {
             tally: Tally::default(),
             obstacles: Obstacles::default(),
             passed: 0,
+            nearest: Vec::new(),
             runs: 0,
             spent: Duration::ZERO,
             chosen: 0,
             runs_after_other_way: 0,
             fates: 0,
+            frontier: Frontier::default(),
             suite_when_new: 0,
             outcome: None,
         }
@@ -120,13 +126,19 @@ impl Pursuit {
         for mut candidate in candidates {
             candidate.missing_in_run = all - count;
             candidate.objects_in_run = objects.len();
-            self.schedule.push(candidate);
+            self.schedule.push(candidate, reach);
         }
         let end = End::of(trace);
         if count < all {
             self.obstacles.note_run(trace, end);
         }
+        if count > self.passed {
+            self.nearest.clear();
+        }
         self.passed = self.passed.max(count);
+        if count == self.passed && count > 0 && (run.is_new || self.nearest.is_empty()) {
+            self.nearest.push(number);
+        }
         self.tally.add(number, &Coverage { passed: count, is_whole: count == all, objects, end });
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;

@@ -6,6 +6,8 @@
 //! function of that shape whose address is taken, and a library function may
 //! call what it is given.
 
+pub mod frontier;
+
 use std::collections::VecDeque;
 
 use leakscope_ir::{Block, BlockId, Body, Call, Callee, FuncId, Op, Operand, Program, Terminator};
@@ -304,6 +306,11 @@ impl<'p> Reach<'p> {
             inner = outer;
         }
         best
+    }
+
+    /// How far it is to the line without leaving the function.
+    pub fn down(&self, to: &Distances, place: PlaceId, way: Way) -> Cost {
+        self.onto(to, place, way).map_or(NEVER, |(_, here, _)| here)
     }
 
     /// The function of a decision that goes this way; from there to the line

@@ -1,13 +1,15 @@
 //! Which decision to turn next: the nearest to the next mark, unless it was
 //! turned often, and now and then one that leads to code nobody has seen.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::places::PlaceId;
-use crate::reach::Cost;
+use crate::places::{PlaceId, WayId};
+use crate::reach::{Cost, Distances, NEVER, Reach};
 use crate::solve::Run;
+use crate::target::TIMES_BITS;
 use crate::trace::Way;
 
 /// An edge of the program, at a depth of recursion.
@@ -50,10 +52,44 @@ pub enum Rank {
 }
 
 /// Candidates of one warning.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Schedule {
     candidates: Vec<Candidate>,
     turned: FxHashMap<Edge, u32>,
+    detour: Detour,
+}
+
+/// Where what a branch reads is written that no run got past.
+#[derive(Default)]
+pub struct Detour {
+    /// Of the branch.
+    pub ways: Range<WayId>,
+    pub writes: Vec<Arc<Distances>>,
+    /// How far it is to the nearest write behind an edge.
+    near: FxHashMap<(PlaceId, Way), Cost>,
+}
+
+impl Detour {
+    pub fn new(ways: Range<WayId>, writes: Vec<Arc<Distances>>) -> Detour {
+        Detour { ways, writes, near: FxHashMap::default() }
+    }
+
+    /// Takes in an edge of a candidate.
+    fn see(&mut self, reach: &Reach<'_>, (place, way, _): Edge) {
+        if !self.writes.is_empty() && !self.near.contains_key(&(place, way)) {
+            let near = self.writes.iter().map(|write| reach.down(write, place, way)).min();
+            self.near.insert((place, way), near.unwrap_or(NEVER));
+        }
+    }
+
+    /// What it is worth to turn to an edge: more in a run that came to the
+    /// branch.
+    fn worth(&self, (place, way, _): Edge, run: &Run) -> u64 {
+        let Some(&near) = self.near.get(&(place, way)).filter(|&&near| near < DETOUR) else { return 0 };
+        let from = run.trace.coverage.partition_point(|gone| gone >> TIMES_BITS < self.ways.start);
+        let came = run.trace.coverage.get(from).is_some_and(|gone| gone >> TIMES_BITS < self.ways.end);
+        u64::from(DETOUR - near) * if came { DETOUR_STEP } else { DETOUR_STEP / 2 }
+    }
 }
 
 /// More are dropped, the worst first.
@@ -64,6 +100,10 @@ const MOST: usize = 40_000;
 const MARK: u64 = 64;
 const KNOWN: u64 = 6;
 const AGAIN: u64 = 8;
+
+/// Writes of what a branch reads count from so many branches away, each so much.
+const DETOUR: Cost = 5;
+const DETOUR_STEP: u64 = 6;
 
 /// A run that took no way that was new.
 const STALE: u64 = 10;
@@ -76,8 +116,17 @@ const FEW_OBJECTS: usize = 3;
 const FAILS: u64 = 16;
 
 impl Schedule {
-    pub fn push(&mut self, candidate: Candidate) {
+    pub fn push(&mut self, candidate: Candidate, reach: &Reach<'_>) {
+        self.detour.see(reach, candidate.edge);
         self.candidates.push(candidate);
+    }
+
+    /// Goes by other writes from now on.
+    pub fn go_by(&mut self, detour: Detour, reach: &Reach<'_>) {
+        self.detour = detour;
+        for candidate in &self.candidates {
+            self.detour.see(reach, candidate.edge);
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -140,7 +189,8 @@ impl Schedule {
                 let stale = if candidate.run.is_new { 0 } else { STALE };
                 let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
                 let far = missing + u64::from(candidate.distance);
-                far + known + again + fails + stale + lonely + depth / 2
+                let score = far + known + again + fails + stale + lonely + depth / 2;
+                score.saturating_sub(self.detour.worth(candidate.edge, &candidate.run))
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * again + depth,
         }

@@ -16,15 +16,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ConcolicError;
 use crate::automaton::Automaton;
+use crate::crossing::Crossing;
 use crate::evidence::{Outcome, Stop};
 use crate::input::{Bounds, Input};
 use crate::journal::Journal;
-use crate::places::Places;
+use crate::places::{Places, WayId};
 use crate::pursuit::{Pursuit, Ways};
+use crate::reach::frontier::Frontiers;
 use crate::reach::{Distances, Reach};
-use crate::schedule::{Candidate, Edge, Rank, Schedule};
+use crate::schedule::{Candidate, Detour, Edge, Rank, Schedule};
 use crate::solve::{Run, Seen, SolverChoice, Turned};
-use crate::target::Target;
+use crate::target::{Ended, TIMES_BITS, Target};
 use crate::trace::{Trace, Way, mixed};
 use crate::verdict::Fate;
 use crate::warning::{Spot, Warning};
@@ -105,24 +107,28 @@ const MOST_FATES: u32 = 3;
 const GUESSES_KNOWN: u32 = 6;
 const GUESSES_NEW: u32 = 24;
 
-/// A task of a round.
+/// A task of a round: decisions to turn, or inputs to try.
 struct Unit {
     pursuit: usize,
     candidates: Vec<Candidate>,
+    children: Vec<Input>,
 }
 
 /// What came of a unit.
 struct Done {
     answers: Vec<Answered>,
+    children: Vec<Ran>,
     spent: Duration,
 }
+
+/// An input that is new, and its run.
+type Ran = (Input, Result<Run, ConcolicError>);
 
 struct Answered {
     candidate: Candidate,
     turned: Turned,
     model: Option<Model>,
-    /// Inputs that are new, and their runs.
-    runs: Vec<(Input, Result<Run, ConcolicError>)>,
+    runs: Vec<Ran>,
 }
 
 /// Verdicts for all warnings, in their order.
@@ -159,6 +165,10 @@ struct Search<'a> {
     runs: Vec<Input>,
     known: FxHashSet<Edge>,
     covered: FxHashSet<u32>,
+    /// Ways that some run went.
+    gone: FxHashSet<WayId>,
+    frontiers: Frontiers,
+    distances: FxHashMap<Spot, Arc<Distances>>,
     /// Hashes of all paths that runs followed, or that are closed.
     paths: FxHashSet<u64>,
     /// The ways that runs took where there are many.
@@ -166,6 +176,7 @@ struct Search<'a> {
     recent: Vec<Model>,
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
+    crossing: Crossing,
 }
 
 impl<'a> Search<'a> {
@@ -200,10 +211,14 @@ impl<'a> Search<'a> {
             runs: Vec::new(),
             known: FxHashSet::default(),
             covered: FxHashSet::default(),
+            gone: FxHashSet::default(),
+            frontiers: Frontiers::new(subject.program, subject.places),
+            distances: FxHashMap::default(),
             paths: FxHashSet::from_iter([0]),
             ways: Ways::default(),
             recent: Vec::new(),
             guessed: FxHashMap::default(),
+            crossing: Crossing::new(options.seed),
         }
     }
 
@@ -256,18 +271,24 @@ impl<'a> Search<'a> {
                     }
                     _ => {}
                 }
-                for (input, run) in runs {
-                    if self.inputs.insert(input) {
-                        self.pursuits[unit.pursuit].runs += 1;
-                        self.take_in(run?, Some(unit.pursuit), news);
-                    }
-                }
+                self.take_all_in(runs, unit.pursuit, news)?;
             }
+            self.take_all_in(done.children, unit.pursuit, news)?;
         }
         let old = self.recent.len().saturating_sub(RECENT);
         self.recent.drain(..old);
         self.close(news);
         Ok(true)
+    }
+
+    fn take_all_in(&mut self, runs: Vec<Ran>, by: usize, news: Teller<'_>) -> Result<(), ConcolicError> {
+        for (input, run) in runs {
+            if self.inputs.insert(input) {
+                self.pursuits[by].runs += 1;
+                self.take_in(run?, Some(by), news);
+            }
+        }
+        Ok(())
     }
 
     /// The units of a round: the warnings take turns.
@@ -286,6 +307,13 @@ impl<'a> Search<'a> {
                 }
                 loop {
                     pursuit.chosen += 1;
+                    if self.crossing.is_due(pursuit.chosen) && !pursuit.schedule.is_empty() {
+                        let (nearest, bounds) = (&pursuit.nearest, &self.options.bounds);
+                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.runs, bounds);
+                        units.push(Unit { pursuit: index, candidates: Vec::new(), children });
+                        found = true;
+                        break;
+                    }
                     let newest = pursuit.chosen.is_multiple_of(NEWEST_EVERY);
                     let rank = if newest { Rank::Newest } else { Rank::Nearest };
                     let mut candidates = pursuit.schedule.take(rank, &self.known, IN_ONE_GO);
@@ -300,7 +328,7 @@ impl<'a> Search<'a> {
                         !self.asked.contains_key(&candidate.path) && chosen.insert(candidate.path)
                     });
                     if !candidates.is_empty() {
-                        units.push(Unit { pursuit: index, candidates });
+                        units.push(Unit { pursuit: index, candidates, children: Vec::new() });
                         found = true;
                         break;
                     }
@@ -316,7 +344,7 @@ impl<'a> Search<'a> {
     fn work(&self, unit: &Unit) -> Done {
         let start = Instant::now();
         let mut solver = None;
-        let mut pool = unit.candidates[0].run.trace.pool.clone();
+        let mut pool = unit.candidates.first().map(|first| first.run.trace.pool.clone()).unwrap_or_default();
         let mut answers = Vec::new();
         for candidate in &unit.candidates {
             let (turned, model) = match self.journal.get(candidate.path) {
@@ -356,11 +384,16 @@ impl<'a> Search<'a> {
                 Turned::Guessed(inputs) => inputs,
                 _ => &[],
             };
-            let new = inputs.iter().filter(|&input| !self.inputs.contains(input));
-            let runs = new.map(|input| (input.clone(), self.run(input))).collect();
+            let runs = self.run_new(inputs);
             answers.push(Answered { candidate: candidate.clone(), turned, model, runs });
         }
-        Done { answers, spent: start.elapsed() }
+        let children = self.run_new(&unit.children);
+        Done { answers, children, spent: start.elapsed() }
+    }
+
+    fn run_new(&self, inputs: &[Input]) -> Vec<Ran> {
+        let new = inputs.iter().filter(|&input| !self.inputs.contains(input));
+        new.map(|input| (input.clone(), self.run(input))).collect()
     }
 
     /// Whether inputs for an edge may be guessed: more often while nobody has
@@ -388,6 +421,11 @@ impl<'a> Search<'a> {
         }
         for &way in &run.trace.coverage {
             run.is_new |= self.covered.insert(way);
+            self.gone.insert(way >> TIMES_BITS);
+        }
+        let is_new = run.is_new;
+        if run.is_new && run.trace.ended != Ended::OutOfTime {
+            self.crossing.add(number);
         }
         let run = Arc::new(run);
         self.note_ways(&run);
@@ -396,12 +434,34 @@ impl<'a> Search<'a> {
             let automaton = &subject.automata[pursuit.number];
             pursuit.read(number, &run, automaton, reach, ways);
         });
+        if is_new {
+            self.find_detours();
+        }
         if let Some(pursuit) = by.map(|by| &mut self.pursuits[by])
             && pursuit.tally.other_way.is_some()
         {
             pursuit.runs_after_other_way += 1;
         }
         news(News::Runs(self.runs.len() as u32));
+    }
+
+    /// Where warnings are stuck at a branch, what it reads is to be written.
+    fn find_detours(&mut self) {
+        let open = |pursuit: &&mut Pursuit| pursuit.outcome.is_none();
+        for pursuit in self.pursuits.iter_mut().filter(open) {
+            let Some(to) = pursuit.distances.get(pursuit.passed) else { continue };
+            let frontier = self.frontiers.nearest(self.reach, to, &self.gone);
+            if frontier == pursuit.frontier {
+                continue;
+            }
+            let distances = |spot: &Spot| {
+                let known = self.distances.entry(spot.clone());
+                known.or_insert_with(|| Arc::new(self.reach.distances(spot))).clone()
+            };
+            let writes = frontier.writes.iter().map(distances).collect();
+            pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes), self.reach);
+            pursuit.frontier = frontier;
+        }
     }
 
     fn note_ways(&mut self, run: &Arc<Run>) {
@@ -465,6 +525,11 @@ impl<'a> Search<'a> {
     fn settle(&mut self, index: usize, stop: Stop, news: Teller<'_>) {
         let pursuit = &mut self.pursuits[index];
         pursuit.obstacles.promised.retain(|(_, path)| !self.paths.contains(path));
+        if let Some(to) = pursuit.distances.get(pursuit.passed) {
+            let name = |id| self.subject.program.function(id).name.clone();
+            let foreign = self.frontiers.foreign(self.reach, to, &self.gone);
+            pursuit.obstacles.foreign = foreign.map(|(place, id)| (place, name(id)));
+        }
         let automaton = &self.subject.automata[pursuit.number];
         let outcome = pursuit.judged(automaton, stop, self.subject.places, &self.runs);
         news(News::Verdict(pursuit.number, &outcome));

@@ -19,12 +19,15 @@ pub struct Record {
     pub nodes: Vec<Node>,
     pub events: Vec<Event>,
     pub names: Names,
-    /// Which ways branches went and about how often, in no particular unit.
+    /// The ways that branches went, rising, each with about how often in its
+    /// lowest [`TIMES_BITS`] bits.
     pub coverage: Vec<u32>,
     pub ended: Ended,
     /// Bits of [`leakscope_wire::symbolic::limits`].
     pub limits: u32,
 }
+
+pub const TIMES_BITS: u32 = 4;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

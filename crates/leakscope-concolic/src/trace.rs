@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::input::{self, Names};
 use crate::places::{PlaceId, Places};
-use crate::target::{Ended, Record};
+use crate::target::{Ended, Record, TIMES_BITS};
 
 #[derive(Debug, Default)]
 pub struct Trace {
@@ -75,6 +75,9 @@ pub enum Way {
 const MOST_FOUND: u16 = 64;
 const MOST_VALUES: u16 = 24;
 
+/// Set in the coverage for what a library function found: higher than any way.
+const MATCHED: u32 = 1 << 31;
+
 /// Frames that are looked at for recursion, and its depths that are told apart.
 const DEEPEST: usize = 64;
 const MOST_RECURSION: usize = 6;
@@ -117,7 +120,12 @@ impl Trace {
                     None
                 }
                 Some(EventKind::Note) => {
-                    trace.notes.extend(What::from_u16(event.detail).map(|what| (event.place, what)));
+                    match What::from_u16(event.detail) {
+                        Some(What::Matched) => {
+                            trace.coverage.push(MATCHED | event.place << TIMES_BITS | event.value.min(15));
+                        }
+                        what => trace.notes.extend(what.map(|what| (event.place, what))),
+                    }
                     None
                 }
                 Some(EventKind::Constraint) => term(event.term).map(|held| trace.one_of_many(event, held)),

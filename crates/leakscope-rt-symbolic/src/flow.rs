@@ -76,6 +76,12 @@ pub unsafe extern "C" fn __leakscope_sym_load(address: usize, term: u32, bytes: 
     unsafe { shadow::load(address, bytes) }
 }
 
+/// What a function that only puts out was given.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn __leakscope_sym_uses(address: usize, place: usize) {
+    objects::used(address, place);
+}
+
 fn pin_address(address: usize, term: u32, place: usize) {
     terms::pin(Known { value: address as u64, term }, Why::Address, places::number(place));
 }
@@ -248,6 +254,12 @@ pub extern "C" fn __leakscope_sym_note(place: usize, _term: u32, what: u32) {
 /// The same, where the runtime itself says so.
 pub fn note(place: usize, what: What) {
     shared::tell(Event { detail: what as u16, ..shared::event(EventKind::Note, places::number(place)) });
+}
+
+/// How far a model came in what it looks for.
+pub fn matched(place: usize, parts: u32) {
+    let event = shared::event(EventKind::Note, places::number(place));
+    shared::tell(Event { detail: What::Matched as u16, value: parts, ..event });
 }
 
 /// A function that knows nothing of terms got so many arguments.

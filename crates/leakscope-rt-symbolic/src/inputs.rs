@@ -123,20 +123,19 @@ pub fn discovered(file: c_int) {
     }
 }
 
-fn is_wanted(path: &CStr) -> bool {
-    let Some(header) = shared::header() else { return false };
+/// Names of files that are input, or patterns for them.
+pub fn patterns() -> impl Iterator<Item = &'static CStr> {
     // SAFETY: so many bytes are there, written before the program began.
-    let patterns = unsafe {
+    let patterns = shared::header().map_or(&[][..], |header| unsafe {
         let bytes = (*header).pattern_bytes as usize;
         core::slice::from_raw_parts(shared::region(wire::PATTERNS), bytes.min(wire::MAX_PATTERN_BYTES))
-    };
-    patterns
-        .split_inclusive(|&byte| byte == 0)
-        .filter_map(|pattern| CStr::from_bytes_with_nul(pattern).ok())
-        .any(
-            // SAFETY: two C strings.
-            |pattern| unsafe { fnmatch(pattern.as_ptr(), path.as_ptr(), 0) == 0 },
-        )
+    });
+    patterns.split_inclusive(|&byte| byte == 0).filter_map(|pattern| CStr::from_bytes_with_nul(pattern).ok())
+}
+
+fn is_wanted(path: &CStr) -> bool {
+    // SAFETY: two C strings.
+    patterns().any(|pattern| unsafe { fnmatch(pattern.as_ptr(), path.as_ptr(), 0) == 0 })
 }
 
 /// The number of a name, which is told when it is new.

@@ -24,8 +24,10 @@ static MODULES: [Known; wire::MAX_MODULES] =
     [const { Known { start: AtomicUsize::new(0), end: AtomicUsize::new(0), base: AtomicU32::new(0) } };
         wire::MAX_MODULES];
 
-/// The first number that no place has yet.
+/// The first number that no place has yet, and the first count that is no
+/// way's.
 static NEXT: AtomicU32 = AtomicU32::new(1);
+static NEXT_WAY: AtomicU32 = AtomicU32::new(0);
 
 /// What each module calls when it is loaded, before any of its own code.
 ///
@@ -63,6 +65,8 @@ pub unsafe extern "C" fn __leakscope_sym_register(first: *mut Place, end: *mut P
             for number in 0..count {
                 let place = &mut *first.add(number as usize);
                 place.flags = flags(place, base + number, (*header).place_capacity);
+                let ways = PlaceKind::from_u16(place.kind).map_or(0, |kind| Place::ways(kind, place.cases));
+                place.first_way = NEXT_WAY.fetch_add(ways, Ordering::Relaxed);
             }
         }
         return;
@@ -115,7 +119,7 @@ pub fn number(place: usize) -> u32 {
 /// Counts a branch that goes one of its ways; whether it is to be told too.
 pub fn count(place: &Place, way: usize) -> bool {
     if place.flags & COUNTED != 0 {
-        shared::count_way(2 * number(core::ptr::from_ref(place) as usize) as usize + way);
+        shared::count_way(place.first_way as usize + way);
     }
     place.flags & !COUNTED != 0
 }

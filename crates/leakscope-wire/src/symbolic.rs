@@ -12,7 +12,7 @@
 //! MODULES    Module each
 //! PLACES     u8 for each place: Wanted flags, set by the driver
 //! …          names: bytes, each ended by a NUL
-//! …          counts: two u8 for each place: how often a branch went each way
+//! …          counts: a u8 for each way of a branch or switch: how often it went there
 //! …          Node each; number 0 is no term
 //! …          Event each
 //! ```
@@ -100,6 +100,7 @@ impl Header {
         self.names_at() + pages(self.name_capacity as usize)
     }
 
+    /// Most places are lines and calls, which have no ways.
     pub fn count_bytes(&self) -> usize {
         2 * self.place_capacity as usize
     }
@@ -447,12 +448,19 @@ pub enum What {
     Wide = 4,
     /// An instruction for which there are no terms.
     Operation = 5,
+    /// A file that is not there was to be read.
+    Missing = 6,
+    /// Nothing is unknown: a library function found so many parts of what it
+    /// looks for.
+    Matched = 7,
 }
 
 impl What {
     pub fn from_u16(value: u16) -> Option<What> {
         use What::*;
-        [Float, Assembler, Foreign, Wide, Operation].into_iter().find(|&what| what as u16 == value)
+        [Float, Assembler, Foreign, Wide, Operation, Missing, Matched]
+            .into_iter()
+            .find(|&what| what as u16 == value)
     }
 }
 
@@ -555,10 +563,21 @@ pub struct Place {
     pub cases: u32,
     /// Bits: [`Place::REVERSED`].
     pub traits: u32,
-    pub reserved: u32,
+    /// While the program runs, of a branch or switch: which count is that of
+    /// its first way.
+    pub first_way: u32,
 }
 
 impl Place {
+    /// How many ways are counted for it, in the order of places.
+    pub fn ways(kind: PlaceKind, cases: u32) -> u32 {
+        match kind {
+            PlaceKind::Branch => 2,
+            PlaceKind::Switch => cases + 1,
+            PlaceKind::Function | PlaceKind::Call | PlaceKind::Line => 0,
+        }
+    }
+
     /// Tell it whenever it is passed.
     pub const WANTED: u8 = 1;
     /// The code branches on the opposite of what the source says.

@@ -20,7 +20,9 @@ pub fn seeds(options: &Validate) -> Result<Vec<Input>> {
     let arguments: Vec<Vec<u8>> =
         options.arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
     let named = options.sym_file.iter().filter(|pattern| !pattern.contains('*'));
-    let files: Vec<(String, Vec<u8>)> = named.map(|name| (name.clone(), Vec::new())).collect();
+    let makes_arguments = options.sym_args[0] > 0 && arguments.is_empty();
+    let named = named.map(String::as_str).chain(makes_arguments.then_some(FILE));
+    let files: Vec<(String, Vec<u8>)> = named.map(|name| (name.to_owned(), Vec::new())).collect();
     let first = Input { args: arguments.clone(), files: files.iter().cloned().collect(), ..Input::default() };
     seeds.push(first.clone());
     if let Some(folder) = &options.seeds {
@@ -31,14 +33,12 @@ pub fn seeds(options: &Validate) -> Result<Vec<Input>> {
             seeds.push(seed);
         }
     }
-    let makes_arguments = options.sym_args[0] > 0 && arguments.is_empty();
     let with_file = |content: &[u8]| {
-        let own = first.files.keys().map(|name| (name.clone(), content.to_vec()));
-        let files = own.chain([(FILE.to_owned(), content.to_vec())]).collect();
+        let files = first.files.keys().map(|name| (name.clone(), content.to_vec())).collect();
         let args = if makes_arguments { vec![FILE.into()] } else { arguments.clone() };
         Input { args, files, ..first.clone() }
     };
-    let reads_files = makes_arguments || !first.files.is_empty();
+    let reads_files = !first.files.is_empty();
     if reads_files {
         seeds.push(with_file(b""));
     }
@@ -55,7 +55,7 @@ pub fn seeds(options: &Validate) -> Result<Vec<Input>> {
         }
     }
     if makes_arguments {
-        let (count, bytes) = (options.sym_args[0], options.sym_args[1]);
+        let (count, bytes) = (options.sym_args[0].min(MOST_WORDS), options.sym_args[1]);
         let stdin = TEXTS[0].as_bytes()[..TEXTS[0].len().min(options.sym_stdin as usize)].to_vec();
         for word in WORDS {
             let word = word.as_bytes()[..word.len().min(bytes as usize)].to_vec();
@@ -72,6 +72,9 @@ const TEXTS: [&str; 3] = [
     "aaaaaaaaaaaaaa\naaaaaaaaaaaaaa\naaaaaaaaaaaaaa\naaaaaaaaaaaaaa\n",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
+
+/// Arguments to begin with; more are found.
+const MOST_WORDS: u32 = 3;
 
 const WORDS: [&str; 3] = ["aaaaaaaa", "11111", "-aaaaaaa"];
 

@@ -137,6 +137,10 @@ impl<'m> Weaver<'_, '_, 'm> {
             self.access(called, place);
         }
         let arguments: Vec<Value<'m>> = at.arguments().take(thread::MOST_ARGUMENTS).collect();
+        let puts_out = at.called_name().is_some_and(|name| OUTPUT.contains(&name));
+        for argument in arguments.iter().filter(|argument| puts_out && argument.ty().is_pointer()) {
+            self.call(self.helpers.uses, &[self.builder.as_word(*argument), place]);
+        }
         let called_word = self.builder.as_word(called);
         let by_value: Vec<bool> = (0..arguments.len()).map(|index| at.passes_copy(index as u32)).collect();
         let is_open = |index: usize| by_value[index] || self.is_open(arguments[index]);
@@ -163,7 +167,7 @@ impl<'m> Weaver<'_, '_, 'm> {
         }
         self.builder.after(at);
         let word = self.builder.word_type();
-        if passes && !at.called_name().is_some_and(|name| OUTPUT.contains(&name)) {
+        if passes && !puts_out {
             let callee = self.builder.load(word, self.word_at(thread::CALLEE));
             let count = self.builder.word(arguments.len() as u64);
             self.call(self.helpers.foreign, &[callee, called_word, place, count]);

@@ -176,6 +176,11 @@ define void @leakscope.fill(i64 %to, i32 %byte, i64 %bytes, i64 %terms, i32 %siz
   ret void
 }
 
+define void @leakscope.uses(i64 %address, ptr %place) alwaysinline nounwind {
+  call void @__leakscope_sym_uses(i64 %address, ptr %place)
+  ret void
+}
+
 define void @leakscope.passed(i64 %copy, i64 %original, i64 %bytes) alwaysinline nounwind {
   call void @__leakscope_sym_passed(i64 %copy, i64 %original, i64 %bytes)
   ret void
@@ -232,6 +237,7 @@ declare i32 @__leakscope_sym_main(i32, ptr) nounwind
 declare i32 @__leakscope_sym_select(i32, i32, i32, i32, i64, i64) cold nounwind
 declare void @__leakscope_sym_copy(i64, i64, i64, i64, i32, ptr) nounwind
 declare void @__leakscope_sym_fill(i64, i32, i64, i64, i32, ptr) nounwind
+declare void @__leakscope_sym_uses(i64, ptr) nounwind
 declare void @__leakscope_sym_passed(i64, i64, i64) nounwind
 declare void @__leakscope_sym_foreign(ptr, i64) cold nounwind
 "#;
@@ -275,6 +281,7 @@ helpers! {
     pair = c"leakscope.pair";
     main = c"leakscope.main";
     copy = c"leakscope.copy";
+    uses = c"leakscope.uses";
     fill = c"leakscope.fill";
     passed = c"leakscope.passed";
 }

@@ -2,12 +2,12 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use leakscope_wire::symbolic::Op;
+use leakscope_wire::symbolic::{Op, What};
 
-use super::{fails, found, models, set_errno, size, touch};
+use super::{call_site, fails, found, models, options, set_errno, size, touch};
 use crate::inputs::{self, Stream};
-use crate::shadow;
 use crate::terms::{self, Known};
+use crate::{flow, shadow};
 
 models! {
     fn [open open64](path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int = |[_]| {
@@ -88,6 +88,34 @@ models! {
     };
 }
 
+/// A file was to be opened for reading. A name that depends on the input could
+/// have been that of one that is there, or another one.
+///
+/// # Safety
+/// A C string.
+pub unsafe fn named(path: *const c_char, is_there: bool) {
+    let mut depends = false;
+    for name in inputs::patterns() {
+        let (mut is_so, mut term) = (true, 0);
+        for (index, &wanted) in name.to_bytes_with_nul().iter().enumerate() {
+            // SAFETY: as the caller says.
+            let byte = unsafe { options::at(path as usize, index) };
+            is_so &= byte.value == u64::from(wanted);
+            if byte.term != 0 {
+                term = terms::and(term, terms::equals(byte.term, wanted.into()));
+            } else if byte.value != u64::from(wanted) {
+                term = 0;
+                break;
+            }
+        }
+        depends |= term != 0;
+        found(if is_so { term } else { terms::not(term) });
+    }
+    if !is_there && !depends {
+        flow::note(call_site(), What::Missing);
+    }
+}
+
 /// Opens a file, unless the driver lets that fail.
 unsafe fn opened(path: *const c_char, flags: c_int, open: impl FnOnce() -> c_int) -> c_int {
     if fails() {
@@ -95,6 +123,10 @@ unsafe fn opened(path: *const c_char, flags: c_int, open: impl FnOnce() -> c_int
         return -1;
     }
     let file = open();
+    if flags & libc::O_ACCMODE != libc::O_WRONLY && flags & libc::O_CREAT == 0 {
+        // SAFETY: as the caller says.
+        unsafe { named(path, file >= 0) };
+    }
     if file >= 0 && flags & libc::O_ACCMODE != libc::O_WRONLY {
         // SAFETY: as the caller says.
         inputs::opened(file, unsafe { CStr::from_ptr(path) });

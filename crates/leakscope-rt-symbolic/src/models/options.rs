@@ -89,7 +89,7 @@ fn decide(byte: Known, wanted: u8) -> bool {
 }
 
 /// A byte of an argument, which may be thought longer than it is.
-unsafe fn at(text: usize, index: usize) -> Known {
+pub unsafe fn at(text: usize, index: usize) -> Known {
     // SAFETY: as the caller says.
     unsafe {
         let length = libc::strlen(text as *const _);

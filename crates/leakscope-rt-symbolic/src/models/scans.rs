@@ -62,6 +62,8 @@ struct Scanner<'a> {
     seen: Option<Seen>,
     /// Bytes so far.
     taken: u64,
+    /// Parts of the format that the text had.
+    matched: u32,
 }
 
 impl Scanner<'_> {
@@ -134,11 +136,12 @@ struct Directive {
 }
 
 unsafe fn scan(source: &mut Source, format: usize, rest: Rest) -> c_int {
-    let mut scanner = Scanner { source, seen: None, taken: 0 };
+    let mut scanner = Scanner { source, seen: None, taken: 0, matched: 0 };
     // SAFETY: as the caller says.
     let (count, ended) = unsafe { run(&mut scanner, format, rest) };
     // SAFETY: as the caller says.
     unsafe { scanner.finish() };
+    flow::matched(call_site(), scanner.matched);
     if ended && count == 0 { -1 } else { count }
 }
 
@@ -174,6 +177,7 @@ unsafe fn run(scanner: &mut Scanner<'_>, format: usize, rest: Rest) -> (c_int, b
                     return (count, seen.is_end);
                 }
                 scanner.advance();
+                scanner.matched += 1;
                 continue;
             }
             if !matches!(kind, b'c' | b'[' | b'n') {
@@ -207,6 +211,7 @@ unsafe fn run(scanner: &mut Scanner<'_>, format: usize, rest: Rest) -> (c_int, b
             if done.is_none() {
                 return (count, false);
             }
+            scanner.matched += 1;
             if directive.assigns {
                 count += 1;
             }

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use leakscope_wire::symbolic::Op;
 
-use super::files::{left, position};
+use super::files::{self, left, position};
 use super::memory::same;
 use super::{Steps, fails, found, heap, models, set_errno, size, touch, write, write_byte};
 use crate::inputs::{self, Stream};
@@ -368,6 +368,9 @@ unsafe fn opened(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     // SAFETY: as the caller says.
     unsafe {
         let file = libc::fopen(path, mode);
+        if CStr::from_ptr(mode).to_bytes().contains(&b'r') {
+            files::named(path, !file.is_null());
+        }
         if !file.is_null() && reads(mode) {
             inputs::opened(libc::fileno(file), CStr::from_ptr(path));
         }

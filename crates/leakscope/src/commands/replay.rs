@@ -5,12 +5,14 @@ use std::env;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use leakscope_concolic::{Input, Settings};
-use leakscope_core::{Command, Engine, Report, Target};
+use leakscope_concolic::{DerivedProgram, Input, PlaceId, Settings, Target as _};
+use leakscope_core::{Command, Engine, Finding, Frame, Kind, Place, Report, Target};
+use leakscope_wire::symbolic::wants;
 
 use crate::analysed::Analysed;
-use crate::cli::Replay;
-use crate::kept_inputs::Kept;
+use crate::cli::{DeriveEngine, Replay};
+use crate::commands::derive::variant;
+use crate::kept_inputs::{self, Kept};
 use crate::output::{Filters, Output, note};
 use crate::tracked::Tracked;
 
@@ -25,22 +27,51 @@ pub fn run(options: &Replay) -> Result<ExitCode> {
     let output = Output::open(&options.report)?;
     let input = Input::read(&folder.join(&warning.id[..8.min(warning.id.len())]))
         .with_context(|| format!("cannot read the input in {}", folder.display()))?;
-    if !input.fails.is_empty() {
-        note(&options.report, "calls that the input makes to fail do not fail here");
-    }
     env::set_current_dir(&kept.folder).context("cannot go to the folder of the validation")?;
-    let tracked = Tracked::new(&kept.targets, &kept.flags, Settings::default())?;
-    let sources = Analysed::read(&kept.targets, &kept.flags, &options.report)?.sources;
-    let findings = tracked.findings(&input)?;
+    let analysed = Analysed::read(&kept.targets, &kept.flags, &options.report)?;
+    let (engine, findings) = if input.fails.is_empty() {
+        let tracked = Tracked::new(&kept.targets, &kept.flags, Settings::default())?;
+        (Engine::Track, tracked.findings(&input)?)
+    } else {
+        note(&options.report, "calls are made to fail: what is not freed is shown, lost or not");
+        (Engine::Concolic, unfreed(&analysed, &kept, &input, options)?)
+    };
     let target = Target {
         program: kept.targets[0].display().to_string(),
         args: input.args.iter().map(|argument| String::from_utf8_lossy(argument).into_owned()).collect(),
         exit: None,
     };
     note(&options.report, &format!("{}: {}", warning.id, warning.reason));
-    let mut report = Report::new(Command::Run, Engine::Track, target, findings);
+    let mut report = Report::new(Command::Run, engine, target, findings);
     filters.apply(&mut report);
-    output.write(&report, &sources, &options.report)?;
+    output.write(&report, &analysed.sources, &options.report)?;
     let failed = options.report.fail_on.fails(&report);
     Ok(ExitCode::from(if failed { options.exit_code } else { 0 }))
+}
+
+/// What a run leaves unfreed whose calls fail as the input says: only the
+/// symbolic program can be made to fail so, and it does not know what is still
+/// reachable.
+fn unfreed(analysed: &Analysed, kept: &Kept, input: &Input, options: &Replay) -> Result<Vec<Finding>> {
+    let derived = variant(&analysed.store, &analysed.link, DeriveEngine::Symbolic, options.report.quiet)?;
+    let name = kept_inputs::program(&kept.targets);
+    let settings = Settings { wants: wants::FAILURES | wants::ALL_OBJECTS, ..Settings::default() };
+    let mut program = DerivedProgram::new(&derived.program, name.as_os_str(), settings)?;
+    let places = program.places()?;
+    let frame = |&call: &PlaceId| {
+        let place = places.get(call)?;
+        Some(Frame {
+            function: Some(place.function.clone()),
+            file: Some(place.file.clone()),
+            line: Some(place.line),
+            column: Some(place.column),
+            ..Frame::default()
+        })
+    };
+    let left = leakscope_concolic::unfreed(&program.run(input)?.events);
+    let findings = left.into_iter().map(|(calls, (blocks, bytes))| {
+        let allocated = Place { stack: calls.iter().filter_map(frame).collect(), ..Place::default() };
+        Finding { blocks: Some(blocks), bytes: Some(bytes), ..Finding::new(Kind::Forgotten, allocated) }
+    });
+    Ok(findings.collect())
 }

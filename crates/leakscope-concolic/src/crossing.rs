@@ -1,0 +1,207 @@
+//! Inputs from parts of inputs that went new ways: lines and words repeated,
+//! swapped, left out, and taken from one another.
+//!
+//! A solver turns one decision at a time. What programs do after several
+//! commands in a row, with options that were found apart, or with one key
+//! given twice is many decisions away from any run, but only one step of this
+//! kind. Nothing here knows what the parts mean.
+
+use crate::input::{Bounds, Input};
+
+/// Steps from one input to another.
+const MOST_STEPS: usize = 3;
+
+/// One choice in so many is for a child, and fewer while children go no new
+/// ways: after so many, half as many.
+const EVERY: u32 = 4;
+const BARREN: u32 = 48;
+const MOST_HALVINGS: u32 = 3;
+
+/// Makes children of runs.
+#[derive(Debug)]
+pub struct Crossing {
+    choices: Choices,
+    /// Numbers of the runs that went new ways.
+    parents: Vec<usize>,
+    /// Children since one went a new way.
+    barren: u32,
+}
+
+impl Crossing {
+    pub fn new(seed: u64) -> Crossing {
+        Crossing { choices: Choices::new(seed), parents: Vec::new(), barren: 0 }
+    }
+
+    /// A run that went a new way.
+    pub fn add(&mut self, run: usize) {
+        self.parents.push(run);
+        self.barren = 0;
+    }
+
+    /// Whether a child is due at this choice of a warning's.
+    pub fn is_due(&self, choice: u32) -> bool {
+        let every = EVERY << (self.barren / BARREN).min(MOST_HALVINGS);
+        !self.parents.is_empty() && choice % every == EVERY / 2
+    }
+
+    /// Children of `runs`; half of them of those that came nearest to a
+    /// warning.
+    pub fn children(
+        &mut self,
+        count: usize,
+        nearest: &[usize],
+        runs: &[Input],
+        bounds: &Bounds,
+    ) -> Vec<Input> {
+        let mut child = |number: usize| {
+            let near = number.is_multiple_of(2) && !nearest.is_empty();
+            let from = if near { nearest } else { &self.parents };
+            let base = &runs[from[self.choices.below(from.len())]];
+            let other = &runs[self.parents[self.choices.below(self.parents.len())]];
+            crossed(base, other, bounds, &mut self.choices)
+        };
+        let children = (0..count).map(&mut child).collect();
+        self.barren += count as u32;
+        children
+    }
+}
+
+/// A source of choices: the same seed gives the same ones.
+#[derive(Debug)]
+struct Choices(u64);
+
+impl Choices {
+    fn new(seed: u64) -> Choices {
+        Choices(seed)
+    }
+
+    /// A number below `count`, which is not 0.
+    fn below(&mut self, count: usize) -> usize {
+        // The steps of splitmix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % count as u64) as usize
+    }
+}
+
+/// What of an input is changed.
+enum Part {
+    Arguments,
+    Stdin,
+    File(String),
+}
+
+/// A child of `base`, with parts of `other` in it.
+fn crossed(base: &Input, other: &Input, bounds: &Bounds, choices: &mut Choices) -> Input {
+    let mut child = base.clone();
+    let mut parts: Vec<Part> = base.files.keys().cloned().map(Part::File).collect();
+    if bounds.stdin_bytes > 0 && !(base.stdin.is_empty() && other.stdin.is_empty()) {
+        parts.push(Part::Stdin);
+    }
+    if bounds.args > 0 && !(base.args.is_empty() && other.args.is_empty()) {
+        parts.push(Part::Arguments);
+    }
+    if parts.is_empty() {
+        return child;
+    }
+    let part = &parts[choices.below(parts.len())];
+    for _ in 0..=choices.below(MOST_STEPS) {
+        match part {
+            Part::Arguments => {
+                step(&mut child.args, &other.args, choices);
+                child.args.truncate((bounds.args as usize).max(base.args.len()));
+            }
+            Part::Stdin => {
+                let most = (bounds.stdin_bytes as usize).max(base.stdin.len());
+                child.stdin = text_step(&child.stdin, &other.stdin, most, choices);
+            }
+            Part::File(name) => {
+                let most = (bounds.file_bytes as usize).max(base.files[name].len());
+                let from = other.files.get(name).unwrap_or(&other.stdin);
+                let text = text_step(&child.files[name], from, most, choices);
+                child.files.insert(name.clone(), text);
+            }
+        }
+    }
+    child
+}
+
+/// A step between texts: of lines, or of words where that is tossed or there
+/// are no lines.
+fn text_step(text: &[u8], other: &[u8], most: usize, choices: &mut Choices) -> Vec<u8> {
+    let has_lines = text.contains(&b'\n') || other.contains(&b'\n');
+    let ends: fn(&u8) -> bool =
+        if has_lines && choices.below(2) == 0 { |&byte| byte == b'\n' } else { u8::is_ascii_whitespace };
+    let pieces = |text: &[u8]| text.split_inclusive(ends).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let mut mine = pieces(text);
+    step(&mut mine, &pieces(other), choices);
+    let last = mine.len().saturating_sub(1);
+    for piece in mine.iter_mut().take(last).filter(|piece| !piece.last().is_some_and(ends)) {
+        piece.push(if has_lines { b'\n' } else { b' ' });
+    }
+    let mut made = Vec::new();
+    for piece in mine {
+        if made.len() + piece.len() <= most {
+            made.extend(piece);
+        }
+    }
+    made
+}
+
+/// One step between two lists of pieces.
+fn step(mine: &mut Vec<Vec<u8>>, other: &[Vec<u8>], choices: &mut Choices) {
+    let (a, b) = (choices.below(mine.len().max(1)), choices.below(mine.len().max(1)));
+    let foreign = (!other.is_empty()).then(|| other[choices.below(other.len())].clone());
+    match (choices.below(7), foreign) {
+        (0, _) if !mine.is_empty() => mine.insert(b, mine[a].clone()),
+        (1, _) if mine.len() > 1 => drop(mine.remove(a)),
+        (2, _) if mine.len() > 1 => mine.swap(a, b),
+        (3, _) if mine.len() > 1 => mine[b] = mine[a].clone(),
+        (4, Some(foreign)) if !mine.is_empty() => mine[b] = foreign,
+        (5, Some(foreign)) => mine.insert(b, foreign),
+        (_, Some(_)) => mine.extend_from_slice(other),
+        (_, None) => mine.extend_from_within(..),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(stdin: &str) -> Input {
+        Input { stdin: stdin.into(), ..Input::default() }
+    }
+
+    /// Whether some child of two inputs is the expected one.
+    fn check(base: &Input, other: &Input, expected: &Input) {
+        let mut choices = Choices::new(7);
+        let bounds = Bounds::default();
+        let found = (0..5000).any(|_| crossed(base, other, &bounds, &mut choices) == *expected);
+        assert!(found, "{expected:?} is no child of {base:?} and {other:?}");
+    }
+
+    #[test]
+    fn children_have_parts_of_both() {
+        check(&text("add 1\n"), &text("del 1\n"), &text("add 1\ndel 1\n"));
+        check(&text("a b\n"), &text(""), &text("a b\na b\n"));
+        check(&text("a b\na b\n"), &text(""), &text("a b\nb\na "));
+        check(&text("k=1\nl=2\n"), &text(""), &text("k=1\nk=1\n"));
+        let options = |words: &[&str]| Input {
+            args: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
+            ..Input::default()
+        };
+        check(&options(&["-a"]), &options(&["-b", "x"]), &options(&["-a", "-b", "x"]));
+    }
+
+    #[test]
+    fn children_keep_to_the_bounds() {
+        let mut choices = Choices::new(1);
+        let bounds = Bounds { stdin_bytes: 8, args: 2, ..Bounds::default() };
+        let base = Input { args: vec![b"x".to_vec(); 2], stdin: b"abc\nabc\n".to_vec(), ..Input::default() };
+        for _ in 0..1000 {
+            let child = crossed(&base, &base, &bounds, &mut choices);
+            assert!(child.stdin.len() <= 8 && child.args.len() <= 2, "{child:?}");
+        }
+    }
+}

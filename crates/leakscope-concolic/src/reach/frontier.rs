@@ -1,0 +1,233 @@
+//! What decides a branch that no input turns directly: the variables that it
+//! reads, and where they are written.
+//!
+//! A flag that an option sets, a counter, the state of a protocol: their values
+//! are computed by which code ran, so no term says how to change them. The way
+//! to such a branch leads over the lines that write what it reads.
+//!
+//! Memory behind pointers is told apart by offset alone; a wrong guess costs a
+//! few runs.
+
+use leakscope_ir::{Body, Call, Callee, FuncId, GlobalId, Op, Operand, Program, Terminator, ValueId};
+use leakscope_wire::symbolic::MODELS;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{NEVER, Reach};
+use crate::places::{PlaceId, Places, WayId};
+use crate::reach::Distances;
+use crate::trace::Way;
+use crate::warning::Spot;
+
+/// Something that is written and read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Variable {
+    Local(FuncId, ValueId),
+    Global(GlobalId, i64),
+    /// So many bytes behind a pointer.
+    Field(i64),
+}
+
+/// Steps back from a condition to what it reads, and into calls.
+const DEEPEST: u32 = 12;
+const CALLS: u32 = 2;
+
+/// A variable that is written in more places says nothing.
+const MOST_WRITES: usize = 16;
+
+/// Branches and switches with their ways, and where variables are written.
+#[derive(Debug)]
+pub struct Frontiers {
+    ways: Vec<(PlaceId, std::ops::Range<WayId>)>,
+    writes: FxHashMap<Variable, Vec<Spot>>,
+    /// Variables that hold what library functions returned of which there is
+    /// no model.
+    foreign: FxHashMap<Variable, FuncId>,
+}
+
+/// What a value is computed from.
+#[derive(Default)]
+struct Reads {
+    variables: Vec<Variable>,
+    /// A library function of which there is no model.
+    foreign: Option<FuncId>,
+}
+
+/// The branch next to a mark that runs came to without going on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frontier {
+    /// Its ways.
+    pub ways: std::ops::Range<WayId>,
+    /// Where what it reads is written.
+    pub writes: Vec<Spot>,
+}
+
+impl Frontiers {
+    pub fn new(program: &Program, places: &Places) -> Frontiers {
+        let ways = places.ways().filter(|(_, ways)| !ways.is_empty()).collect();
+        let mut writes: FxHashMap<Variable, Vec<Spot>> = FxHashMap::default();
+        let mut foreign: FxHashMap<Variable, FuncId> = FxHashMap::default();
+        for (id, function) in program.functions.iter().enumerate() {
+            let Some(body) = function.body.as_deref() else { continue };
+            let values = values(body);
+            let id = FuncId(id as u32);
+            let blocks = body.blocks.iter().enumerate();
+            let instructions = blocks.flat_map(|(number, block)| {
+                block.instructions.iter().map(move |instruction| (number, instruction))
+            });
+            for (block, instruction) in instructions {
+                let Op::Store { to, value, .. } = &instruction.op else { continue };
+                let file = program.files.get(instruction.at.file.0 as usize);
+                let (Some(variable), Some(file)) = (variable(id, &values, to), file) else { continue };
+                let mut from = Reads::default();
+                reads(program, id, &values, value, 0, &mut from);
+                if let Some(from) = from.foreign {
+                    foreign.insert(variable, from);
+                }
+                // What the first block writes is written anyway.
+                if block == 0 {
+                    continue;
+                }
+                let spot = Spot::new(file.clone(), instruction.at.line);
+                let known = writes.entry(variable).or_default();
+                if spot.line != 0 && !known.contains(&spot) {
+                    known.push(spot);
+                }
+            }
+        }
+        Frontiers { ways, writes, foreign }
+    }
+
+    /// A library function that a branch on the way to the goal depends on, and
+    /// that branch: it was reached, and never went there. What such a function
+    /// returns, the input does not decide.
+    pub fn foreign(
+        &self,
+        reach: &Reach<'_>,
+        to: &Distances,
+        gone: &FxHashSet<WayId>,
+    ) -> Option<(PlaceId, FuncId)> {
+        self.edges(reach, gone).find_map(|edge| {
+            reach.onto(to, edge.place, edge.way).filter(|&(_, cost, _)| cost != NEVER)?;
+            let reads = self.read_at(reach, &edge)?;
+            let of_variable =
+                || reads.variables.iter().find_map(|variable| self.foreign.get(variable).copied());
+            Some((edge.place, reads.foreign.or_else(of_variable)?))
+        })
+    }
+
+    /// The branch nearest to the goal of `to` that was reached, and whose way
+    /// there was never gone.
+    pub fn nearest(&self, reach: &Reach<'_>, to: &Distances, gone: &FxHashSet<WayId>) -> Frontier {
+        let edges = self.edges(reach, gone).filter_map(|edge| {
+            let (_, cost, _) = reach.onto(to, edge.place, edge.way)?;
+            (cost != NEVER).then_some((cost, edge))
+        });
+        let Some((_, edge)) = edges.min_by_key(|&(cost, _)| cost) else { return Frontier::default() };
+        let read = self.read_at(reach, &edge).unwrap_or_default().variables;
+        let written = read.iter().filter_map(|variable| self.writes.get(variable));
+        let mut writes: Vec<Spot> =
+            written.filter(|spots| spots.len() <= MOST_WRITES).flatten().cloned().collect();
+        writes.sort_unstable();
+        writes.dedup();
+        Frontier { ways: edge.ways, writes }
+    }
+
+    /// Ways that were never gone of branches that were reached.
+    fn edges(&self, reach: &Reach<'_>, gone: &FxHashSet<WayId>) -> impl Iterator<Item = Edge> {
+        let is_gone = |way: &WayId| gone.contains(way);
+        let reached = self.ways.iter().filter(move |(_, ways)| ways.clone().any(|way| is_gone(&way)));
+        reached.flat_map(move |(place, ways)| {
+            let is_switch = reach.blocks.get(place).is_some_and(|&(id, block, _)| {
+                let body = reach.program.function(id).body.as_deref();
+                body.is_some_and(|body| matches!(body.block(block).end, Terminator::Switch { .. }))
+            });
+            let way = move |number: u32| {
+                if is_switch { Way::Case(number as u16) } else { Way::Branch(number == 1) }
+            };
+            let open = ways.clone().filter(move |way| !is_gone(way));
+            open.map(move |id| Edge { place: *place, way: way(id - ways.start), ways: ways.clone() })
+        })
+    }
+
+    /// What the branch of an edge reads.
+    fn read_at(&self, reach: &Reach<'_>, edge: &Edge) -> Option<Reads> {
+        let &(id, block, _) = reach.blocks.get(&edge.place)?;
+        let body = reach.program.function(id).body.as_deref()?;
+        let mut found = Reads::default();
+        if let Terminator::Branch { condition: value, .. } | Terminator::Switch { value, .. } =
+            &body.block(block).end
+        {
+            reads(reach.program, id, &values(body), value, CALLS, &mut found);
+        }
+        found.variables.sort_unstable();
+        found.variables.dedup();
+        Some(found)
+    }
+}
+
+/// A way of a branch or switch, and all of its ways.
+struct Edge {
+    place: PlaceId,
+    way: Way,
+    ways: std::ops::Range<WayId>,
+}
+
+/// What a value is computed from, into so many calls.
+fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, calls: u32, found: &mut Reads) {
+    let mut open = vec![(value.clone(), DEEPEST)];
+    while let Some((value, depth)) = open.pop() {
+        let Operand::Value(value) = value else { continue };
+        let Some(op) = values.get(&value).filter(|_| depth > 0) else { continue };
+        match op {
+            Op::Load { from, .. } => found.variables.extend(variable(id, values, from)),
+            Op::Call(Call { callee: Callee::Function(callee), .. }) => {
+                let function = program.function(*callee);
+                match function.body.as_deref() {
+                    // What a function returns depends on what it reads.
+                    Some(body) if calls > 0 => {
+                        let inner = self::values(body);
+                        for block in &body.blocks {
+                            if let Terminator::Branch { condition: value, .. }
+                            | Terminator::Return(Some(value)) = &block.end
+                            {
+                                reads(program, *callee, &inner, value, calls - 1, found);
+                            }
+                        }
+                    }
+                    None if !MODELS.contains(&function.name.as_str())
+                        && !function.name.starts_with("llvm.") =>
+                    {
+                        found.foreign = Some(*callee);
+                    }
+                    _ => {}
+                }
+            }
+            op => op.for_each_operand(&mut |operand| open.push((operand.clone(), depth - 1))),
+        }
+    }
+}
+
+type Values<'p> = FxHashMap<ValueId, &'p Op>;
+
+fn values(body: &Body) -> Values<'_> {
+    let instructions = body.blocks.iter().flat_map(|block| &block.instructions);
+    instructions.map(|instruction| (instruction.result, &instruction.op)).collect()
+}
+
+/// The variable at an address.
+fn variable(id: FuncId, values: &Values<'_>, address: &Operand) -> Option<Variable> {
+    match address {
+        Operand::Global(global, offset) => Some(Variable::Global(*global, *offset)),
+        Operand::Value(value) => match values.get(value)? {
+            Op::Local { .. } => Some(Variable::Local(id, *value)),
+            Op::Step { base, offset, .. } => match variable(id, values, base) {
+                Some(Variable::Global(global, start)) => Some(Variable::Global(global, start + offset)),
+                Some(Variable::Field(start)) => Some(Variable::Field(start + offset)),
+                Some(local) => Some(local),
+                None => Some(Variable::Field(*offset)),
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
