@@ -1,5 +1,5 @@
 // A new configuration is stored atomically over the old one on reload.
-// valgrind-variable: differs: the slot is written through a pointer that the macro of atomic_store declares
+// valgrind-variable -O0: differs: the slot is written through a pointer that the macro of atomic_store declares
 // stdout: 1 worker
 // stdout: 8 workers
 #include <stdatomic.h>

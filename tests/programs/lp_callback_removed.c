@@ -1,4 +1,5 @@
 // A listener is taken out of a table by moving the last one over it; the context that it was given is forgotten.
+// valgrind-variable -O2: differs: gcc knows that index is 0 in the only call of stop_listening
 // stdout: 3 called
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // A pointer is returned through two functions, and the outermost caller drops it.
+// valgrind-totals -O2: differs: gcc drops the malloc of the plugin that nobody keeps
+// valgrind -O2: differs: gcc drops the malloc of the plugin that nobody keeps
 // gap: -O2: the optimiser leaves no use on the line
 // stdout: 2 plugins, first text
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // A doubly linked list whose only way in is overwritten: its nodes still point to each other.
+// valgrind -O2: differs: gcc keeps the server in registers and drops the store to server->first: the loop of served, inlined, is the last to have the list
 // lsan: differs: calls every member of a cycle indirect
 // stdout: 3 clients served, 1 waiting
 #include <stdio.h>

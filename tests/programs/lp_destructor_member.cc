@@ -1,5 +1,5 @@
 // A destructor forgets one of its two raw members: whoever deletes the connection loses the inbox.
-// valgrind-variable: differs: g++ keeps the deleted pointer in a register that is no variable
+// valgrind-variable -O0: differs: g++ keeps the deleted pointer in a register that is no variable
 // stdout: 3 connections, 21 bytes
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,5 @@
 // A cell keeps short text in place and long text by pointer; fgets reads a short line over the pointer.
+// valgrind-variable -O2: differs: gcc inlines read_short, where cell is the address of main's cell
 // stdin: a note that is far too long to be kept in the cell itself
 // stdin: short
 // stdout: 1 long, 1 short, last: short

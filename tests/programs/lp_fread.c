@@ -1,4 +1,5 @@
 // fread() fills one slot with record after record of a file; a record's note is made in memory, and read over.
+// valgrind-variable -O2: differs: gcc has the address of sample in a register from before the loop, and no variable is there
 // stdout: 3 records, 2 noted, last 70
 #include <stdio.h>
 #include <stdlib.h>

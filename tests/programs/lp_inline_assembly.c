@@ -1,4 +1,5 @@
 // The slot is overwritten by inline assembly: a plain move, as in a hand-written publish operation.
+// valgrind-variable -O2: differs: gcc inlines publish, where slot is the address of visible
 // stdout: page 2
 #include <stdio.h>
 #include <stdlib.h>

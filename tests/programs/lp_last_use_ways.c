@@ -1,4 +1,5 @@
 // Tickets are priced by walking over them. The last use depends on the way on: one that is refused is not looked at again.
+// valgrind -O2: differs: gcc has ticket and digits only in the register of results: a comparison, the end of total and main's printf are the last to have them
 // stdout: 21 0 9
 #include <stdio.h>
 #include <stdlib.h>

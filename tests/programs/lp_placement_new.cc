@@ -1,5 +1,5 @@
 // A ring of raw slots: a new packet is built in place over one that nobody has read, and with it the last pointer to its payload.
-// valgrind-variable: differs: the slot is written through what operator new returned, which has no name
+// valgrind-variable -O0: differs: the slot is written through what operator new returned, which has no name
 // stdout: sent 6, read 30: 30
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,6 @@
 // An arena frees its blocks all at once: one to which no pointer is left is no leak while the arena is there. Its functions cannot be preloaded: the program does not export them.
+// valgrind-totals -O2: differs: gcc inlines arena_alloc and arena_strdup, so that the arena's blocks are not seen
+// valgrind -O2: differs: gcc inlines arena_alloc and arena_strdup, so that the arena's blocks are not seen; scratch too, whose arena goes with the call of word_new
 // config: [[allocator]]
 // config: alloc = ["arena_alloc", { name = "arena_strdup", string = true }]
 // config: size = 1

@@ -1,4 +1,6 @@
 // Blocks that hang on other blocks: freeing one frees what hangs on it, and a block may be hung on another. Its functions cannot be preloaded: the program does not export them.
+// valgrind-totals -O2: differs: gcc inlines tree_steal, so that the draft is taken to be freed with the document, and drops the store to settings, which nobody reads
+// valgrind -O2: differs: gcc inlines tree_steal, so that the draft is taken to be freed with the document
 // config: [[allocator]]
 // config: alloc = { name = "tree_calloc", count = 1, size = 2 }
 // config: realloc = { name = "tree_resize", pointer = 0, size = 1 }

@@ -1,4 +1,5 @@
 // A return two loops and a block deep ends the life of a local of the innermost block.
+// valgrind -O2: differs: gcc inlines find_wall: tile is in registers that the call of printf in main needs
 // gap: -O2: the optimiser leaves no use on the line
 // stdout: wall at 2,1
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // A record is copied over another one byte by byte, as a portable copy routine does: the pointer goes with its first bytes.
 // gap: -O0 -O2: stores of less than a word are not looked at
-// valgrind: differs: the program copies byte by byte, and stores of single bytes are not looked at
+// valgrind -O0: differs: the program copies byte by byte, and stores of single bytes are not looked at
 // stdout: harbour 54.3
 #include <stdio.h>
 #include <stdlib.h>

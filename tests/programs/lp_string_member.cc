@@ -1,5 +1,5 @@
 // A record owns two strings through pointers; its destructor deletes one of them.
-// valgrind-variable: differs: g++ keeps the deleted pointer in a register that is no variable
+// valgrind-variable -O0: differs: g++ keeps the deleted pointer in a register that is no variable
 // stdout: Ada, Grace: 2 sent
 #include <cstdio>
 #include <string>

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use addr2line::gimli::{
-    self, AttributeValue, DwTag, EndianRcSlice, LineProgramHeader, LittleEndian, Reader as _, SectionId,
-    UnitOffset,
+    self, AttributeValue, ColumnType, DwTag, EndianRcSlice, LineProgramHeader, LineRow, LittleEndian,
+    Reader as _, SectionId, UnitOffset,
 };
 use leakscope_core::tidy;
 use object::{Object, ObjectSection};
@@ -174,47 +174,60 @@ impl Debug {
     /// The variables and parameters in scope at an address of code, those of
     /// outer scopes first.
     pub fn visible(&self, address: u64) -> Vec<Visible> {
-        let has = |ranges: gimli::Result<gimli::RangeIter<Reader>>| {
-            let (mut ranges, mut any) = (ranges.ok()?, false);
-            while let Ok(Some(range)) = ranges.next() {
-                any = true;
-                if (range.begin..range.end).contains(&address) {
-                    return Some(true);
-                }
+        let (mut found, mut function) = (Vec::new(), None);
+        self.for_each_around(address, |die, entry| match entry.tag() {
+            gimli::DW_TAG_subprogram => function = Some(die),
+            gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
+                found.extend(function.map(|function| Visible { die, entry: entry.clone(), function }));
             }
-            any.then_some(false)
-        };
-        let mut found = Vec::new();
-        for (index, unit) in self.units.iter().enumerate() {
-            if has(self.dwarf.unit_ranges(unit)) != Some(true) {
-                continue;
+            _ => {}
+        });
+        found
+    }
+
+    /// Where the innermost function at an address of code begins in its file.
+    fn first_line(&self, address: u64) -> Option<u32> {
+        let mut line = None;
+        self.for_each_around(address, |die, entry| {
+            if is_function(entry.tag()) && !self.ranges(die, entry).is_empty() {
+                line = self.declared(die, entry).map(|(_, line)| line);
             }
-            let (mut function, mut outside) = (None, isize::MAX);
+        });
+        line
+    }
+
+    /// Calls `f` for each entry of a unit with code at an address, but for
+    /// scopes that are elsewhere and what is in them.
+    fn for_each_around(&self, address: u64, mut f: impl FnMut(Die, &Entry)) {
+        let has = |ranges| has(ranges, address);
+        for (index, unit) in self.units_at(address) {
+            let mut outside = isize::MAX;
             let mut entries = unit.entries();
             while let Ok(Some(entry)) = entries.next_dfs() {
                 if entry.depth() > outside {
                     continue;
                 }
                 outside = isize::MAX;
-                let die = Die { unit: index, offset: entry.offset() };
                 let is_inside = match entry.tag() {
-                    gimli::DW_TAG_subprogram => {
-                        function = Some(die);
-                        has(self.dwarf.die_ranges(unit, entry)) == Some(true)
-                    }
+                    gimli::DW_TAG_subprogram => has(self.dwarf.die_ranges(unit, entry)) == Some(true),
                     gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
                         has(self.dwarf.die_ranges(unit, entry)) != Some(false)
                     }
                     _ => true,
                 };
-                if !is_inside {
+                if is_inside {
+                    f(Die { unit: index, offset: entry.offset() }, entry);
+                } else {
                     outside = entry.depth();
-                } else if matches!(entry.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter) {
-                    found.extend(function.map(|function| Visible { die, entry: entry.clone(), function }));
                 }
             }
         }
-        found
+    }
+
+    /// The units with code at an address, and their numbers.
+    fn units_at(&self, address: u64) -> impl Iterator<Item = (usize, &gimli::Unit<Reader>)> {
+        let units = self.units.iter().enumerate();
+        units.filter(move |(_, unit)| has(self.dwarf.unit_ranges(unit), address) == Some(true))
     }
 
     /// Where a variable is while the code at an address runs.
@@ -255,6 +268,37 @@ impl Debug {
                 }
             }
         }
+    }
+
+    /// The line and column of the last statement that begins at an instruction
+    /// which is said to belong to a later line of its function: to the end of
+    /// it, behind the statement that returns.
+    pub fn statement(&self, address: u64) -> Option<(u32, Option<u32>)> {
+        let first = self.first_line(address)?;
+        self.units_at(address).find_map(|(_, unit)| {
+            let mut rows = unit.line_program.clone()?.rows();
+            // The rows at the address of the latest, without it.
+            let mut before: Vec<LineRow> = Vec::new();
+            let mut latest: Option<LineRow> = None;
+            while let Ok(Some((_, row))) = rows.next_row() {
+                if let Some(latest) = latest.filter(|it| it.address() <= address && address < row.address()) {
+                    let is_meant = |row: &&LineRow| {
+                        let line = row.line().map_or(0, |line| line.get() as u32);
+                        row.is_stmt()
+                            && row.file_index() == latest.file_index()
+                            && (line >= first && row.line() < latest.line())
+                    };
+                    let meant = before.iter().rfind(is_meant).filter(|_| !latest.is_stmt())?;
+                    return Some((meant.line()?.get() as u32, column(meant)));
+                }
+                if latest.is_none_or(|latest| latest.address() != row.address()) {
+                    before.clear();
+                }
+                before.extend(latest.filter(|latest| latest.address() == row.address()));
+                latest = (!row.end_sequence()).then_some(*row);
+            }
+            None
+        })
     }
 
     /// The file and line of a declaration.
@@ -298,6 +342,25 @@ impl Debug {
     /// An address by its index in the unit's table.
     pub fn address(&self, die: Die, index: gimli::DebugAddrIndex<usize>) -> Option<u64> {
         self.dwarf.address(&self.units[die.unit], index).ok()
+    }
+}
+
+/// Whether an address is in one of some ranges; none if there are none.
+fn has(ranges: gimli::Result<gimli::RangeIter<Reader>>, address: u64) -> Option<bool> {
+    let (mut ranges, mut any) = (ranges.ok()?, false);
+    while let Ok(Some(range)) = ranges.next() {
+        any = true;
+        if (range.begin..range.end).contains(&address) {
+            return Some(true);
+        }
+    }
+    any.then_some(false)
+}
+
+fn column(row: &LineRow) -> Option<u32> {
+    match row.column() {
+        ColumnType::Column(column) => Some(column.get() as u32),
+        ColumnType::LeftEdge => None,
     }
 }
 

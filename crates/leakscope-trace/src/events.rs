@@ -9,8 +9,8 @@ use leakscope_wire as wire;
 
 use crate::objects::Called;
 use crate::places::{PlaceId, Places, RecordPlaces};
-use crate::record::Record;
-use crate::roots::Roots;
+use crate::record::{Record, Site};
+use crate::roots::{Holder, Roots};
 
 /// An event by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,12 +68,16 @@ impl Events {
         let stamped = |stamps: &wire::Stamps| (stamps.stacks[0] != 0).then_some(stamps.time);
         let times: Vec<Option<u64>> =
             (0..record.lost.len()).map(|block| record.stamps.get(block).and_then(stamped)).collect();
-        let is_named = |block: usize| {
-            let latest = record.stamps.get(block).and_then(|stamps| by_stack.get(&stamps.stacks[0]));
-            latest.is_some_and(|&id| self.event(id).variable.is_some())
+        let copies: HashSet<u32> = by_stack.keys().copied().filter(|&id| named.is_copy(id)).collect();
+        let holder = |block: usize| match record.stamps.get(block).map(|stamps| stamps.stacks[0]) {
+            Some(latest) if copies.contains(&latest) => Holder::Copy,
+            Some(latest) if by_stack.get(&latest).is_some_and(|&id| self.event(id).variable.is_some()) => {
+                Holder::Named
+            }
+            _ => Holder::Unknown,
         };
-        let roots = Roots::new(&times, is_named, &record.edges);
-        RecordEvents { record, by_stack, users, unwound, nameless, roots }
+        let roots = Roots::new(&times, holder, &record.edges);
+        RecordEvents { record, by_stack, users, unwound, nameless, copies, roots }
     }
 
     pub fn event(&self, id: EventId) -> &Event {
@@ -90,17 +94,24 @@ pub struct RecordEvents<'r> {
     /// Frames were left behind; what was in them had a name, or none.
     unwound: HashSet<EventId>,
     nameless: HashSet<EventId>,
+    /// Stacks of the compiler's own copies.
+    copies: HashSet<u32>,
     pub roots: Roots,
 }
 
 impl RecordEvents<'_> {
     /// The event by which `block` was lost: the latest of it and of all lost
     /// blocks that reach it.
-    /// Where libraries drop copies of their own with no code of the user's
-    /// around them, that comes too late to be meant. Frames that are left behind hold copies in words that are nobody's:
+    /// Where the compiler had a copy in a register that no variable had, what it
+    /// was a copy of is meant. Where libraries drop copies of their own with no
+    /// code of the user's around them, that comes too late to be meant. Frames that are left behind hold copies in words that are nobody's:
     /// the variable that was left with them is meant.
     pub fn leak(&self, block: usize) -> Option<EventId> {
-        let mut stamps = self.stamps(self.roots.latest(block)?);
+        let latest = self.roots.latest(block)?;
+        if let Some(original) = self.original(latest) {
+            return Some(original);
+        }
+        let mut stamps = self.stamps(latest);
         let latest = stamps.next()??;
         if !self.users.contains(&latest) {
             return Some(stamps.flatten().find(|event| self.users.contains(event)).unwrap_or(latest));
@@ -108,6 +119,20 @@ impl RecordEvents<'_> {
         let is_named = |event: &EventId| self.unwound.contains(event);
         let named = self.nameless.contains(&latest).then(|| stamps.flatten().find(is_named)).flatten();
         Some(named.unwrap_or(latest))
+    }
+
+    /// What died in memory before the compiler's copy of it did in a register, in
+    /// the same call of a function, or by a function of a library that it gave
+    /// the memory to.
+    fn original(&self, block: usize) -> Option<EventId> {
+        let record = self.record;
+        let [copy, original, ..] = record.stamps.get(block)?.stacks;
+        let [copy_at, original_at] = [record.stacks.get(&copy)?, record.stacks.get(&original)?];
+        let outside = copy_at.addresses.get(1..).filter(|_| self.copies.contains(&copy))?;
+        let inside = original_at.addresses.strip_suffix(outside)?;
+        let by_library = || record.site(original_at).is_some_and(Site::is_behind_argument);
+        let is_same = inside.len() == 1 || by_library();
+        self.by_stack.get(&original).copied().filter(|event| is_same && self.users.contains(event))
     }
 
     /// What may be meant if that is not the answer: earlier events of the

@@ -1,7 +1,7 @@
 //! From the stacks of a record to places. A place is known by a number, since
 //! many blocks, snapshots and processes have the same few.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use indexmap::IndexSet;
@@ -49,7 +49,7 @@ impl Places {
         let space = AddressSpace::new(record, &mut self.symboliser);
         record.modules.iter().for_each(|module| self.objects.read(&module.path));
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
-        let (mut frames, mut held) = (Vec::new(), HashMap::new());
+        let (mut frames, mut held, mut copies) = (Vec::new(), HashMap::new(), HashSet::new());
         for (&id, stack) in &record.stacks {
             frames.clear();
             for &address in &stack.addresses {
@@ -60,16 +60,44 @@ impl Places {
                     None => frames.push(self.symboliser.unknown(call)),
                 }
             }
-            let line = record.site(stack).and_then(|site| Some((site.line?, site.column)));
+            let site = record.site(stack);
+            let line = site.and_then(|site| Some((site.line?, site.column)));
+            let line = line.or_else(|| self.left_by(&space, stack, site?));
             if let (Some(innermost), Some((line, column))) = (frames.first_mut(), line) {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
             by_stack.insert(id, self.place_of(&frames));
-            if let Some(site) = record.site(stack) {
-                held.extend(self.variable(record, &space, stack, site).map(|name| (id, name)));
+            if let Some(site) = site {
+                match self.variable(record, &space, stack, site) {
+                    Some(name) => drop(held.insert(id, name)),
+                    None if site.is_register() && self.has_variables(&space, stack) => {
+                        copies.insert(id);
+                    }
+                    None => {}
+                }
             }
         }
-        RecordPlaces { by_stack, held, unknown: self.place_of(&[]) }
+        RecordPlaces { by_stack, held, copies, unknown: self.place_of(&[]) }
+    }
+
+    /// The statement that left the scope in which a pointer died, where the
+    /// compiler has made nothing but the scope's end of it.
+    fn left_by(&mut self, space: &AddressSpace, stack: &Stack, site: &Site) -> Option<(u32, Option<u32>)> {
+        let is_end = matches!(site.cause, Some(wire::Cause::ScopeEnd | wire::Cause::ThreadEnd));
+        // Derived code has its own statements.
+        if !is_end || site.variable.is_some() {
+            return None;
+        }
+        let (module, probe) = space.find(stack.generation, stack.addresses.first()?.wrapping_sub(1))?;
+        self.variables.statement(self.symboliser.path(module), probe)
+    }
+
+    /// Whether debug information says what is in the registers of the innermost
+    /// frame.
+    fn has_variables(&mut self, space: &AddressSpace, stack: &Stack) -> bool {
+        let innermost = stack.addresses.first().map(|address| address.wrapping_sub(1));
+        let module = innermost.and_then(|address| space.find(stack.generation, address));
+        module.is_some_and(|(module, _)| self.variables.has_variables(self.symboliser.path(module)))
     }
 
     /// What held the pointer that died at a site, if its place alone is known.
@@ -201,6 +229,8 @@ pub struct RecordPlaces {
     by_stack: HashMap<u32, PlaceId>,
     /// Variables of frames that were left behind.
     held: HashMap<u32, String>,
+    /// Stacks at which a register lost a pointer, and no variable was there.
+    copies: HashSet<u32>,
     unknown: PlaceId,
 }
 
@@ -220,6 +250,11 @@ impl RecordPlaces {
     /// place in a frame alone.
     pub fn held(&self, stack: u32) -> Option<String> {
         self.held.get(&stack).cloned()
+    }
+
+    /// Whether what died at a stack was the compiler's own copy of a pointer.
+    pub fn is_copy(&self, stack: u32) -> bool {
+        self.copies.contains(&stack)
     }
 
     /// The place of a stack that has frames.

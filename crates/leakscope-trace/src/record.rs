@@ -95,6 +95,19 @@ pub struct Site {
     pub steps: Vec<wire::Step>,
 }
 
+impl Site {
+    /// Whether the pointer was in a register.
+    pub fn is_register(&self) -> bool {
+        let by_place = self.held.is_some_and(|(_, place)| place & wire::IN_REGISTER != 0);
+        by_place || matches!(self.steps[..], [step] if step.kind == wire::StepKind::Held as u32)
+    }
+
+    /// Whether it was in memory that a function was given.
+    pub fn is_behind_argument(&self) -> bool {
+        self.held.is_some_and(|(frame, _)| frame == wire::BEHIND_ARGUMENT as usize)
+    }
+}
+
 impl Record {
     /// How many blocks of each allocation stack were lost, by its identity.
     pub fn leaking_stacks(&self) -> BTreeMap<u64, u64> {

@@ -25,16 +25,29 @@ struct Component {
     /// The latest stamp in it and in all components that reach it: its time,
     /// and its block.
     latest: Option<(u64, usize)>,
+    /// The latest of the compiler's own copies in it: they count where nothing
+    /// else does, and where no other component reaches it.
+    copy: Option<(u64, usize)>,
+}
+
+/// What held a pointer that died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Something that has a name.
+    Named,
+    /// A register with the compiler's own copy of it.
+    Copy,
+    Unknown,
 }
 
 /// Roots beyond these say nothing more to a reader.
 const ROOTS_MAX: usize = 8;
 
 impl Roots {
-    /// `stamped` gives the time of each block's latest stamp, and `is_named`
-    /// whether that knows what held the pointer. `edges` lead from one of these
-    /// blocks to another; others are passed over.
-    pub fn new(stamped: &[Option<u64>], is_named: impl Fn(usize) -> bool, edges: &[wire::Edge]) -> Roots {
+    /// `stamped` gives the time of each block's latest stamp, and `holder` what
+    /// held the pointer that died then. `edges` lead from one of these blocks to
+    /// another; others are passed over.
+    pub fn new(stamped: &[Option<u64>], holder: impl Fn(usize) -> Holder, edges: &[wire::Edge]) -> Roots {
         let count = stamped.len();
         let mut graph = DiGraph::<(), (), u32>::with_capacity(count, edges.len());
         for _ in 0..count {
@@ -54,14 +67,21 @@ impl Roots {
             }
             let first = blocks.iter().map(|block| block.index()).min().unwrap_or(0);
             let stamps = blocks.iter().filter_map(|block| Some((stamped[block.index()]?, block.index())));
-            let latest = stamps.max();
-            let root = latest.map(|(_, block)| block).filter(|&block| is_named(block)).unwrap_or(first);
-            roots.components.push(Component { root, above: Vec::new(), latest });
+            let (copies, stamps): (Vec<_>, Vec<_>) =
+                stamps.partition(|&(_, block)| holder(block) == Holder::Copy);
+            let (latest, copy) = (stamps.into_iter().max(), copies.into_iter().max());
+            let is_named = |&block: &usize| holder(block) == Holder::Named;
+            let root = latest.map(|(_, block)| block).filter(is_named).unwrap_or(first);
+            roots.components.push(Component { root, above: Vec::new(), latest, copy });
         }
         // What points comes before what it points to: the components are
         // sorted the other way round.
         for (number, blocks) in sorted.iter().enumerate().rev() {
-            let Component { root, above, latest } = roots.components[number].clone();
+            let component = &mut roots.components[number];
+            if component.above.is_empty() || component.latest.is_none() {
+                component.latest = component.latest.max(component.copy);
+            }
+            let Component { root, above, latest, .. } = component.clone();
             let above = if above.is_empty() { vec![root] } else { above };
             for next in blocks.iter().flat_map(|&block| graph.neighbors(block)) {
                 let target = roots.component_of[next.index()];
@@ -105,7 +125,7 @@ mod tests {
 
     fn roots(count: usize, edges: &[(u32, u32)]) -> Vec<Vec<usize>> {
         let edges: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
-        let roots = Roots::new(&vec![None; count], |_| true, &edges);
+        let roots = Roots::new(&vec![None; count], |_| Holder::Named, &edges);
         (0..count).map(|block| roots.above(block).to_vec()).collect()
     }
 
@@ -133,15 +153,18 @@ mod tests {
     #[test]
     fn the_latest_stamp_above_a_block_is_its_own() {
         // Stamps by block, 0 for none; `-` is a block without any.
-        let check = |stamped: &[u64], edges: &[(u32, u32)], expected: &str| {
+        let check_with = |copies: &[usize], stamped: &[u64], edges: &[(u32, u32)], expected: &str| {
             let stamped: Vec<Option<u64>> = stamped.iter().map(|&time| (time > 0).then_some(time)).collect();
             let edges: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
-            let roots = Roots::new(&stamped, |_| true, &edges);
+            let holder = |block| if copies.contains(&block) { Holder::Copy } else { Holder::Named };
+            let roots = Roots::new(&stamped, holder, &edges);
             let found: Vec<String> = (0..stamped.len())
                 .map(|block| roots.latest(block).map_or("-".to_owned(), |latest| latest.to_string()))
                 .collect();
-            assert_eq!(found.join(" "), expected, "{edges:?}");
+            assert_eq!(found.join(" "), expected, "{copies:?} {edges:?}");
         };
+        let check =
+            |stamped: &[u64], edges: &[(u32, u32)], expected| check_with(&[], stamped, edges, expected);
         check(&[0, 7], &[], "- 1");
         // A chain: the last pointer to its head, unless one below died later.
         check(&[9, 3, 4], &[(0, 1), (1, 2)], "0 0 0");
@@ -150,6 +173,10 @@ mod tests {
         check(&[2, 6, 1, 0], &[(0, 1), (1, 2), (2, 0), (2, 3)], "1 1 1 1");
         // Two roots share a child.
         check(&[3, 5, 4], &[(0, 2), (1, 2)], "0 1 1");
+        // The compiler's copy counts for a root, but not below one that is known.
+        check_with(&[0, 1], &[5, 8], &[(0, 1)], "0 0");
+        check_with(&[1], &[0, 8], &[(0, 1)], "- 1");
+        check_with(&[0, 1], &[5, 8], &[(0, 1), (1, 0)], "1 1");
     }
 
     #[test]
@@ -191,7 +218,7 @@ mod tests {
             });
             let stamped: Vec<Option<u64>> = times.iter().map(|&time| (time > 0).then_some(time)).collect();
             let wired: Vec<wire::Edge> = edges.iter().map(|&(from, to)| wire::Edge { from, to }).collect();
-            let found = Roots::new(&stamped, |_| true, &wired);
+            let found = Roots::new(&stamped, |_| Holder::Named, &wired);
             for (block, mut above) in roots(8, &edges).into_iter().enumerate() {
                 above.sort_unstable();
                 let expected: Vec<usize> = (0..8)

@@ -6,6 +6,7 @@
 //! in the place, or uses it for something else. Variables that debug
 //! information has at computed addresses are not looked for.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ impl Held {
     }
 }
 
+/// What is smaller has no room for a pointer.
+const POINTER: u64 = 8;
+
 /// Finds variables; keeps what it has read of each module.
 #[derive(Default)]
 pub struct FrameSlots {
@@ -59,13 +63,29 @@ impl FrameSlots {
     pub fn name(&mut self, frames: &[(&Path, u64)], mut held: Held) -> Option<String> {
         for &(path, probe) in frames {
             let code = self.code(path)?;
-            let found = code.variables.as_ref();
-            if let Some(word) = found.and_then(|found| found.held(probe, held, code.frame_end(probe))) {
-                return word.has_type.then(|| as_written(&word.name).to_owned());
+            if let Some(variables) = &code.variables {
+                let found = |probe| {
+                    let word = variables.held(probe, held, code.frame_end(probe))?;
+                    (word.bytes >= POINTER).then_some(word)
+                };
+                let before = || found(code.before_epilogue(probe)?);
+                if let Some(word) = found(probe).or_else(before) {
+                    return word.has_type.then(|| as_written(&word.name).to_owned());
+                }
             }
             held = code.passed_on(probe, held)?;
         }
         None
+    }
+
+    /// The statement that the compiler has put together with the end of its
+    /// function at a place.
+    pub fn statement(&mut self, path: &Path, probe: u64) -> Option<(u32, Option<u32>)> {
+        self.code(path)?.variables.as_ref()?.types.debug.statement(probe)
+    }
+
+    pub fn has_variables(&mut self, path: &Path) -> bool {
+        self.code(path).is_some_and(|code| code.variables.is_some())
     }
 
     /// The thread-local variable at an offset of an executable's.
@@ -113,6 +133,28 @@ impl Code {
             CfaRule::RegisterAndOffset { register, offset } => Some(FrameEnd { register, offset }),
             CfaRule::Expression(_) => None,
         })
+    }
+
+    /// Where the function at `probe` is about to take down its frame, if it
+    /// is doing that at `probe`: registers are restored already.
+    fn before_epilogue(&self, probe: u64) -> Option<u64> {
+        let entry = self.frames.fde_for_address(&self.bases, probe, EhFrame::cie_from_offset).ok()?;
+        let mut context = UnwindContext::new();
+        let mut rows = entry.rows(&self.frames, &self.bases, &mut context).ok()?;
+        let (mut size, mut start) = (0, None);
+        while let Ok(Some(row)) = rows.next_row() {
+            let CfaRule::RegisterAndOffset { offset, .. } = *row.cfa() else { return None };
+            match offset.cmp(&size) {
+                Ordering::Less => start = start.or(Some(row.start_address())),
+                Ordering::Greater => start = None,
+                Ordering::Equal => {}
+            }
+            size = offset;
+            if row.contains(probe) {
+                return start?.checked_sub(1);
+            }
+        }
+        None
     }
 
     /// Where the caller has what is `held`, if this function did not use the

@@ -71,7 +71,9 @@ impl Steps<'_> {
         if let [Step { kind, value }] = *steps
             && kind == StepKind::Held as u32
         {
-            return Some(self.register(value)?.name);
+            // A variable may have left for another place right before.
+            let before = Steps { probe: self.probe.wrapping_sub(1), ..*self };
+            return Some(self.register(value).or_else(|| before.register(value))?.name);
         }
         let mut values = Vec::new();
         for step in steps {

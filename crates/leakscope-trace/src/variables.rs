@@ -71,6 +71,8 @@ pub struct Word {
     pub function: Option<String>,
     /// Its type says what is there.
     pub has_type: bool,
+    /// Of the variable, or of the part of it that is there.
+    pub bytes: u64,
     /// What it points to, if that is known.
     pub target: Option<Die>,
     /// The object of a library's type that it is in.
@@ -185,6 +187,7 @@ impl Variables {
             declared: debug.declared(die, entry),
             function: function.and_then(|die| debug.full_name(die, &debug.entry(die)?)),
             has_type: found.is_some() || offset == 0,
+            bytes,
             target: found.and_then(|found| found.target),
         })
     }
@@ -214,7 +217,8 @@ fn parts(debug: &Debug, die: Die, location: &Expression) -> Vec<(At, Part)> {
                 within = u64::saturating_add(within, bytes);
                 None
             }
-            _ => return Vec::new(),
+            // What is computed is nowhere, up to the next part.
+            _ => None,
         };
     }
     found.extend(at.map(|at| (at, Part { within, bytes: None })));

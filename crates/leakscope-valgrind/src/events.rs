@@ -76,7 +76,7 @@ pub unsafe extern "C" fn on_register(old: usize, new: usize, site: u32) {
 pub unsafe extern "C" fn on_result(old: usize, new: usize, start: usize) {
     let thread = tool::current();
     if let Some(block) = unkept(thread, old, start).filter(|block| !block.contains(new)) {
-        stamps::stamp_block(block, call_of_result(thread), NOWHERE);
+        stamps::stamp_result(block, call_of_result(thread));
     }
 }
 
@@ -98,8 +98,10 @@ fn unkept(thread: &mut Thread, result: usize, start: usize) -> Option<&'static m
     heap::pointed_to(result).filter(|block| is_last && is_first(thread, block))
 }
 
-/// A call wrote to `slot` where it returns to. The register of results loses
-/// what it holds; `unkept_since` is as `start` above, or 0.
+/// A call wrote to `slot` where it returns to. The last result goes, if it was
+/// only in registers: one that is in its register no longer must point to a
+/// start, as what is left of a flag in a pointer's register does not.
+/// `unkept_since` is as `start` above, or 0.
 pub unsafe extern "C" fn on_call(
     guest: *const u8,
     address: usize,
@@ -111,15 +113,14 @@ pub unsafe extern "C" fn on_call(
     let registers = unsafe { registers_at(guest, REGISTERS) };
     let thread = tool::current();
     let (result, last_result) = (registers[RAX], thread.dead[RAX]);
-    if result == last_result
-        && arena::is_within(result)
+    if arena::is_within(last_result)
         && is_followed(site)
-        && core::mem::replace(&mut thread.dead_result, result) != result
-        && let Some(block) = heap::pointed_to(result).filter(|block| is_first(thread, block))
+        && core::mem::replace(&mut thread.dead_result, last_result) != last_result
+        && let Some(block) = heap::pointed_to(last_result).filter(|block| is_first(thread, block))
     {
-        if thread.returned_to == unkept_since {
-            stamps::stamp_block(block, call_of_result(thread), NOWHERE);
-        } else if thread.calls.may_hold_last() {
+        if result == last_result && thread.returned_to == unkept_since {
+            stamps::stamp_result(block, call_of_result(thread));
+        } else if (result == last_result || block.start == last_result) && thread.calls.may_hold_last() {
             stamps::stamp_register(block, Point { context: thread.calls.context(), site }, NOWHERE);
         }
     }
@@ -202,7 +203,10 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     if site != LINKER {
         thread.returned_at = time;
         thread.note_dead(registers);
-        thread.dead_result = 0;
+        // What the function neither was given nor wrote is not its result.
+        let given = thread.calls.given();
+        let is_result = given != registers[RAX] || is_left(registers, given);
+        thread.dead_result = if is_result { 0 } else { given };
         // SAFETY: the return address was read from there just now.
         thread.returned_to = unsafe { *((now - 8) as *const usize) };
     }
@@ -226,9 +230,9 @@ pub unsafe extern "C" fn on_pool(guest: *const u8, number: usize, slot: usize) {
     pools::enters(number, slot, ARGUMENTS.map(|register| registers[register]));
 }
 
-/// At a return: what was in the registers that were restored, and a result that
-/// the function was given and did not keep. `before` is the time before its
-/// frame died.
+/// At a return: what was in the registers that were restored, a result that the
+/// function was given and did not keep, and one that it got and did not keep.
+/// `before` is the time before its frame died.
 #[inline]
 fn registers_die(
     thread: &mut Thread,
@@ -240,7 +244,7 @@ fn registers_die(
     before: u64,
 ) {
     let given = thread.calls.given();
-    let is_left = given != 0 && DEAD_REGISTERS.iter().any(|&register| registers[register] == given);
+    let is_given = given != 0 && given != registers[RAX] && is_left(registers, given);
     let mut last = result;
     for register in KEPT_REGISTERS.into_iter().filter(|register| was_restored >> register & 1 == 1) {
         let word = restored[register];
@@ -251,10 +255,28 @@ fn registers_die(
         }
     }
     // If the function put it nowhere, it was a temporary of the call's.
-    if is_left && given != last && !is_kept(registers, given) {
+    if is_given && given != last && !is_kept(registers, given) {
         let site = stamps::site_of_cause(Cause::Discarded);
         register_dies(thread, given, site, NOWHERE, |block| block.stamped() <= before);
     }
+    // The last result of a function that this one has called.
+    let (called, returned_at) = (thread.dead[RAX], thread.returned_at);
+    if arena::is_within(called)
+        && called != given
+        && called != thread.dead_result
+        && called != registers[RAX]
+        && !is_kept(registers, called)
+    {
+        let dies = |block: &Block| block.start == called && block.stamped() <= returned_at;
+        register_dies(thread, called, site, Held::in_register(RAX), dies);
+    }
+}
+
+/// Whether a function leaves the word in a register in which it may have been
+/// given it.
+#[inline]
+fn is_left(registers: &[usize; 16], word: usize) -> bool {
+    DEAD_REGISTERS.iter().any(|&register| registers[register] == word)
 }
 
 /// Whether there may be data below the stack pointer: the running function

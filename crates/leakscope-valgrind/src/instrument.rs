@@ -463,6 +463,9 @@ impl Block<'_> {
     /// After a compare-and-swap: the old value died if it was the expected.
     fn exchange(&mut self, exchange: &vg::IRCAS) {
         self.use_of(exchange.addr);
+        if self.known(exchange.dataLo) == Known::Register(RAX as u8) {
+            self.result = Returned::Kept;
+        }
         for (old, expected) in [(exchange.oldLo, exchange.expdLo), (exchange.oldHi, exchange.expdHi)] {
             if expected.is_null() || self.code.type_of(expected) != vg::Ity_I64 {
                 continue;

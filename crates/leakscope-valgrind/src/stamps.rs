@@ -111,6 +111,16 @@ pub fn stamp_block(block: &mut Block, point: Point, held: Held) {
     };
 }
 
+/// Nobody kept a result. `point` is the call of the function that gave it, as it
+/// is for what died inside of the function, which must not be forgotten for it.
+pub fn stamp_result(block: &mut Block, point: Point) {
+    let [first, second, _] = block.stamps;
+    stamp_block(block, point, NOWHERE);
+    if first.point.context == point.context && first.point.site != point.site {
+        block.stamps = [block.stamps[0], first, second];
+    }
+}
+
 /// Memory that a function writes to or frees, by an argument: stamps what it
 /// pointed to.
 pub fn stamp_written(words: &[usize], point: Point) {

@@ -179,6 +179,10 @@ fn unexplained(differences: Vec<(Compared, Vec<String>)>, explained: &BTreeSet<C
     differences.into_iter().flat_map(judge).collect()
 }
 
+/// Programs that say where blocks leak are run under Valgrind by gcc's code of
+/// both kinds.
+const VALGRIND_VARIANTS: [&str; 2] = ["-O0", "-O2"];
+
 /// A program and what it expects.
 #[derive(Default)]
 struct Program {
@@ -200,10 +204,11 @@ struct Program {
     has_report: bool,
     has_places: bool,
     engines: Vec<String>,
-    /// Which of its results are others under Valgrind, as the header says.
-    valgrind_differs: BTreeSet<Compared>,
+    /// Which of its results are others under Valgrind, as the header says, and
+    /// in which variant.
+    valgrind_differs: BTreeSet<(String, Compared)>,
     /// Which of them are others in some runs, as its threads meet.
-    valgrind_may_differ: BTreeSet<Compared>,
+    valgrind_may_differ: BTreeSet<(String, Compared)>,
     variants: Vec<String>,
     /// Variants whose leak points are known to differ.
     gaps: Vec<String>,
@@ -248,6 +253,7 @@ impl Program {
         let Some((name, value)) = directive.split_once(": ") else { return };
         let pair =
             |separator| value.split_once(separator).map(|(a, b): (&str, &str)| (a.to_owned(), b.to_owned()));
+        let (name, variant) = name.split_once(' ').unwrap_or((name, ""));
         match name {
             "flags" => self.flags = words(value),
             "plugin" => self.plugins.extend(pair(" -> ")),
@@ -271,9 +277,9 @@ impl Program {
             "report" => self.has_report = value != "none",
             "places" => self.has_places = value != "unknown",
             "engines" => self.engines = words(value),
-            "valgrind" => self.explained(Compared::Places, value),
-            "valgrind-totals" => self.explained(Compared::Totals, value),
-            "valgrind-variable" => self.explained(Compared::Variables, value),
+            "valgrind" => self.explained(variant, Compared::Places, value),
+            "valgrind-totals" => self.explained(variant, Compared::Totals, value),
+            "valgrind-variable" => self.explained(variant, Compared::Variables, value),
             "variants" => self.variants = words(value),
             "gap" => {
                 let (variants, _) = value.split_once(": ").expect("gap: VARIANTS: why");
@@ -284,13 +290,20 @@ impl Program {
     }
 
     /// Under Valgrind the program `differs: why`, or `may differ: why`.
-    fn explained(&mut self, compared: Compared, value: &str) {
+    fn explained(&mut self, variant: &str, compared: Compared, value: &str) {
         let explained = match value.split_once(": ") {
             Some(("differs", why)) if !why.trim().is_empty() => &mut self.valgrind_differs,
             Some(("may differ", why)) if !why.trim().is_empty() => &mut self.valgrind_may_differ,
             _ => panic!("{}: expected `differs: why` or `may differ: why`, found `{value}`", self.name),
         };
-        explained.insert(compared);
+        let variants = if variant.is_empty() { &VALGRIND_VARIANTS[..] } else { &[variant] };
+        explained.extend(variants.iter().map(|&variant| (variant.to_owned(), compared)));
+    }
+
+    /// What an explanation says of the variant that is being checked.
+    fn of_variant(&self, explained: &BTreeSet<(String, Compared)>) -> BTreeSet<Compared> {
+        let is_of = |(variant, _): &&(String, Compared)| *variant == self.variant;
+        explained.iter().filter(is_of).map(|(_, compared)| *compared).collect()
     }
 
     fn annotation(&mut self, place: &str, line: &str) {
@@ -332,9 +345,11 @@ impl Program {
     fn variants(&self, engine: &str) -> Vec<String> {
         if !self.engines.iter().any(|known| known == engine) {
             Vec::new()
-        } else if engine == "preload" || engine == "valgrind" {
-            // Optimised by gcc, a program keeps other places than its source.
+        } else if engine == "preload" {
             vec![String::new()]
+        } else if engine == "valgrind" {
+            let count = if self.groups.say_where_leaked() { VALGRIND_VARIANTS.len() } else { 1 };
+            VALGRIND_VARIANTS[..count].iter().map(|&variant| variant.to_owned()).collect()
         } else if !self.variants.is_empty() {
             self.variants.clone()
         } else if self.groups.say_where_leaked() {
@@ -395,23 +410,27 @@ impl Program {
             "valgrind" => self.groups.only_leaks().differences(&json),
             _ => Vec::new(),
         };
+        let (differs, may_differ) = match engine {
+            "valgrind" => {
+                (self.of_variant(&self.valgrind_differs), self.of_variant(&self.valgrind_may_differ))
+            }
+            _ => Default::default(),
+        };
         let explained = match engine {
-            "valgrind" => self.valgrind_differs.clone(),
+            "valgrind" => differs.clone(),
             "track" if self.gaps.contains(&self.variant) => BTreeSet::from([Compared::Places]),
             _ => BTreeSet::new(),
         };
         // Where the place is another, so is the variable.
         let explains_places = engine != "valgrind"
-            || self.valgrind_differs.contains(&Compared::Places)
-            || self.valgrind_may_differ.contains(&Compared::Places);
+            || differs.contains(&Compared::Places)
+            || may_differ.contains(&Compared::Places);
         let (variables, places) = places
             .into_iter()
             .partition(|difference| !explains_places && difference.contains(": variable: "));
         let mut differences =
             vec![(Compared::Totals, totals), (Compared::Places, places), (Compared::Variables, variables)];
-        if engine == "valgrind" {
-            differences.retain(|(compared, _)| !self.valgrind_may_differ.contains(compared));
-        }
+        differences.retain(|(compared, _)| !may_differ.contains(compared));
         let differences = unexplained(differences, &explained);
         if !differences.is_empty() {
             return Err(format!("{}{}", differences.join("; "), said()));
