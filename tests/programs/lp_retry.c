@@ -1,4 +1,5 @@
 // Every attempt allocates a reply; the loop tries again without freeing the one that was refused.
+// gap: -O2: the optimiser leaves no use on the line
 // valgrind -O2: differs: gcc inlines ask: its calloc puts the next reply into the register of the last
 // stdout: ready after 3
 #include <stdio.h>
