@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use leakscope_concolic::{DerivedProgram, Input, PlaceId, Settings, Target as _};
-use leakscope_core::{Command, Engine, Finding, Frame, Kind, Place, Report, Target};
+use leakscope_core::{Command, Engine, FailOn, Finding, Frame, Kind, Place, Report, Target};
 use leakscope_wire::symbolic::wants;
 
 use crate::analysed::Analysed;
@@ -23,37 +23,42 @@ pub fn run(options: &Replay) -> Result<ExitCode> {
     if !warning.has_input {
         bail!("no input is kept for {}: {}", warning.id, warning.reason);
     }
-    let filters = Filters::read(&options.report)?;
-    let output = Output::open(&options.report)?;
+    let mut as_asked = options.report.clone();
+    let filters = Filters::read(&as_asked)?;
+    let output = Output::open(&as_asked)?;
     let input = Input::read(&folder.join(&warning.id[..8.min(warning.id.len())]))
         .with_context(|| format!("cannot read the input in {}", folder.display()))?;
     env::set_current_dir(&kept.folder).context("cannot go to the folder of the validation")?;
-    let analysed = Analysed::read(&kept.targets, &kept.flags, &options.report)?;
+    let analysed = Analysed::read(&kept.targets, &kept.flags, &as_asked)?;
     let (engine, findings) = if input.fails.is_empty() {
         let tracked = Tracked::new(&kept.targets, &kept.flags, Settings::default())?;
         (Engine::Track, tracked.findings(&input)?)
     } else {
-        note(&options.report, "calls are made to fail: what is not freed is shown, lost or not");
-        (Engine::Concolic, unfreed(&analysed, &kept, &input, options)?)
+        note(&as_asked, "calls are made to fail: what is not freed is shown, lost or not");
+        as_asked.show_forgotten = true;
+        if as_asked.fail_on == FailOn::Lost {
+            as_asked.fail_on = FailOn::Forgotten;
+        }
+        (Engine::Concolic, unfreed(&analysed, &kept, &input, as_asked.quiet)?)
     };
     let target = Target {
         program: kept.targets[0].display().to_string(),
         args: input.args.iter().map(|argument| String::from_utf8_lossy(argument).into_owned()).collect(),
         exit: None,
     };
-    note(&options.report, &format!("{}: {}", warning.id, warning.reason));
+    note(&as_asked, &format!("{}: {}", warning.id, warning.reason));
     let mut report = Report::new(Command::Run, engine, target, findings);
     filters.apply(&mut report);
-    output.write(&report, &analysed.sources, &options.report)?;
-    let failed = options.report.fail_on.fails(&report);
+    output.write(&report, &analysed.sources, &as_asked)?;
+    let failed = as_asked.fail_on.fails(&report);
     Ok(ExitCode::from(if failed { options.exit_code } else { 0 }))
 }
 
 /// What a run leaves unfreed whose calls fail as the input says: only the
 /// symbolic program can be made to fail so, and it does not know what is still
 /// reachable.
-fn unfreed(analysed: &Analysed, kept: &Kept, input: &Input, options: &Replay) -> Result<Vec<Finding>> {
-    let derived = variant(&analysed.store, &analysed.link, DeriveEngine::Symbolic, options.report.quiet)?;
+fn unfreed(analysed: &Analysed, kept: &Kept, input: &Input, is_quiet: bool) -> Result<Vec<Finding>> {
+    let derived = variant(&analysed.store, &analysed.link, DeriveEngine::Symbolic, is_quiet)?;
     let name = kept_inputs::program(&kept.targets);
     let settings = Settings { wants: wants::FAILURES | wants::ALL_OBJECTS, ..Settings::default() };
     let mut program = DerivedProgram::new(&derived.program, name.as_os_str(), settings)?;
