@@ -1,6 +1,7 @@
 //! How the program's code gets to a place: the steps from registers, constants
 //! and memory to the address of a store, or to what a call is given, as far as
-//! one block of code shows them. Debug information makes a name of them later.
+//! one block of code shows them; of registers that calls keep, as far as the
+//! blocks before the calls do. Debug information makes a name of them later.
 
 use leakscope_wire::{Step, StepKind};
 
