@@ -16,7 +16,7 @@ use leakscope_core::PoolFunction;
 use leakscope_wire::Cause;
 
 use crate::builder::Builder;
-use crate::epochs::Epochs;
+use crate::epochs::{Epochs, Start};
 use crate::exits::Exits;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
@@ -74,6 +74,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
         unwound: builder.function(c"leakscope.unwound"),
         shrinks: builder.function(c"leakscope.shrinks"),
         returns: builder.function(c"leakscope.returns"),
+        is_held: builder.function(c"leakscope.is.held"),
         range_dies: builder.runtime(
             "__leakscope_range_dies",
             builder.void_type(),
@@ -106,7 +107,8 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
             }
         }
         let is_called_by_others = function.is_address_taken();
-        let epochs = Epochs::mark(&shared.builder, shared.clock, function, is_called_by_others);
+        let is_held = is_called_by_others.then_some(shared.is_held);
+        let epochs = Epochs::mark(&shared.builder, shared.clock, function, is_held);
         let mut body = Body {
             shared: &shared,
             sites: &mut sites,
@@ -132,6 +134,7 @@ struct Shared<'m> {
     unwound: Callee<'m>,
     shrinks: Callee<'m>,
     returns: Callee<'m>,
+    is_held: Callee<'m>,
     range_dies: Callee<'m>,
     restored: Callee<'m>,
     leaves: Callee<'m>,
@@ -176,7 +179,7 @@ impl<'m> Body<'_, 'm> {
         let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at, &lives)).collect();
         for local in &locals {
             if local.words.as_ref().is_none_or(|words| !words.is_empty()) {
-                self.epochs.follow(&self.shared.builder, self.function, local.alloca);
+                self.epochs.follow(&self.shared.builder, self.function, local.alloca, local.start);
             }
         }
         for &at in &instructions {
@@ -214,6 +217,7 @@ impl<'m> Body<'_, 'm> {
                     ends: vec![],
                     is_marked: true,
                     filled_by: None,
+                    start: Start::Given,
                 };
                 returns.iter().for_each(|&end| self.end(&local, end));
             }

@@ -51,6 +51,17 @@ struct Number {
     number: AtomicU32,
 }
 
+impl Number {
+    fn get(&self) -> (u64, u32) {
+        (self.key.load(Ordering::Relaxed), self.number.load(Ordering::Relaxed))
+    }
+
+    fn set(&self, key: u64, number: u32) {
+        self.number.store(number, Ordering::Relaxed);
+        self.key.store(key, Ordering::Relaxed);
+    }
+}
+
 const _: () = assert!(size_of::<Number>() == 16 && core::mem::offset_of!(Tables, numbers) == 0);
 
 /// How many blocks of one allocation stack were freed at one place.
@@ -109,9 +120,12 @@ pub fn near_number(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
 
 #[cold]
 fn learn_near(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
-    let number = walk::short_stack::<{ outline::NEAR }>(thread, caller);
-    remember(thread, context.wrapping_mul(followed::KEY), number);
-    number
+    let key = context.wrapping_mul(followed::KEY);
+    recall(thread, key).unwrap_or_else(|| {
+        let number = walk::short_stack::<{ outline::NEAR }>(thread, caller);
+        remember(thread, key, number);
+        number
+    })
 }
 
 /// The number of a call in a context, if the thread knows it.
@@ -137,6 +151,9 @@ pub fn forget() {
 
 #[cold]
 fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
+    if let Some(number) = recall(thread, key) {
+        return number;
+    }
     // A program that calls itself in very many ways would fill the memory
     // with stacks; beyond a number of frames only the innermost are kept.
     // What is watched must stay small for days.
@@ -151,14 +168,31 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
     number
 }
 
+/// The number of a key that another has taken the place of: it is next to it.
+fn recall(thread: &mut Thread, key: u64) -> Option<u32> {
+    let [entry, beside] = places(tables(thread)?, key);
+    let [(own, number), (other, others)] = [beside, entry].map(Number::get);
+    (own == key).then(|| {
+        entry.set(own, number);
+        beside.set(other, others);
+        number
+    })
+}
+
 fn remember(thread: &mut Thread, key: u64, number: u32) {
     if number != 0
         && let Some(tables) = own_tables(thread)
     {
-        let entry = &tables.numbers[index(key)];
-        entry.number.store(number, Ordering::Relaxed);
-        entry.key.store(key, Ordering::Relaxed);
+        let [entry, beside] = places(tables, key);
+        let (before, others) = entry.get();
+        beside.set(before, others);
+        entry.set(key, number);
     }
+}
+
+/// The place of a key, and that of the one whose place it took.
+fn places(tables: &Tables, key: u64) -> [&Number; 2] {
+    [index(key), index(key) ^ 1].map(|index| &tables.numbers[index])
 }
 
 /// Number of what happened at a stack.
