@@ -366,12 +366,16 @@ pub fn after_optimisation() -> String {
 }
 
 const AFTER_OPTIMISATION: &str = r#"
-; A pointer is used, while uses are wanted.
-define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
+; Whether uses are wanted: most of the time they are not.
+define i1 @leakscope.wanted() alwaysinline nounwind {
   %wanted = load i8, ptr @leakscope_uses
   %are = icmp ne i8 %wanted, 0
-  br i1 %are, label %look, label %done, !prof !0
-look:
+  %expected = call i1 @llvm.expect.i1(i1 %are, i1 false)
+  ret i1 %expected
+}
+
+; A pointer is used, while uses are wanted.
+define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
   %value = freeze ptr %pointer
   %number = ptrtoint ptr %value to i64
   %high = lshr i64 %number, $RANGE
@@ -379,6 +383,17 @@ look:
   br i1 %inside, label %report, label %done
 report:
   call preserve_mostcc void @leakscope.used.stamp(ptr %value, ptr null, i64 0) #0
+  br label %done
+done:
+  ret void
+}
+
+; The same where that must be asked first.
+define void @leakscope.used.if.wanted(ptr %pointer) alwaysinline nounwind {
+  %wanted = call i1 @leakscope.wanted()
+  br i1 %wanted, label %use, label %done
+use:
+  call void @leakscope.used(ptr %pointer)
   br label %done
 done:
   ret void
@@ -434,6 +449,7 @@ help:
 }
 
 @leakscope_uses = external global i8
+declare i1 @llvm.expect.i1(i1, i1)
 @leakscope_use_count = extern_weak thread_local(initialexec) global i64
 @leakscope_context = extern_weak thread_local(initialexec) global i64
 @leakscope_tables = extern_weak thread_local(initialexec) global ptr
