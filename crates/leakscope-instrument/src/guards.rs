@@ -58,15 +58,18 @@ const RANGE_BITS: u32 = 42;
 const _: () = assert!(followed::END - followed::BLOCKS == 1 << RANGE_BITS);
 
 const BEFORE_OPTIMISATION: &str = r#"
-; Whether derived code calls the function: it holds what it gives. All code of
-; the file counts as derived.
+; Whether derived code calls the function: it holds what it gives, unless it says
+; that it may not. All code of the file counts as derived.
 define i1 @leakscope.is.held() alwaysinline nounwind {
   %return = call ptr @llvm.returnaddress(i32 0)
   %caller = ptrtoint ptr %return to i64
   %offset = sub i64 %caller, ptrtoint (ptr @__ehdr_start to i64)
   %size = sub i64 ptrtoint (ptr @etext to i64), ptrtoint (ptr @__ehdr_start to i64)
   %is_inside = icmp ult i64 %offset, %size
-  ret i1 %is_inside
+  %given = load i64, ptr @leakscope_given
+  %are_kept = icmp eq i64 %given, 0
+  %is_held = and i1 %is_inside, %are_kept
+  ret i1 %is_held
 }
 
 ; A pointer in memory is overwritten by `new`. Returns the clock.
@@ -200,7 +203,7 @@ done:
 ; which is put there later.
 
 define linkonce_odr hidden preserve_mostcc void @leakscope.overwritten.stamp(ptr %old, ptr %site, i64 %context, ptr %new) noinline nounwind {
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i64 0)
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0)
   %is_done = icmp ne i32 %result, 2
   br i1 %is_done, label %done, label %help, !prof !1
 done:
@@ -212,7 +215,7 @@ help:
 }
 
 define linkonce_odr hidden preserve_mostcc void @leakscope.ends.stamp(ptr %old, ptr %site, i64 %context, i64 %since) noinline nounwind {
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr null, i64 %since)
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since)
   %is_done = icmp ne i32 %result, 2
   br i1 %is_done, label %done, label %help, !prof !1
 done:
@@ -227,7 +230,7 @@ help:
 define linkonce_odr hidden preserve_mostcc i64 @leakscope.dies.stamp(ptr %old, ptr %site, i64 %context, ptr %kept, i64 %place, i64 %since) noinline nounwind {
   %salt = call i64 @llvm.fshl.i64(i64 %place, i64 %place, i64 32)
   %salted = xor i64 %context, %salt
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i64 %since)
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since)
   %is_done = icmp ne i32 %result, 2
   br i1 %is_done, label %done, label %help, !prof !1
 done:
@@ -239,28 +242,20 @@ help:
   ret i64 %later
 }
 
-; Where the stamp is of the block that holds an address within reach.
-define internal ptr @leakscope.stamp.of(i64 %pointer) alwaysinline nounwind {
-  %offset = sub i64 %pointer, $BLOCKS
-  %chunk = lshr i64 %offset, 16
-  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
-  %step_half = load i32, ptr %step_at
-  %step = zext i32 %step_half to i64
+; Where the stamp of a block lies among those of its chunk: the number of the
+; block, which an address and the chunk's step give, times the size of a stamp.
+define internal i64 @leakscope.place(i64 %pointer, i64 %step) alwaysinline nounwind {
   %low = and i64 %pointer, 65535
   %scaled = mul i64 %low, %step
   %quotient = lshr i64 %scaled, 28
   %place = and i64 %quotient, 1048560
-  %start = sub i64 %pointer, %low
-  %stamps = add i64 %start, $STAMPS
-  %stamp_at = add i64 %stamps, %place
-  %stamp = inttoptr i64 %stamp_at to ptr
-  ret ptr %stamp
+  ret i64 %place
 }
 
 ; Stamps the block if it was stamped after `since`: if not, what the pointer was
 ; got from still holds it. Returns 0, or 1 if the pointer goes on in its block, or
 ; 2 if the runtime must do it.
-define internal i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i64 %since) alwaysinline nounwind {
+define internal i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since) alwaysinline nounwind {
 entry:
   %pointer = ptrtoint ptr %old to i64
   %offset = sub i64 %pointer, $BLOCKS
@@ -268,20 +263,29 @@ entry:
   %within = icmp ult i64 %offset, %reach
   br i1 %within, label %block, label %help, !prof !1
 block:
-  %stamp = call ptr @leakscope.stamp.of(i64 %pointer)
+  %chunk = lshr i64 %offset, 16
+  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
+  %step_half = load i32, ptr %step_at
+  %step = zext i32 %step_half to i64
+  %place = call i64 @leakscope.place(i64 %pointer, i64 %step)
+  %kept_number = ptrtoint ptr %kept to i64
+  %difference = xor i64 %pointer, %kept_number
+  %is_close = icmp ult i64 %difference, 65536
+  %is_near = and i1 %is_close, %is_any_kept
+  br i1 %is_near, label %near, label %look
+near:
+  %kept_place = call i64 @leakscope.place(i64 %kept_number, i64 %step)
+  %is_same = icmp eq i64 %place, %kept_place
+  br i1 %is_same, label %stays, label %look
+look:
+  %start = and i64 %pointer, -65536
+  %stamps = add i64 %start, $STAMPS
+  %stamp_at = add i64 %stamps, %place
+  %stamp = inttoptr i64 %stamp_at to ptr
   %latest = load atomic i64, ptr %stamp monotonic, align 8
   %last = lshr i64 %latest, $EVENT_BITS
   %is_borrowed = icmp ule i64 %last, %since
-  br i1 %is_borrowed, label %nothing, label %owned
-owned:
-  %kept_number = ptrtoint ptr %kept to i64
-  %difference = xor i64 %pointer, %kept_number
-  %is_near = icmp ult i64 %difference, 65536
-  br i1 %is_near, label %near, label %live, !prof !0
-near:
-  %kept_stamp = call ptr @leakscope.stamp.of(i64 %kept_number)
-  %is_same = icmp eq ptr %stamp, %kept_stamp
-  br i1 %is_same, label %stays, label %live
+  br i1 %is_borrowed, label %nothing, label %live
 live:
   %tables = load ptr, ptr @leakscope_tables
   %is_new = icmp eq ptr %tables, null
@@ -329,6 +333,7 @@ help:
 @leakscope_clock = extern_weak thread_local(initialexec) global i64
 @leakscope_context = extern_weak thread_local(initialexec) global i64
 @leakscope_tables = extern_weak thread_local(initialexec) global ptr
+@leakscope_given = extern_weak thread_local(initialexec) global i64
 @leakscope_reach = external global i64
 @__ehdr_start = external hidden global i8
 @etext = external hidden global i8

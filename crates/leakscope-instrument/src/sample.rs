@@ -21,7 +21,7 @@ use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::loops::{self, Loop};
 use crate::twins::{self, Twins};
-use crate::uses::slot_of;
+use crate::uses::{is_variable, slot_of};
 
 /// What stands in the code for a check, and is inlined. The first thread uses
 /// the module's counters. Others have a copy at a distance, which is the base of
@@ -144,9 +144,7 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     let mut covered: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
         // What lies in a loop inside is that one's.
-        let inner: Vec<&Loop<'m>> = loops.iter().filter(|other| other.is_inside(at)).collect();
-        let own = at.body.iter().filter(|block| !inner.iter().any(|other| other.body.contains(block)));
-        let accesses = own.flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
+        let accesses = at.own(&loops).flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
         if !accesses || at.header.is_landing_pad() {
             continue;
         }
@@ -224,12 +222,6 @@ fn accessed_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
         _ => Vec::new(),
     };
     pointers.into_iter().filter(|pointer| is_variable(pointer.without_steps())).collect()
-}
-
-/// Whether a pointer may be one into the heap: not the address of a local or
-/// global, and not a constant.
-fn is_variable(pointer: Value<'_>) -> bool {
-    !pointer.is_constant() && !pointer.is(Opcode::LLVMAlloca)
 }
 
 /// The checks of a module, each with a counter.

@@ -32,7 +32,7 @@ use locals::Local;
 const INLINE_WORDS: usize = 16;
 
 /// Copies over more bytes than this are searched by the runtime.
-const INLINE_BYTES: u64 = 32;
+const INLINE_BYTES: u64 = 64;
 
 /// Functions that free their first argument.
 const RELEASES: [&str; 17] = [
@@ -88,6 +88,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
         site: builder.thread_word("leakscope_site"),
         clock: builder.thread_word("leakscope_clock"),
         outer: builder.thread_word("leakscope_outer"),
+        given: builder.thread_word("leakscope_given"),
         pools,
         layout: module.layout(),
         builder,
@@ -144,6 +145,7 @@ struct Shared<'m> {
     site: Value<'m>,
     clock: Value<'m>,
     outer: Value<'m>,
+    given: Value<'m>,
     pools: &'m [PoolFunction],
     layout: Layout<'m>,
     builder: Builder<'m>,
@@ -194,6 +196,7 @@ impl<'m> Body<'_, 'm> {
                 Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
                     self.call(at);
                     self.writes(at);
+                    self.gives(at);
                 }
                 _ => {}
             }

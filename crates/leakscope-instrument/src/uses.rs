@@ -21,7 +21,7 @@ use crate::guards;
 use crate::ir::{Block, Opcode, Value};
 use crate::later::{Later, Ways, backwards};
 use crate::llvm::{Function, Module, PassOptions, Vectors};
-use crate::loops::{self, Loop};
+use crate::loops;
 use crate::roots::Roots;
 use crate::twins::{self, Twins};
 
@@ -114,9 +114,7 @@ fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
     let mut asked: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
         // What lies in a loop inside is that one's.
-        let inner: Vec<&Loop<'m>> = loops.iter().filter(|other| other.is_inside(at)).collect();
-        let own = |block: &&Block<'m>| !inner.iter().any(|other| other.body.contains(block));
-        if at.body.iter().filter(own).any(|block| using.contains(block)) && !at.header.is_landing_pad() {
+        if at.own(&loops).any(|block| using.contains(block)) && !at.header.is_landing_pad() {
             twins.cross(builder, at.header, asks);
             asked.extend(&at.body);
         }
@@ -241,7 +239,7 @@ fn is_result(value: Value<'_>) -> bool {
 
 /// Whether a pointer may be one into the heap: not the address of a local or
 /// global, and not a constant.
-fn is_variable(pointer: Value<'_>) -> bool {
+pub fn is_variable(pointer: Value<'_>) -> bool {
     !pointer.is_constant() && !pointer.is(Opcode::LLVMAlloca)
 }
 
