@@ -23,6 +23,9 @@ use crate::{arena, depot, mode, outline, sys};
 const NUMBERS: usize = 1 << followed::NUMBERS_BITS;
 const FREES: usize = 1024;
 
+/// Entries for numbers that had to make room for others.
+const SPARE: usize = 1 << 17;
+
 /// Marks a site among the return addresses of the depot, and a place that
 /// goes with it: what only the running program knew.
 const SITE: u64 = 1 << 63;
@@ -41,6 +44,7 @@ pub struct Tables {
     /// Next in the list of all tables.
     next: usize,
     owned: AtomicUsize,
+    spare: [Number; SPARE],
 }
 
 /// Only the thread itself sets these; others may void them. Instrumented code
@@ -145,7 +149,8 @@ fn index(key: u64) -> usize {
 /// place.
 pub fn forget() {
     for_each_tables(|tables| {
-        tables.numbers.iter().for_each(|known| known.key.store(0, Ordering::Relaxed));
+        let all = tables.numbers.iter().chain(&tables.spare);
+        all.filter(|known| known.get().0 != 0).for_each(|known| known.set(0, 0));
     });
 }
 
@@ -168,31 +173,35 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
     number
 }
 
-/// The number of a key that another has taken the place of: it is next to it.
+/// The number of a key whose place another has taken: they change places.
 fn recall(thread: &mut Thread, key: u64) -> Option<u32> {
-    let [entry, beside] = places(tables(thread)?, key);
-    let [(own, number), (other, others)] = [beside, entry].map(Number::get);
-    (own == key).then(|| {
-        entry.set(own, number);
-        beside.set(other, others);
-        number
-    })
+    let tables = tables(thread)?;
+    let (_, number) = spare(tables, key).map(Number::get).find(|&(known, _)| known == key)?;
+    remember(thread, key, number);
+    Some(number)
 }
 
 fn remember(thread: &mut Thread, key: u64, number: u32) {
-    if number != 0
-        && let Some(tables) = own_tables(thread)
-    {
-        let [entry, beside] = places(tables, key);
-        let (before, others) = entry.get();
-        beside.set(before, others);
-        entry.set(key, number);
+    if number == 0 {
+        return;
     }
+    let Some(tables) = own_tables(thread) else { return };
+    let entry = &tables.numbers[index(key)];
+    let (before, others) = entry.get();
+    if before != 0 {
+        let mut places = spare(tables, before);
+        let is_free = |place: &&Number| [0, before].contains(&place.get().0);
+        if let Some(place) = spare(tables, before).find(is_free).or_else(|| places.next()) {
+            place.set(before, others);
+        }
+    }
+    entry.set(key, number);
 }
 
-/// The place of a key, and that of the one whose place it took.
-fn places(tables: &Tables, key: u64) -> [&Number; 2] {
-    [index(key), index(key) ^ 1].map(|index| &tables.numbers[index])
+/// Where a key may be that had to make room.
+fn spare(tables: &Tables, key: u64) -> impl Iterator<Item = &Number> {
+    let first = (key >> 16) as usize % SPARE;
+    (first..first + 4).map(|place| &tables.spare[place % SPARE])
 }
 
 /// Number of what happened at a stack.
