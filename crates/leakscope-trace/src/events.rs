@@ -123,10 +123,17 @@ impl RecordEvents<'_> {
 
     /// What died in memory before the compiler's copy of it did in a register, in
     /// the same call of a function, or by a function of a library that it gave
-    /// the memory to.
+    /// the memory to; or elsewhere, if nobody used the block after that.
     fn original(&self, block: usize) -> Option<EventId> {
         let record = self.record;
         let [copy, original, ..] = record.stamps.get(block)?.stacks;
+        let in_memory = record.stacks.get(&original).and_then(|stack| record.site(stack)?.cause);
+        if self.copies.contains(&copy)
+            && record.unused.contains(&(block as u64))
+            && matches!(in_memory, Some(wire::Cause::Overwritten | wire::Cause::HolderFreed))
+        {
+            return self.by_stack.get(&original).copied().filter(|event| self.users.contains(event));
+        }
         let [copy_at, original_at] = [record.stacks.get(&copy)?, record.stacks.get(&original)?];
         let outside = copy_at.addresses.get(1..).filter(|_| self.copies.contains(&copy))?;
         let inside = original_at.addresses.strip_suffix(outside)?;

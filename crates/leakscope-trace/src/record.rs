@@ -1,6 +1,6 @@
 //! Record files, checked and taken apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,9 @@ pub struct Record {
     pub lost: Vec<wire::LostBlock>,
     /// Of the lost blocks, in their order; empty if the engine has no stamps.
     pub stamps: Vec<wire::Stamps>,
+    /// Lost blocks of which a register lost the last pointer, and which nobody
+    /// used after the death before.
+    pub unused: HashSet<u64>,
     /// The latest death of a pointer to each lost block; empty unless counted.
     pub moments: Vec<wire::Moment>,
     pub edges: Vec<wire::Edge>,
@@ -232,6 +235,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         sites: Vec::new(),
         lost: Vec::new(),
         stamps: Vec::new(),
+        unused: HashSet::new(),
         moments: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
@@ -278,6 +282,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
         wire::SectionKind::DETAILS => record.details = details(payload)?,
         wire::SectionKind::ZEROED => record.zeroed = all(payload)?,
+        wire::SectionKind::UNUSED => record.unused = all::<u64>(payload)?.into_iter().collect(),
         wire::SectionKind::ARGUMENTS => record.arguments = arguments(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}

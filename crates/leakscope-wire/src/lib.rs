@@ -227,6 +227,9 @@ impl SectionKind {
     pub const ARGUMENTS: SectionKind = SectionKind(17);
     /// [`Burst`]s that led to last accesses.
     pub const BURSTS: SectionKind = SectionKind(18);
+    /// Numbers of lost blocks, as `u64`, of which a register lost the last
+    /// pointer, and which nobody used after the death before.
+    pub const UNUSED: SectionKind = SectionKind(19);
 }
 
 /// An executable or shared object, and when it was mapped.

@@ -346,12 +346,18 @@ fn entries(folder: &Path) -> Vec<String> {
 fn programs_that_nothing_can_be_preloaded_into() {
     let folder = Folder::with(&[("prog.c", LEAKY), ("loop.c", "void _start(void) { for (;;) {} }\n")]);
     folder.shell(
-        "gcc -static prog.c -o static; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog",
+        "gcc -static prog.c -o static; gcc -static -s prog.c -o stripped; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog",
     );
     check(
         &folder,
-        "run static",
-        "./static is statically linked, so nothing can be preloaded: capture it with `leakscope build`",
+        "run --engine preload static",
+        "./static is statically linked, so nothing can be preloaded: \
+         use --engine valgrind, or capture it with `leakscope build`",
+    );
+    check(
+        &folder,
+        "run --engine valgrind stripped",
+        "./stripped is statically linked and has no symbol malloc: run it as it was before `strip`",
     );
     check(&folder, "run small", "./small is not an x86-64 program; leakscope runs no others");
 
