@@ -57,7 +57,7 @@ pub fn analyze(
     let (mut leaks, mut cut) = (Vec::new(), Vec::new());
     // Cycles of one level do not need each other.
     let (mut done_functions, all) = (0, program.functions.iter().filter(|f| f.body.is_some()).count());
-    for level in levels(program) {
+    for level in levels(&world) {
         for component in &level {
             let is_cycle = component.len() > 1;
             for &id in component {
@@ -77,7 +77,7 @@ pub fn analyze(
             .collect();
         for (id, outcome) in level.iter().flatten().zip(done.into_iter().flatten()) {
             let _ = ready.0[id.0 as usize].set(outcome.summary);
-            leaks.extend(outcome.leaks.into_iter().map(|(leak, origin)| (*id, leak, origin)));
+            leaks.extend(outcome.leaks);
             if outcome.is_cut {
                 cut.push(program.function(*id).display.clone());
             }
@@ -85,6 +85,11 @@ pub fn analyze(
         done_functions += level.iter().map(Vec::len).sum::<usize>();
         progress(done_functions, all);
     }
+    // What a procedure loses, whoever calls it.
+    let mut seen = FxHashSet::default();
+    leaks.retain(|(id, leak, origin): &(FuncId, Leak, Arc<Origin>)| {
+        seen.insert((*id, leak.at, leak.variable.clone(), origin.stack.clone()))
+    });
     let findings = findings::findings(program, leaks);
     let summaries = ready.0.into_iter().map(OnceLock::into_inner).collect();
     cut.sort();
@@ -117,7 +122,7 @@ impl Summaries for InCycle<'_> {
 
 struct Outcome {
     summary: Arc<Summary>,
-    leaks: Vec<(Leak, Arc<Origin>)>,
+    leaks: Vec<(FuncId, Leak, Arc<Origin>)>,
     is_cut: bool,
 }
 
@@ -127,7 +132,7 @@ fn component_summaries(
     component: &[FuncId],
     options: &simulate::Options,
 ) -> Vec<Outcome> {
-    let is_cycle = component.len() > 1 || calls_itself(world.program, component[0]);
+    let is_cycle = component.len() > 1 || calls_itself(world, component[0]);
     if !is_cycle {
         return vec![outcome(world, component[0], simulate(world, ready, component[0], options), options)];
     }
@@ -179,7 +184,9 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
             let is_new_place = places.insert((origins[*site].stack.first().copied(), lost));
             is_new_call && (is_new_place || !is_named)
         });
-        leaks.map(|(site, leak)| (leak, origins[site].clone())).collect()
+        let own = leaks.map(|(site, leak)| (id, leak, origins[site].clone()));
+        own.chain(std::mem::take(&mut simulated.inner).into_iter().filter(|(_, leak, _)| is_told(leak)))
+            .collect()
     };
     let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };
     Outcome { summary: Arc::new(summary), leaks, is_cut }
@@ -207,18 +214,19 @@ fn without_effect() -> Summary {
     }
 }
 
-fn calls_itself(program: &Program, id: FuncId) -> bool {
-    callees(program, id).contains(&id)
+fn calls_itself(world: &World, id: FuncId) -> bool {
+    callees(world, id).contains(&id)
 }
 
 /// Cycles of the call graph, by level: those of a level call only into levels
 /// before, and into themselves.
-fn levels(program: &Program) -> Vec<Vec<Vec<FuncId>>> {
+fn levels(world: &World) -> Vec<Vec<Vec<FuncId>>> {
+    let program = world.program;
     let mut graph = DiGraph::<FuncId, ()>::new();
     let nodes: Vec<NodeIndex> =
         (0..program.functions.len()).map(|index| graph.add_node(FuncId(index as u32))).collect();
     for index in 0..program.functions.len() {
-        for callee in callees(program, FuncId(index as u32)) {
+        for callee in callees(world, FuncId(index as u32)) {
             graph.add_edge(nodes[index], nodes[callee.0 as usize], ());
         }
     }
@@ -242,7 +250,8 @@ fn levels(program: &Program) -> Vec<Vec<Vec<FuncId>>> {
 
 /// Functions that a body calls or whose address it uses, also through tables
 /// that nobody changes, as those of virtual functions.
-fn callees(program: &Program, id: FuncId) -> Vec<FuncId> {
+fn callees(world: &World, id: FuncId) -> Vec<FuncId> {
+    let program = world.program;
     let Some(body) = &program.function(id).body else { return Vec::new() };
     let (mut found, mut tables) = (Vec::new(), FxHashSet::default());
     let mut note = |operand: &Operand| match operand {
@@ -264,8 +273,8 @@ fn callees(program: &Program, id: FuncId) -> Vec<FuncId> {
     }
     let mut tables: Vec<GlobalId> = tables.into_iter().collect();
     tables.sort();
-    for global in tables.into_iter().map(|table| program.global(table)).filter(|global| global.is_constant) {
-        for cell in global.initial.iter().flatten() {
+    for table in tables.into_iter().filter(|table| !world.is_written(*table)) {
+        for cell in program.global(table).initial.iter().flatten() {
             if let Operand::Function(function) = cell.value {
                 found.push(function);
             }

@@ -169,12 +169,14 @@ fn agreement(path: &[Step], newest: Option<&Mark>) -> isize {
     }
 }
 
-/// Gives every leak of a procedure the path of one case.
+/// Gives every leak of a procedure, simulated as `with` says, the path of one
+/// case.
 pub fn confirm_leaks(
     world: &World,
     summaries: &dyn Summaries,
     id: FuncId,
     options: &Options,
+    with: &Bounds,
     simulated: &mut Simulated,
 ) {
     let sites = &simulated.scope.sites;
@@ -183,7 +185,7 @@ pub fn confirm_leaks(
         let places = [(leak.at, leak.cause, leak.variable.clone())].into_iter().chain(leak.others.clone());
         for (number, (at, cause, variable)) in places.take(MAX_PLACES).enumerate() {
             let target = Target { value: sites.at[site], origin: &sites.origins[site], at, path: &leak.path };
-            let bounds = Bounds { max_cases: MAX_CASES[0], target: Some(target), ..Bounds::default() };
+            let bounds = Bounds { max_cases: MAX_CASES[0], target: Some(target), ..*with };
             let search = simulate_with(world, summaries, id, options, &bounds);
             is_cut |= search.is_cut;
             if let Some(found) = search.confirmed {

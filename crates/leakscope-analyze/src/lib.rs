@@ -22,6 +22,7 @@ mod leaks;
 mod memory;
 mod models;
 mod names;
+mod nonnull;
 mod refine;
 mod relevance;
 mod returns;

@@ -170,6 +170,10 @@ impl Case {
     /// What a pointer in memory that others see means for its block.
     fn note_store(&mut self, scope: &mut Scope, base: Base, value: &Value, bytes: u32) {
         let escapes = match base {
+            Base::Heap(block) if value.bases().any(|to| to == (base, Offset::Any)) => {
+                scope.pools.insert(block.site());
+                true
+            }
             Base::Heap(block) => !self.blocks.contains_key(&block),
             Base::Symbol(id) => {
                 let owner = scope.symbols.owner(base);

@@ -277,10 +277,21 @@ impl Model {
         let origin = Arc::new(origin);
         let origins = std::iter::repeat_n(origin, maker.blocks).collect();
         let symbols = Arc::new(maker.symbols);
-        let compares = self.compares;
-        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, compares, ..Summary::default() }
+        let (compares, closes) = (self.compares, self.kind == DESCRIPTOR && !self.frees.is_empty());
+        Summary {
+            cases,
+            symbols,
+            writes_numbers: !self.is_pure,
+            origins,
+            closes,
+            compares,
+            ..Summary::default()
+        }
     }
 }
+
+/// The kind of what is known by a small number.
+pub const DESCRIPTOR: &str = "descriptor";
 
 struct Maker<'a> {
     model: &'a Model,
@@ -334,7 +345,8 @@ impl Maker<'_> {
         case.result = self.result(&mut case, succeeds);
         self.outputs(&mut case);
         cases.append(&mut self.with_realloc_outputs(case));
-        if let Some(fact) = fails.filter(|_| makes || result_new) {
+        let returns_argument = matches!(model.returns, Some(Place::Argument(_)));
+        if let Some(fact) = fails.filter(|_| makes || result_new || returns_argument) {
             let mut case = ExitCase::returning(Value::Top);
             case.result = self.unknown(&mut case, fact);
             cases.push(case);

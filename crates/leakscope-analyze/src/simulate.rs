@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use leakscope_core::Cause;
 use leakscope_ir::{
-    Block, BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId,
-    VariableId,
+    Block, BlockId, BlockRole, Body, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, Spot,
+    Terminator, ValueId, VariableId,
 };
+use rustc_hash::FxHashMap;
 
 use crate::case::{Case, Feasibility, Flight, Mark};
 use crate::confirm::{Search, Target, confirm_leaks};
@@ -16,7 +17,7 @@ use crate::flow::Flow;
 use crate::join::{Growth, Property, join};
 use crate::leaks::Leak;
 use crate::refine::{assume, assume_compare};
-use crate::scope::Scope;
+use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, Step, Summary};
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
 use crate::world::{World, constant};
@@ -28,6 +29,13 @@ pub const MAX_CASES: [usize; 3] = [16, 5, 2];
 /// as much as its case is large.
 const WORK_PER_BLOCK: usize = 600;
 const MIN_WORK: usize = 40_000;
+/// Procedures of so many blocks keep ways with different guards apart outside of
+/// loops, up to so many of them.
+const SMALL: usize = 40;
+const WAYS: usize = 6;
+/// How much a status that only one of two cases has keeps them apart, where
+/// there are too many.
+const STATUS: usize = 6;
 /// Joins of a case before growing values are widened.
 const JOINS: u32 = 3;
 /// Branches kept on the way to a leak.
@@ -43,6 +51,8 @@ pub struct Simulated<'a> {
     pub scope: Scope<'a>,
     pub exits: Vec<(Exit, Case, Value)>,
     pub leaks: BTreeMap<usize, Leak>,
+    /// Those of procedures that it gives functions to.
+    pub inner: Vec<(FuncId, Leak, Arc<Origin>)>,
     /// It was given up, for it took too long.
     pub is_cut: bool,
     /// The leak that was looked for.
@@ -74,30 +84,18 @@ pub fn simulate<'a>(
         }
     }
     if !last.is_cut {
-        confirm_leaks(world, summaries, id, options, &mut last);
+        confirm_leaks(world, summaries, id, options, &Bounds::default(), &mut last);
     }
     last
-}
-
-/// The same where some arguments are known functions, or tables of them, `depth` calls of this
-/// kind inside of another.
-pub fn simulate_with_callbacks<'a>(
-    world: &'a World<'a>,
-    summaries: &dyn Summaries,
-    id: FuncId,
-    options: &Options,
-    callbacks: &[(u32, Value)],
-    depth: usize,
-) -> Simulated<'a> {
-    let bounds = Bounds { max_cases: MAX_CASES[0], callbacks, depth, target: None };
-    simulate_with(world, summaries, id, options, &bounds)
 }
 
 /// How a procedure is simulated.
 #[derive(Default)]
 pub struct Bounds<'c> {
     pub max_cases: usize,
+    /// Arguments that are known functions, or tables of them.
     pub callbacks: &'c [(u32, Value)],
+    /// Calls with such arguments, one in another.
     pub depth: usize,
     /// Only whether this leak is there is of interest.
     pub target: Option<Target<'c>>,
@@ -123,6 +121,9 @@ pub fn simulate_with<'a>(
             Some((_, value)) => value.clone(),
             None => scope.symbols.value(SymbolKey::Parameter(index)),
         };
+        if world.never_null.is_parameter(id, index) {
+            assume_compare(&mut first, &mut scope, Compare::Ne, &value, &Value::NULL);
+        }
         first.set(ValueId(index), value);
     }
     let mut simulation = Simulation {
@@ -139,6 +140,7 @@ pub fn simulate_with<'a>(
         is_caught: false,
         work: 0,
         returns_at: None,
+        with_functions: FxHashMap::default(),
         search: bounds.target.map(Search::new),
         result: Simulated::of(scope),
     };
@@ -154,7 +156,8 @@ pub fn simulate_with<'a>(
 
 impl<'a> Simulated<'a> {
     fn of(scope: Scope<'a>) -> Simulated<'a> {
-        Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false, confirmed: None }
+        let (exits, leaks, inner) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Simulated { scope, exits, leaks, inner, is_cut: false, confirmed: None }
     }
 }
 
@@ -178,6 +181,8 @@ pub struct Simulation<'a, 'b> {
     pub work: usize,
     /// The line of the `return` at the end of the block that runs now.
     pub returns_at: Option<Spot>,
+    /// Summaries of procedures that get functions, by these.
+    pub with_functions: FxHashMap<(FuncId, Vec<(u32, Value)>), Option<Arc<Summary>>>,
     /// Set where one leak is looked for by single cases.
     pub search: Option<Search<'b>>,
     pub result: Simulated<'a>,
@@ -194,8 +199,8 @@ impl<'a> Simulation<'a, '_> {
         &mut self.result.scope
     }
 
-    /// A loop that frees blocks from before it is taken to run at least once
-    /// (SPARROW, section 3).
+    /// A loop that frees blocks from before it, or cuts them into pieces, is
+    /// taken to run at least once (SPARROW, section 3).
     fn leave_out_skipped_loops(&mut self) {
         let (flow, scope) = (&self.flow, &self.result.scope);
         let is_skipped = |site: usize| {
@@ -203,7 +208,7 @@ impl<'a> Simulation<'a, '_> {
             let mut freed_in = scope.freed_in_loops.range((site, BlockId(0))..=(site, BlockId(u32::MAX)));
             freed_in.any(|(_, head)| !made_in.contains(head))
         };
-        self.result.leaks.retain(|&site, _| !is_skipped(site));
+        self.result.leaks.retain(|&site, _| !is_skipped(site) && !scope.pools.contains(&site));
     }
 
     fn run(&mut self) {
@@ -252,14 +257,24 @@ impl<'a> Simulation<'a, '_> {
             return search.arrive(block, loops, case, &mut self.result.scope);
         }
         let property = self.property(block, &case);
+        let phis = phis(self.body.block(block));
+        let is_straight = self.body.blocks.len() <= SMALL && self.flow.loops[block.0 as usize].is_empty();
         let entries = &mut self.entries[block.0 as usize];
-        let same = entries.iter().position(|entry| entry.property == property);
         let max_cases = self.max_cases;
+        let keeps_ways = is_straight && entries.len() < WAYS.min(max_cases);
+        let scope = &self.result.scope;
+        let same = entries.iter().position(|entry| {
+            entry.property == property && !(keeps_ways && entry.case.excludes(&case, scope))
+        });
         // Ways that go on to different places stay apart in any case.
         let nearest = || {
             let alike = (0..entries.len()).filter(|&i| entries[i].property.selectors == property.selectors);
             let few = entries.len() < max_cases;
-            alike.min_by_key(|&index| entries[index].property.distance(&property)).filter(|_| !few)
+            let distance = |index: &usize| {
+                let entry = &entries[*index];
+                entry.property.distance(&property) + STATUS * zeros_apart(&phis, &entry.case, &case)
+            };
+            alike.min_by_key(distance).filter(|_| !few)
         };
         let index = match same.or_else(nearest) {
             Some(index) => {
@@ -287,14 +302,11 @@ impl<'a> Simulation<'a, '_> {
         let block = self.body.block(id);
         let mut property = Property::of(case, &self.result.scope);
         if block.role == BlockRole::Exit {
-            let phis =
-                block.instructions.iter().take_while(|instruction| matches!(instruction.op, Op::Phi { .. }));
-            property.selectors = phis
-                .filter_map(|phi| match case.get(phi.result) {
-                    Value::Int(number) => Some((phi.result, number)),
-                    _ => None,
-                })
-                .collect();
+            let number = |phi: ValueId| match case.get(phi) {
+                Value::Int(number) => Some((phi, number)),
+                _ => None,
+            };
+            property.selectors = phis(block).into_iter().filter_map(number).collect();
         }
         property
     }
@@ -440,7 +452,8 @@ impl<'a> Simulation<'a, '_> {
             case.set(id, value);
         }
         let end_at = body.block(from).end_at;
-        if held {
+        let goes_on = !self.ends_program(target);
+        if held && goes_on {
             self.look_for_leaks(&mut case, end_at, Cause::Discarded, None);
         }
         let (left, reached) = (body.block(from).role, target.role);
@@ -449,10 +462,25 @@ impl<'a> Simulation<'a, '_> {
             (BlockRole::Exit, _) | (_, BlockRole::Exit) => case.left_at,
             _ => None,
         };
-        if !case.variables.is_empty() {
+        if !case.variables.is_empty() && goes_on {
             self.end_scopes(&mut case, target, end_at);
         }
         self.arrive(to, case);
+    }
+
+    /// Whether the program ends in a block, and not by an exception: nothing is
+    /// lost there.
+    fn ends_program(&self, block: &Block) -> bool {
+        let world = self.result.scope.world;
+        let ends = |instruction: &Instruction| match &instruction.op {
+            Op::Call(Call { callee: Callee::Function(callee), is_noreturn, .. }) => {
+                let throws = world.program.function(*callee).name.starts_with("__cxa_");
+                !throws && (*is_noreturn || !world.returns(*callee))
+            }
+            Op::Call(call) => call.is_noreturn,
+            _ => false,
+        };
+        block.end == Terminator::Unreachable && block.instructions.iter().any(ends)
     }
 
     /// Variables of scopes that a block is outside of are gone.
@@ -530,6 +558,18 @@ impl<'a> Simulation<'a, '_> {
         }
         Some(outcomes)
     }
+}
+
+fn phis(block: &Block) -> Vec<ValueId> {
+    let is_phi = |instruction: &&Instruction| matches!(instruction.op, Op::Phi { .. });
+    block.instructions.iter().take_while(is_phi).map(|phi| phi.result).collect()
+}
+
+/// How many of the values that meet at a block are 0 in only one of two cases:
+/// a status, or a pointer to nothing.
+fn zeros_apart(phis: &[ValueId], one: &Case, other: &Case) -> usize {
+    let is_zero = |case: &Case, phi| case.get(phi) == Value::NULL;
+    phis.iter().filter(|phi| is_zero(one, **phi) != is_zero(other, **phi)).count()
 }
 
 /// A path from its newest mark back, oldest first.

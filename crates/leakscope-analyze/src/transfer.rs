@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{Binary, Call, Callee, FuncId, Instruction, Op, Operand, Shape, Spot, ValueId, Width};
+use leakscope_ir::{
+    Binary, Call, Callee, Compare, FuncId, Instruction, Op, Operand, Shape, Spot, ValueId, Width,
+};
 
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Flight};
+use crate::confirm::confirm_leaks;
 use crate::containers::{self, Dropped};
 use crate::exits::summarise;
 use crate::fact::Fact;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::join::{Growth, Property, join};
 use crate::leaks::Overwriter;
-use crate::refine::{assume, compare};
+use crate::refine::{assume, assume_compare, compare};
 use crate::scope::Scope;
-use crate::simulate::{Simulation, simulate_with_callbacks};
+use crate::simulate::{Bounds, MAX_CASES, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
 
@@ -415,7 +418,17 @@ impl Simulation<'_, '_> {
             None => self.summaries.summary(callee).filter(|_| function.body.is_some()),
         };
         match summary {
-            Some(summary) => self.call_summary(&site, &summary, case),
+            Some(summary) => {
+                let mut outcomes = self.call_summary(&site, &summary, case);
+                if world.never_null.is_result(callee) && function.signature.0.starts_with('p') {
+                    let is_possible = |Outcome { case, .. }: &mut Outcome| {
+                        let result = case.get(site.result);
+                        assume_compare(case, self.scope(), Compare::Ne, &result, &Value::NULL)
+                    };
+                    outcomes.retain_mut(is_possible);
+                }
+                outcomes
+            }
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
         }
@@ -423,11 +436,11 @@ impl Simulation<'_, '_> {
 
     /// The summary of a function that calls what it gets as an argument, with
     /// the functions that it gets here.
-    fn with_callbacks(&self, callee: FuncId, arguments: &[Value]) -> Option<Arc<Summary>> {
+    fn with_callbacks(&mut self, callee: FuncId, arguments: &[Value]) -> Option<Arc<Summary>> {
         let world = self.result.scope.world;
         let given = |&index: &u32| match arguments.get(index as usize)? {
             value @ Value::Sum(Base::Function(_), _) => Some((index, value.clone())),
-            value @ Value::Sum(Base::Global(table), _) if world.program.global(*table).is_constant => {
+            value @ Value::Sum(Base::Global(table), _) if !world.is_written(*table) => {
                 Some((index, value.clone()))
             }
             _ => None,
@@ -436,9 +449,25 @@ impl Simulation<'_, '_> {
         if callbacks.is_empty() || self.depth >= MAX_CALLBACKS {
             return None;
         }
-        let simulated =
-            simulate_with_callbacks(world, self.summaries, callee, self.options, &callbacks, self.depth + 1);
-        (!simulated.is_cut).then(|| Arc::new(summarise(callee, simulated)))
+        let key = (callee, callbacks);
+        if let Some(known) = self.with_functions.get(&key) {
+            return known.clone();
+        }
+        let bounds =
+            Bounds { max_cases: MAX_CASES[0], callbacks: &key.1, depth: self.depth + 1, target: None };
+        let mut simulated = simulate_with(world, self.summaries, callee, self.options, &bounds);
+        let summary = (!simulated.is_cut).then(|| {
+            if self.search.is_none() {
+                confirm_leaks(world, self.summaries, callee, self.options, &bounds, &mut simulated);
+                self.result.inner.append(&mut simulated.inner);
+                let origins = &simulated.scope.sites.origins;
+                let leaks = std::mem::take(&mut simulated.leaks).into_iter();
+                self.result.inner.extend(leaks.map(|(site, leak)| (callee, leak, origins[site].clone())));
+            }
+            Arc::new(summarise(callee, simulated))
+        });
+        self.with_functions.insert(key, summary.clone());
+        summary
     }
 
     fn call_summary(&mut self, site: &Site, summary: &Summary, mut case: Case) -> Vec<Outcome> {

@@ -312,6 +312,13 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             LLVMExtractValue => {
                 let record = at.operand(0);
                 let members = self.members(record.ty(), &at.indices());
+                // Of a sum and whether it overflowed, the sum.
+                if record.opcode() == Some(LLVMCall) && record.called().name().contains(".with.overflow.") {
+                    return match members.start {
+                        0 => Op::Cast { value: self.operand(record), width: Width::Kept },
+                        _ => Op::Opaque,
+                    };
+                }
                 Op::Extract { record: self.operand(record), members, of: scalars(self.layout, record.ty()) }
             }
             LLVMInsertValue => {
@@ -405,6 +412,12 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         if is("llvm.expect") || is("llvm.launder") || is("llvm.strip.invariant") || is("llvm.ptr.annotation")
         {
             return Op::Cast { value: argument(0), width: Width::Kept };
+        }
+        let overflowing = [("add", Binary::Add), ("sub", Binary::Sub), ("mul", Binary::Mul)];
+        if let Some((_, op)) = overflowing.iter().find(|(op, _)| {
+            is(&format!("llvm.s{op}.with.overflow.")) || is(&format!("llvm.u{op}.with.overflow."))
+        }) {
+            return Op::Binary { op: *op, left: argument(0), right: argument(1) };
         }
         if is("llvm.trap") || is("llvm.ubsantrap") {
             let signature = Signature::default();
