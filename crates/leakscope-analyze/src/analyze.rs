@@ -1,11 +1,11 @@
 //! Every procedure once, bottom-up over the call graph, cycles by fixpoint.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use leakscope_core::{Confidence, Finding};
 use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
 use petgraph::graph::{DiGraph, NodeIndex};
-use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::exits::summarise;
@@ -53,37 +53,39 @@ pub fn analyze(
     let world = World::new(program, models);
     let options = simulate::Options { at_exit: config.at_exit, pedantic: config.pedantic };
     let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
+    let components = components(&world);
     let mut relevant = vec![false; program.functions.len()];
-    let (mut leaks, mut cut) = (Vec::new(), Vec::new());
-    // Cycles of one level do not need each other.
-    let (mut done_functions, all) = (0, program.functions.iter().filter(|f| f.body.is_some()).count());
-    for level in levels(&world) {
-        for component in &level {
-            let is_cycle = component.len() > 1;
-            for &id in component {
-                relevant[id.0 as usize] =
-                    is_cycle || is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
-            }
+    for component in &components {
+        let is_cycle = component.functions.len() > 1;
+        for &id in &component.functions {
+            relevant[id.0 as usize] =
+                is_cycle || is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
         }
-        let done: Vec<Vec<Outcome>> = level
-            .par_iter()
-            .map(|component| {
-                if relevant[component[0].0 as usize] {
-                    component_summaries(&world, &ready, component, &options)
-                } else {
-                    vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
-                }
-            })
-            .collect();
-        for (id, outcome) in level.iter().flatten().zip(done.into_iter().flatten()) {
-            let _ = ready.0[id.0 as usize].set(outcome.summary);
+    }
+    let all = program.functions.iter().filter(|function| function.body.is_some()).count();
+    let done_functions = AtomicUsize::new(0);
+    let outcomes = in_order(&components, &|component| {
+        let outcomes = if relevant[component.functions[0].0 as usize] {
+            component_summaries(&world, &ready, &component.functions, &options)
+        } else {
+            vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
+        };
+        for (id, outcome) in component.functions.iter().zip(&outcomes) {
+            let _ = ready.0[id.0 as usize].set(outcome.summary.clone());
+        }
+        let count = component.functions.len();
+        // Nothing but the number itself depends on the order.
+        progress(done_functions.fetch_add(count, Ordering::Relaxed) + count, all);
+        outcomes
+    });
+    let (mut leaks, mut cut) = (Vec::new(), Vec::new());
+    for (component, outcomes) in components.iter().zip(outcomes) {
+        for (id, outcome) in component.functions.iter().zip(outcomes) {
             leaks.extend(outcome.leaks);
             if outcome.is_cut {
                 cut.push(program.function(*id).display.clone());
             }
         }
-        done_functions += level.iter().map(Vec::len).sum::<usize>();
-        progress(done_functions, all);
     }
     // What a procedure loses, whoever calls it.
     let mut seen = FxHashSet::default();
@@ -218,9 +220,17 @@ fn calls_itself(world: &World, id: FuncId) -> bool {
     callees(world, id).contains(&id)
 }
 
-/// Cycles of the call graph, by level: those of a level call only into levels
-/// before, and into themselves.
-fn levels(world: &World) -> Vec<Vec<Vec<FuncId>>> {
+/// A cycle of the call graph, or a function in none.
+struct Component {
+    functions: Vec<FuncId>,
+    /// Those that call into it.
+    callers: Vec<usize>,
+    /// How many others it calls into.
+    callees: usize,
+}
+
+/// All cycles, callees first.
+fn components(world: &World) -> Vec<Component> {
     let program = world.program;
     let mut graph = DiGraph::<FuncId, ()>::new();
     let nodes: Vec<NodeIndex> =
@@ -230,22 +240,63 @@ fn levels(world: &World) -> Vec<Vec<Vec<FuncId>>> {
             graph.add_edge(nodes[index], nodes[callee.0 as usize], ());
         }
     }
-    let mut levels: Vec<Vec<Vec<FuncId>>> = Vec::new();
-    let mut level_of = vec![0; program.functions.len()];
-    for mut component in petgraph::algo::kosaraju_scc(&graph) {
-        component.sort();
-        let below =
-            component.iter().flat_map(|&node| graph.neighbors(node)).filter(|to| !component.contains(to));
-        let level = below.map(|node| level_of[node.index()] + 1).max().unwrap_or(0);
-        component.iter().for_each(|node| level_of[node.index()] = level);
+    let mut components: Vec<Component> = Vec::new();
+    let mut component_of = vec![None; program.functions.len()];
+    for mut cycle in petgraph::algo::kosaraju_scc(&graph) {
+        cycle.sort();
         let with_body = |id: &FuncId| program.function(*id).body.is_some();
-        let ids: Vec<FuncId> = component.into_iter().map(|node| graph[node]).filter(with_body).collect();
-        if !ids.is_empty() {
-            levels.resize(levels.len().max(level + 1), Vec::new());
-            levels[level].push(ids);
+        let functions: Vec<FuncId> = cycle.iter().map(|&node| graph[node]).filter(with_body).collect();
+        if functions.is_empty() {
+            continue;
+        }
+        let called = cycle.iter().flat_map(|&node| graph.neighbors(node));
+        let mut called: Vec<usize> = called.filter_map(|node| component_of[node.index()]).collect();
+        called.sort_unstable();
+        called.dedup();
+        let own = components.len();
+        called.iter().for_each(|&callee| components[callee].callers.push(own));
+        cycle.iter().for_each(|node| component_of[node.index()] = Some(own));
+        components.push(Component { functions, callers: Vec::new(), callees: called.len() });
+    }
+    components
+}
+
+/// What `work` makes of each component, on all cores: as soon as what it calls
+/// is done.
+fn in_order<T: Send + Sync>(components: &[Component], work: &(dyn Fn(&Component) -> T + Sync)) -> Vec<T> {
+    let waiting = components.iter().map(|component| AtomicUsize::new(component.callees)).collect();
+    let schedule =
+        Schedule { components, work, waiting, done: components.iter().map(|_| OnceLock::new()).collect() };
+    rayon::scope(|scope| {
+        for (index, _) in components.iter().enumerate().filter(|(_, component)| component.callees == 0) {
+            scope.spawn({
+                let schedule = &schedule;
+                move |scope| schedule.run(index, scope)
+            });
+        }
+    });
+    schedule.done.into_iter().map(|done| done.into_inner().expect("all callees were done")).collect()
+}
+
+struct Schedule<'a, T> {
+    components: &'a [Component],
+    work: &'a (dyn Fn(&Component) -> T + Sync),
+    /// By component, callees that are not done yet.
+    waiting: Vec<AtomicUsize>,
+    done: Vec<OnceLock<T>>,
+}
+
+impl<T: Send + Sync> Schedule<'_, T> {
+    fn run<'s>(&'s self, index: usize, scope: &rayon::Scope<'s>) {
+        let component = &self.components[index];
+        let _ = self.done[index].set((self.work)(component));
+        for &caller in &component.callers {
+            // The last of them to be done has seen all the others' results.
+            if self.waiting[caller].fetch_sub(1, Ordering::AcqRel) == 1 {
+                scope.spawn(move |scope| self.run(caller, scope));
+            }
         }
     }
-    levels
 }
 
 /// Functions that a body calls or whose address it uses, also through tables
@@ -271,12 +322,16 @@ fn callees(world: &World, id: FuncId) -> Vec<FuncId> {
     for block in &body.blocks {
         block.end.operand().into_iter().for_each(&mut note);
     }
-    let mut tables: Vec<GlobalId> = tables.into_iter().collect();
-    tables.sort();
-    for table in tables.into_iter().filter(|table| !world.is_written(*table)) {
+    let mut open: Vec<GlobalId> = tables.iter().copied().collect();
+    while let Some(table) = open.pop() {
+        if world.is_written(table) {
+            continue;
+        }
         for cell in program.global(table).initial.iter().flatten() {
-            if let Operand::Function(function) = cell.value {
-                found.push(function);
+            match cell.value {
+                Operand::Function(function) => found.push(function),
+                Operand::Global(inner, _) if tables.insert(inner) => open.push(inner),
+                _ => {}
             }
         }
     }

@@ -50,7 +50,7 @@ pub struct Search<'t> {
     pub target: Target<'t>,
     open: Vec<(BlockId, Case)>,
     /// By block, cases that were followed from there.
-    seen: FxHashMap<BlockId, VecDeque<Case>>,
+    seen: FxHashMap<BlockId, VecDeque<(Property, Case)>>,
     /// Work for comparisons with these.
     pub compared: usize,
     pub found: Option<Leak>,
@@ -110,14 +110,14 @@ impl<'t> Search<'t> {
         let seen = self.seen.entry(block).or_default();
         let property = Property::of(case, scope);
         let point = Point::Block(block);
-        let is_covered = seen.iter().any(|known| {
-            known.env.len() == case.env.len() && Property::of(known, scope) == property && {
+        let is_covered = seen.iter().any(|(known_property, known)| {
+            known.env.len() == case.env.len() && *known_property == property && {
                 self.compared += case.size();
                 !join(&mut known.clone(), case.clone(), scope, point, Growth::Free)
             }
         });
         if !is_covered {
-            seen.push_back(Case { visited: Vec::new(), heads: Vec::new(), ..case.clone() });
+            seen.push_back((property, Case { visited: Vec::new(), heads: Vec::new(), ..case.clone() }));
             if seen.len() > MAX_SEEN {
                 seen.pop_front();
             }

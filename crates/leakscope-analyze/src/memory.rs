@@ -170,10 +170,6 @@ impl Case {
     /// What a pointer in memory that others see means for its block.
     fn note_store(&mut self, scope: &mut Scope, base: Base, value: &Value, bytes: u32) {
         let escapes = match base {
-            Base::Heap(block) if value.bases().any(|to| to == (base, Offset::Any)) => {
-                scope.pools.insert(block.site());
-                true
-            }
             Base::Heap(block) => !self.blocks.contains_key(&block),
             Base::Symbol(id) => {
                 let owner = scope.symbols.owner(base);
@@ -188,6 +184,12 @@ impl Case {
         };
         if escapes {
             self.escape(scope, value);
+        }
+        if matches!(base, Base::Global(_)) {
+            scope.pools.extend(value.bases().filter_map(|part| match part {
+                (Base::Heap(block), Offset::Any) => Some(block.site()),
+                _ => None,
+            }));
         }
         if bytes == 8 && matches!(base, Base::Symbol(_) | Base::Global(_)) {
             for (base, _) in value.bases() {

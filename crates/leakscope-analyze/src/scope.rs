@@ -15,8 +15,8 @@ pub struct Scope<'a> {
     pub sites: Sites,
     /// Sites whose blocks are freed in loops, with the heads of those.
     pub freed_in_loops: BTreeSet<(usize, BlockId)>,
-    /// Sites of blocks that are cut into pieces which lead to each other: who
-    /// has one of them has the block.
+    /// Sites of blocks that are cut into pieces, of which a global has one:
+    /// the others are handed out, and the block stays.
     pub pools: BTreeSet<usize>,
     /// What came in and is released in some case.
     pub ever_freed: BTreeSet<SymbolId>,

@@ -182,11 +182,14 @@ pub struct Simulation<'a, 'b> {
     /// The line of the `return` at the end of the block that runs now.
     pub returns_at: Option<Spot>,
     /// Summaries of procedures that get functions, by these.
-    pub with_functions: FxHashMap<(FuncId, Vec<(u32, Value)>), Option<Arc<Summary>>>,
+    pub with_functions: FxHashMap<Specialised, Option<Arc<Summary>>>,
     /// Set where one leak is looked for by single cases.
     pub search: Option<Search<'b>>,
     pub result: Simulated<'a>,
 }
+
+/// A procedure, and the functions or tables that some of its arguments are.
+pub type Specialised = (FuncId, Vec<(u32, Value)>);
 
 struct Entry {
     property: Property,

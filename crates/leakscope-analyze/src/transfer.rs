@@ -43,7 +43,9 @@ impl Simulation<'_, '_> {
                 }
                 outcomes.extend(self.call(instruction, call, case));
             }
-            if self.search.is_some() {
+            // Of a leak that is looked for, what was before its block is of no
+            // interest.
+            if self.search.is_some() && outcomes.iter().any(|outcome| self.is_under_way(&outcome.case)) {
                 let (normal, unwound): (Vec<_>, Vec<_>) =
                     outcomes.into_iter().partition(|outcome| outcome.exit == Exit::Return);
                 thrown.extend(unwound.into_iter().map(|outcome| outcome.case));

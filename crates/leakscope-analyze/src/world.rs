@@ -64,7 +64,7 @@ impl<'a> World<'a> {
         }
         let modelled = |function: &Function| {
             let known = models.of(function).filter(|_| function.body.is_none() || is_library(function));
-            let model = known.cloned().or_else(|| function.returns_new.then(Model::of_attribute))?;
+            let model = known.cloned().or_else(|| Model::of_attributes(function))?;
             Some(Arc::new(model.summary(function)))
         };
         let first = program.globals.iter().enumerate().filter(|(index, _)| !globals[*index].is_written);

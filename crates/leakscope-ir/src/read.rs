@@ -10,6 +10,7 @@ use llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 use rustc_hash::FxHashMap;
 
 use crate::IrError;
+use crate::annotations::{ANNOTATIONS, ownership};
 use crate::constants::{cells, operand, scalars, shape, steps};
 use crate::debug_info::{Lines, Named, Scopes};
 use crate::llvm::{self, Context, Layout, Type, Value};
@@ -47,8 +48,10 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
         globals: globals.iter().enumerate().map(|(index, &value)| (value, GlobalId(index as u32))).collect(),
     };
     let mut program = Program::default();
+    let mut ownership = ownership(&module);
     for &global in &globals {
-        let initial = global.initializer().map(|value| cells(&names, layout, value));
+        let is_program = global.name() != ANNOTATIONS;
+        let initial = global.initializer().filter(|_| is_program).map(|value| cells(&names, layout, value));
         program.globals.push(Global {
             name: global.name().to_owned(),
             linkage: linkage(global.linkage()),
@@ -72,6 +75,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
             is_variadic: ty.is_variadic(),
             is_noreturn: function.has_attribute("noreturn"),
             returns_new: function.is_declaration() && function.returns_noalias(),
+            ownership: ownership.remove(&function).unwrap_or_default(),
             signature: signature(ty),
             types: if function.is_declaration() { Vec::new() } else { lines.signature(function) },
             at: lines.of_function(function),
