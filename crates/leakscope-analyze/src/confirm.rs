@@ -16,7 +16,7 @@ use crate::leaks::Leak;
 use crate::scope::{Origin, Scope};
 use crate::simulate::{Bounds, MAX_CASES, Options, Simulated, Summaries, simulate_with};
 use crate::summary::Step;
-use crate::value::Point;
+use crate::value::{Base, Point, Value};
 use crate::world::World;
 
 /// Times that one way comes to the same block in one turn of the loops around
@@ -111,7 +111,7 @@ impl<'t> Search<'t> {
         let property = Property::of(case, scope);
         let point = Point::Block(block);
         let is_covered = seen.iter().any(|(known_property, known)| {
-            known.env.len() == case.env.len() && *known_property == property && {
+            *known_property == property && !are_apart(known, case) && {
                 self.compared += case.size();
                 !join(&mut known.clone(), case.clone(), scope, point, Growth::Free)
             }
@@ -137,6 +137,22 @@ impl<'t> Search<'t> {
     pub fn open(&self) -> usize {
         self.open.len()
     }
+}
+
+/// Whether one case cannot stand for another, for what it knows for certain is
+/// something else there.
+fn are_apart(known: &Case, case: &Case) -> bool {
+    let is_certain = |value: &Value| match value {
+        Value::Int(_) => true,
+        Value::Sum(base, _) => !matches!(base, Base::Symbol(_)),
+        _ => false,
+    };
+    known.env.len() != case.env.len()
+        || known
+            .env
+            .iter()
+            .zip(&case.env)
+            .any(|(own, other)| own.0 != other.0 || is_certain(&own.1) && own.1 != other.1)
 }
 
 /// Makes of a case at the head of a loop one that stands for all turns to come;

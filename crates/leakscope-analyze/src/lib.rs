@@ -8,6 +8,8 @@
 
 mod analyze;
 mod arithmetic;
+mod arrive;
+mod calls;
 mod case;
 mod confirm;
 mod containers;
