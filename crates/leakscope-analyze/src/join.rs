@@ -126,6 +126,8 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
     // Where the property differs, in favour of silence.
     case.blocks.retain(|block, _| other.blocks.contains_key(block));
     case.zeroed.retain(|base| other.zeroed.contains(base));
+    joiner.is_changed |= other.lacks_standard && !case.lacks_standard;
+    case.lacks_standard |= other.lacks_standard;
     for (own, others) in
         [(&mut case.freed, other.freed), (&mut case.escaped, other.escaped), (&mut case.stored, other.stored)]
     {

@@ -144,7 +144,8 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     let mut covered: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
         // What lies in a loop inside is that one's.
-        let accesses = at.own(&loops).flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
+        let accesses =
+            at.own(&loops).flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
         if !accesses || at.header.is_landing_pad() {
             continue;
         }

@@ -147,7 +147,10 @@ fn plan_as(options: &Run, variant: DeriveEngine) -> Result<Plan> {
         Ok((store, link)) => track_plan(&store, &link, target, options, variant),
         Err(error) if options.engine.is_none() => {
             let reason = match error {
-                CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_) => {
+                CaptureError::NotCaptured(_)
+                | CaptureError::NoSuchFile(_)
+                | CaptureError::Folder(_)
+                | CaptureError::NotAProgram(_) => {
                     format!(
                         "{} was not captured, which `leakscope build -- <your build command>` does",
                         target.display()

@@ -29,6 +29,9 @@ static void lose(void) { char *block = malloc(10); block[0] = 1; block = NULL; }
 int main(void) { lose(); puts(\"ready\"); fflush(stdout); for (;;) pause(); }
 ";
 
+const FOLDER: &str = "folder is a folder: build what is in it with `leakscope build -- make`, or whatever builds it, \
+                      then give the program";
+
 /// `leakscope` with these arguments says only this line, with code 2.
 fn check(folder: &Folder, arguments: &str, line: &str) {
     let ran = folder.run(arguments);
@@ -58,7 +61,9 @@ fn no_program() {
     for (command, line) in [
         ("derive missing -o out", "no such file: missing"),
         ("derive text -o out", "text is neither an ELF program nor a shared library"),
-        ("inspect folder", "folder is neither an ELF program nor a shared library"),
+        ("inspect folder", FOLDER),
+        ("check folder", FOLDER),
+        ("check text", "text is neither an ELF program nor a shared library"),
         ("report missing", "cannot read missing: No such file or directory (os error 2)"),
         ("report folder", "no records in folder: was LEAKSCOPE_DIR set to it?"),
         ("build -- missing", "cannot run missing: No such file or directory (os error 2)"),
