@@ -7,6 +7,9 @@
 //! kind. Nothing here knows what the parts mean.
 
 use crate::input::{Bounds, Input};
+use crate::knowledge::Knowledge;
+use crate::target::ProgramOption;
+use crate::wording::with_option;
 
 /// Steps from one input to another.
 const MOST_STEPS: usize = 3;
@@ -16,6 +19,9 @@ const MOST_STEPS: usize = 3;
 const EVERY: u32 = 4;
 const BARREN: u32 = 48;
 const MOST_HALVINGS: u32 = 3;
+
+/// Of programs with options, one child in so many has one more of them.
+const OPTION_EVERY: usize = 2;
 
 /// Makes children of runs.
 #[derive(Debug)]
@@ -50,14 +56,19 @@ impl Crossing {
         &mut self,
         count: usize,
         nearest: &[usize],
-        runs: &[Input],
+        known: &Knowledge,
         bounds: &Bounds,
     ) -> Vec<Input> {
+        let options: Vec<&ProgramOption> = known.options.iter().collect();
         let mut child = |number: usize| {
             let near = number.is_multiple_of(2) && !nearest.is_empty();
             let from = if near { nearest } else { &self.parents };
-            let base = &runs[from[self.choices.below(from.len())]];
-            let other = &runs[self.parents[self.choices.below(self.parents.len())]];
+            let base = &known.runs[from[self.choices.below(from.len())]];
+            let other = &known.runs[self.parents[self.choices.below(self.parents.len())]];
+            if !options.is_empty() && self.choices.below(OPTION_EVERY) == 0 {
+                let option = options[self.choices.below(options.len())];
+                return with_one_more(base, option, bounds, &mut self.choices);
+            }
             crossed(base, other, bounds, &mut self.choices)
         };
         let children = (0..count).map(&mut child).collect();
@@ -82,6 +93,15 @@ impl Choices {
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) % count as u64) as usize
+    }
+}
+
+/// The input with an option before its arguments.
+fn with_one_more(base: &Input, option: &ProgramOption, bounds: &Bounds, choices: &mut Choices) -> Input {
+    let mut children: Vec<Input> = with_option(option, std::slice::from_ref(base), bounds).collect();
+    match children.len() {
+        0 => base.clone(),
+        count => children.swap_remove(choices.below(count)),
     }
 }
 

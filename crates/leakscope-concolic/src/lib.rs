@@ -11,8 +11,10 @@
 mod automaton;
 mod crossing;
 mod evidence;
+mod influence;
 mod input;
 mod journal;
+mod knowledge;
 mod objects;
 mod places;
 mod process;
@@ -27,6 +29,7 @@ mod trace;
 mod verdict;
 mod warning;
 pub mod warnings;
+mod wording;
 
 use std::io;
 use std::path::PathBuf;
@@ -41,7 +44,7 @@ pub use process::{Program as DerivedProgram, Settings, bounded};
 pub use reach::Reach;
 pub use search::{News, Options, Subject, Teller, validate};
 pub use solve::SolverChoice;
-pub use target::{Ended, Record, Target};
+pub use target::{Ended, ProgramOption, Record, Target};
 pub use trace::{Trace, Way};
 pub use verdict::{Coverage, End, Fate, Leak, LeakWay, Tally};
 pub use warning::{MarkKind, PathMark, Spot, Warning};

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use leakscope_wire::env as wire_env;
-use leakscope_wire::symbolic::{EventKind, Header, View, wants};
+use leakscope_wire::symbolic::{Event, EventKind, Header, TakesArgument, View, wants};
 use memmap2::MmapMut;
 use zerocopy::IntoBytes;
 
@@ -22,7 +22,7 @@ use crate::ConcolicError;
 use crate::input::{Input, Names};
 use crate::places::{self, PlaceId, Places};
 use crate::sandbox::Sandbox;
-use crate::target::{Ended, Record, TIMES_BITS, Target};
+use crate::target::{Ended, ProgramOption, Record, TIMES_BITS, Target};
 
 /// What of a program is input, and how much a run may take.
 #[derive(Clone, Debug)]
@@ -190,10 +190,17 @@ impl Target for Program {
             events: view.events().to_vec(),
             names,
             coverage: coverage(view.counts()),
+            options: view.events().iter().filter_map(|event| option(&view, event)).collect(),
             ended: run.ended,
             limits: view.header.limits,
         })
     }
+}
+
+fn option(view: &View<'_>, event: &Event) -> Option<ProgramOption> {
+    let takes = TakesArgument::from_u16(event.detail)?;
+    let is_option = event.kind == EventKind::Option as u8;
+    is_option.then(|| ProgramOption { name: view.name(event.value).to_vec(), takes })
 }
 
 /// The ways that were gone, each with about how often in the lowest bits: once,

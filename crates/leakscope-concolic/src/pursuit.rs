@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leakscope_core::Verdict;
-use rustc_hash::FxHashMap;
+use leakscope_ir::FuncId;
 
 use crate::automaton::Automaton;
 use crate::evidence::{Obstacles, Outcome, Stop};
 use crate::input::Input;
+use crate::knowledge::Knowledge;
 use crate::objects::objects;
-use crate::places::{PlaceId, Places};
+use crate::places::Places;
 use crate::reach::frontier::Frontier;
-use crate::reach::{Distances, NEVER, Reach, UNKNOWN};
+use crate::reach::{Cost, Distances, NEVER, Reach, UNKNOWN};
 use crate::schedule::{Candidate, Schedule};
-use crate::solve::{Run, Seen, Turned};
+use crate::solve::{Run, Turned};
 use crate::trace::{Trace, Way, mixed};
 use crate::verdict::{Coverage, End, LeakWay, Tally};
 
@@ -41,8 +42,16 @@ pub struct Pursuit {
     pub outcome: Option<Outcome>,
 }
 
-/// By the hash of the path before a place, and the place.
-pub type Ways = FxHashMap<(u64, PlaceId), Vec<Seen>>;
+/// What there is to expect of a decision that goes another way.
+#[derive(Default)]
+struct Promise {
+    /// Marks that are missing then.
+    missing: usize,
+    /// To the next one.
+    distance: Cost,
+    /// The decision's function, if the next mark is outside of it.
+    leaves: Option<FuncId>,
+}
 
 impl Pursuit {
     pub fn new(number: usize, distances: Vec<Arc<Distances>>) -> Pursuit {
@@ -73,7 +82,7 @@ impl Pursuit {
         run: &Arc<Run>,
         automaton: &Automaton,
         reach: &Reach<'_>,
-        ways: &Ways,
+        knowledge: &Knowledge,
     ) {
         let trace = &run.trace;
         let all = automaton.marks.len();
@@ -85,13 +94,13 @@ impl Pursuit {
             }
             at = decision.at;
             for (other, &(way, term)) in decision.others.iter().enumerate() {
-                let Some((missing, distance)) = self.promise(count, automaton, reach, trace, index, way)
-                else {
+                let Some(promise) = self.promise(count, automaton, reach, trace, index, way) else {
                     continue;
                 };
+                let Promise { missing, distance, leaves } = promise;
                 let (way, question) = match way {
                     Way::Other(_) => {
-                        let seen = ways.get(&(decision.hash, decision.place)).map_or(0, Vec::len) as u16;
+                        let seen = knowledge.seen(decision).len() as u16;
                         if seen >= decision.most {
                             *self.obstacles.pinned.entry(decision.place).or_default() += 1;
                             continue;
@@ -103,8 +112,7 @@ impl Pursuit {
                 };
                 let expected = mixed(decision.hash, decision.place, way);
                 let path = mixed(expected ^ question, decision.place, way);
-                let kind = if let Way::Other(_) = way { Way::Other(0) } else { way };
-                let edge = (decision.place, kind, decision.recursion);
+                let edge = decision.edge(way);
                 candidates.push(Candidate {
                     run: run.clone(),
                     decision: index,
@@ -116,6 +124,7 @@ impl Pursuit {
                     missing_in_run: 0,
                     objects_in_run: 0,
                     distance,
+                    leaves,
                 });
             }
         }
@@ -145,8 +154,8 @@ impl Pursuit {
         }
     }
 
-    /// Marks that are missing if a decision goes this way after `count` marks,
-    /// and how far it is to the next one; `None` if that cannot be reached.
+    /// What there is to expect if a decision goes this way after `count` marks;
+    /// `None` if the next one cannot be reached.
     fn promise(
         &self,
         count: usize,
@@ -155,28 +164,31 @@ impl Pursuit {
         trace: &Trace,
         decision: usize,
         way: Way,
-    ) -> Option<(usize, u32)> {
-        let Some(mark) = automaton.marks.get(count) else { return Some((0, 0)) };
+    ) -> Option<Promise> {
+        let Some(mark) = automaton.marks.get(count) else { return Some(Promise::default()) };
         let missing = automaton.marks.len() - count;
         let decision = &trace.decisions[decision];
         if let Way::Branch(taken) = way
             && mark.is_branch(decision.place, taken)
         {
-            return Some((missing - 1, 0));
+            return Some(Promise { missing: missing - 1, ..Promise::default() });
         }
-        let to = |mark: usize| {
+        let to = |mark: usize, missing: usize| {
             let distances = &self.distances[mark];
-            match reach.after(distances, decision.place, way, trace.frames(decision.stack)) {
-                NEVER if distances.is_reachable => None,
-                NEVER => Some(UNKNOWN),
-                near => Some(near),
-            }
+            let distance = match reach.after(distances, decision.place, way, trace.frames(decision.stack)) {
+                NEVER if distances.is_reachable => return None,
+                NEVER => UNKNOWN,
+                near => near,
+            };
+            let is_outside = reach.down(distances, decision.place, way) == NEVER;
+            let leaves = reach.function_of(decision.place).filter(|_| is_outside);
+            Some(Promise { missing, distance, leaves })
         };
         // A way past the next mark may still leak: what a tool tells of the path
         // may be one of several that it has joined. It is tried last.
-        to(count).map(|near| (missing, near)).or_else(|| {
+        to(count, missing).or_else(|| {
             let leak = automaton.leak().filter(|&leak| leak > count)?;
-            Some((automaton.marks.len() + 1, to(leak)?))
+            to(leak, automaton.marks.len() + 1)
         })
     }
 
@@ -266,7 +278,7 @@ impl Pursuit {
 
 impl Obstacles {
     pub fn note(&mut self, candidate: &Candidate, turned: &Turned) {
-        let (place, ..) = candidate.edge;
+        let place = candidate.edge.place;
         match turned {
             // Other values than the one in the way are tried by themselves.
             Turned::To(_) | Turned::Closed | Turned::Guessed(_) | Turned::Pinned(..) => {}

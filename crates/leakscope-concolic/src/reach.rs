@@ -308,6 +308,26 @@ impl<'p> Reach<'p> {
         best
     }
 
+    /// The function that a place is in.
+    pub fn function_of(&self, place: PlaceId) -> Option<FuncId> {
+        let of_block = self.blocks.get(&place).map(|&(id, ..)| id);
+        of_block.or_else(|| self.instructions.get(&place).map(|&(id, ..)| id))
+    }
+
+    /// A function and all that it may lead to.
+    pub fn below(&self, id: FuncId) -> FxHashSet<FuncId> {
+        let mut found = FxHashSet::from_iter([id]);
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            let body = self.program.function(id).body.as_deref();
+            for (block, index, _) in body.into_iter().flat_map(calls) {
+                let callees = &self.callees[&(id, block, index)];
+                open.extend(callees.iter().filter(|&&callee| found.insert(callee)));
+            }
+        }
+        found
+    }
+
     /// How far it is to the line without leaving the function.
     pub fn down(&self, to: &Distances, place: PlaceId, way: Way) -> Cost {
         self.onto(to, place, way).map_or(NEVER, |(_, here, _)| here)
@@ -452,4 +472,4 @@ fn address_taken(program: &Program) -> Vec<FuncId> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

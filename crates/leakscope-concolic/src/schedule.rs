@@ -4,16 +4,26 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use leakscope_ir::FuncId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::knowledge::Knowledge;
 use crate::places::{PlaceId, WayId};
 use crate::reach::{Cost, Distances, NEVER, Reach};
 use crate::solve::Run;
 use crate::target::TIMES_BITS;
-use crate::trace::Way;
+use crate::trace::{Decision, Way};
 
-/// An edge of the program, at a depth of recursion.
-pub type Edge = (PlaceId, Way, u8);
+/// An edge of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Edge {
+    pub place: PlaceId,
+    pub way: Way,
+    /// How deep the function calls itself.
+    pub recursion: u8,
+    /// Which of the things that one library call found.
+    pub step: u8,
+}
 
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -35,9 +45,16 @@ pub struct Candidate {
     pub objects_in_run: usize,
     /// To the next mark.
     pub distance: Cost,
+    /// The function of the decision, if the next mark is outside of it: it
+    /// matters only by what it leaves behind.
+    pub leaves: Option<FuncId>,
 }
 
 impl Candidate {
+    pub fn decision(&self) -> &Decision {
+        &self.run.trace.decisions[self.decision]
+    }
+
     /// Which decision to turn, and to which of its other ways.
     pub fn turn(&self) -> (usize, usize) {
         (self.decision, self.other)
@@ -75,7 +92,7 @@ impl Detour {
     }
 
     /// Takes in an edge of a candidate.
-    fn see(&mut self, reach: &Reach<'_>, (place, way, _): Edge) {
+    fn see(&mut self, reach: &Reach<'_>, Edge { place, way, .. }: Edge) {
         if !self.writes.is_empty() && !self.near.contains_key(&(place, way)) {
             let near = self.writes.iter().map(|write| reach.down(write, place, way)).min();
             self.near.insert((place, way), near.unwrap_or(NEVER));
@@ -84,7 +101,7 @@ impl Detour {
 
     /// What it is worth to turn to an edge: more in a run that came to the
     /// branch.
-    fn worth(&self, (place, way, _): Edge, run: &Run) -> u64 {
+    fn worth(&self, Edge { place, way, .. }: Edge, run: &Run) -> u64 {
         let Some(&near) = self.near.get(&(place, way)).filter(|&&near| near < DETOUR) else { return 0 };
         let from = run.trace.coverage.partition_point(|gone| gone >> TIMES_BITS < self.ways.start);
         let came = run.trace.coverage.get(from).is_some_and(|gone| gone >> TIMES_BITS < self.ways.end);
@@ -104,6 +121,9 @@ const AGAIN: u64 = 8;
 /// Writes of what a branch reads count from so many branches away, each so much.
 const DETOUR: Cost = 5;
 const DETOUR_STEP: u64 = 6;
+
+/// Each doubling of the turns in a function that changed nothing outside of it.
+const IDLE: u64 = 8;
 
 /// A run that took no way that was new.
 const STALE: u64 = 10;
@@ -135,7 +155,7 @@ impl Schedule {
 
     /// The best candidate, and others of the same run that are nearly as good,
     /// in the order of the path.
-    pub fn take(&mut self, rank: Rank, known: &FxHashSet<Edge>, most: usize) -> Vec<Candidate> {
+    pub fn take(&mut self, rank: Rank, known: &Knowledge, most: usize) -> Vec<Candidate> {
         if self.candidates.len() > MOST {
             self.shrink(known);
         }
@@ -160,43 +180,39 @@ impl Schedule {
         candidate
     }
 
-    fn best(
-        &self,
-        rank: Rank,
-        known: &FxHashSet<Edge>,
-        fits: impl Fn(&Candidate) -> bool,
-    ) -> Option<(usize, u64)> {
+    fn best(&self, rank: Rank, known: &Knowledge, fits: impl Fn(&Candidate) -> bool) -> Option<(usize, u64)> {
         let scored = self.candidates.iter().enumerate().filter(|(_, candidate)| fits(candidate));
         scored
             .map(|(index, candidate)| (index, self.score(candidate, rank, known)))
             .min_by_key(|&(_, score)| score)
     }
 
-    fn score(&self, candidate: &Candidate, rank: Rank, known: &FxHashSet<Edge>) -> u64 {
+    fn score(&self, candidate: &Candidate, rank: Rank, known: &Knowledge) -> u64 {
         let turned = self.turned.get(&candidate.edge).copied().unwrap_or(0);
         // In a run that went new ways every decision is worth a turn.
         let again = if candidate.run.is_new { AGAIN / 2 } else { AGAIN } * u64::from((turned + 1).ilog2());
         let depth = u64::from((candidate.decision as u32 + 1).ilog2());
-        let is_known = known.contains(&candidate.edge);
+        let is_known = known.edges.contains(&candidate.edge);
+        let idle = candidate.leaves.map_or(0, |function| IDLE * known.influence.idleness(function));
         match rank {
             Rank::Nearest => {
                 let missing = MARK / 2 * (candidate.missing + candidate.missing_in_run) as u64;
                 let known = if is_known { KNOWN } else { 0 };
-                let fails = match candidate.edge.1 {
+                let fails = match candidate.edge.way {
                     Way::Fails(_) => FAILS * (1 + candidate.run.input.fails.len() as u64),
                     _ => 0,
                 };
                 let stale = if candidate.run.is_new { 0 } else { STALE };
                 let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
                 let far = missing + u64::from(candidate.distance);
-                let score = far + known + again + fails + stale + lonely + depth / 2;
+                let score = far + known + again + idle + fails + stale + lonely + depth / 2;
                 score.saturating_sub(self.detour.worth(candidate.edge, &candidate.run))
             }
-            Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * again + depth,
+            Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * (again + idle) + depth,
         }
     }
 
-    fn shrink(&mut self, known: &FxHashSet<Edge>) {
+    fn shrink(&mut self, known: &Knowledge) {
         let mut scored: Vec<(u64, usize)> = self
             .candidates
             .iter()

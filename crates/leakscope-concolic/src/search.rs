@@ -5,6 +5,7 @@
 //! begins and does not depend on how many threads there are, so the same seed
 //! gives the same runs; only limits of time can make a difference.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -18,18 +19,21 @@ use crate::ConcolicError;
 use crate::automaton::Automaton;
 use crate::crossing::Crossing;
 use crate::evidence::{Outcome, Stop};
+use crate::influence::Influence;
 use crate::input::{Bounds, Input};
 use crate::journal::Journal;
-use crate::places::{Places, WayId};
-use crate::pursuit::{Pursuit, Ways};
+use crate::knowledge::Knowledge;
+use crate::places::Places;
+use crate::pursuit::Pursuit;
 use crate::reach::frontier::Frontiers;
 use crate::reach::{Distances, Reach};
-use crate::schedule::{Candidate, Detour, Edge, Rank, Schedule};
-use crate::solve::{Run, Seen, SolverChoice, Turned};
-use crate::target::{Ended, TIMES_BITS, Target};
-use crate::trace::{Trace, Way, mixed};
+use crate::schedule::{Candidate, Detour, Rank, Schedule};
+use crate::solve::{Run, SolverChoice, Turned};
+use crate::target::{Ended, ProgramOption, Target};
+use crate::trace::Trace;
 use crate::verdict::Fate;
 use crate::warning::{Spot, Warning};
+use crate::wording::with_option;
 
 /// What bounds a search.
 #[derive(Clone, Debug)]
@@ -92,6 +96,9 @@ const IN_ONE_GO: usize = 4;
 /// Models that are tried before the solver is asked.
 const RECENT: usize = 16;
 
+/// Options are tried with so many inputs.
+const MOST_BASES: usize = 2;
+
 /// Every so many choices one is for new code.
 const NEWEST_EVERY: u32 = 4;
 
@@ -101,11 +108,6 @@ const AFTER_OTHER_WAY: u32 = 100;
 
 /// Asked for a warning whose object is left where the program gave up.
 const MOST_FATES: u32 = 3;
-
-/// Inputs are guessed so often for an edge that some run has taken, and for one
-/// that none has.
-const GUESSES_KNOWN: u32 = 6;
-const GUESSES_NEW: u32 = 24;
 
 /// A task of a round: decisions to turn, or inputs to try.
 struct Unit {
@@ -160,23 +162,13 @@ struct Search<'a> {
     pursuits: Vec<Pursuit>,
     /// What came of each path that was asked for.
     asked: FxHashMap<u64, Turned>,
-    inputs: FxHashSet<Input>,
-    /// Inputs by number of their run.
-    runs: Vec<Input>,
-    known: FxHashSet<Edge>,
-    covered: FxHashSet<u32>,
-    /// Ways that some run went.
-    gone: FxHashSet<WayId>,
+    known: Knowledge,
     frontiers: Frontiers,
     distances: FxHashMap<Spot, Arc<Distances>>,
-    /// Hashes of all paths that runs followed, or that are closed.
-    paths: FxHashSet<u64>,
-    /// The ways that runs took where there are many.
-    ways: Ways,
     recent: Vec<Model>,
-    /// How often inputs were guessed for an edge.
-    guessed: FxHashMap<Edge, u32>,
     crossing: Crossing,
+    /// Inputs that options are tried with.
+    bases: Vec<Input>,
 }
 
 impl<'a> Search<'a> {
@@ -207,33 +199,70 @@ impl<'a> Search<'a> {
             stop,
             pursuits: subject.automata.iter().enumerate().map(pursuit).collect(),
             asked: FxHashMap::default(),
-            inputs: FxHashSet::default(),
-            runs: Vec::new(),
-            known: FxHashSet::default(),
-            covered: FxHashSet::default(),
-            gone: FxHashSet::default(),
+            known: Knowledge::new(Influence::new(reach, subject.places)),
             frontiers: Frontiers::new(subject.program, subject.places),
             distances: FxHashMap::default(),
-            paths: FxHashSet::from_iter([0]),
-            ways: Ways::default(),
             recent: Vec::new(),
-            guessed: FxHashMap::default(),
             crossing: Crossing::new(options.seed),
+            bases: Vec::new(),
         }
     }
 
     /// The first runs.
     fn seed(&mut self, seeds: &[Input], news: Teller<'_>) -> Result<(), ConcolicError> {
-        let mut new: Vec<&Input> =
-            seeds.iter().filter(|input| self.inputs.insert((*input).clone())).collect();
+        let mut new: Vec<Input> = seeds.to_vec();
         // The seed of the search decides which comes first.
         let count = new.len().max(1);
         new.rotate_left(self.options.seed as usize % count);
-        let runs: Vec<Result<Run, ConcolicError>> = new.par_iter().map(|input| self.run(input)).collect();
-        for run in runs {
-            self.take_in(run?, None, news);
+        let mut ended: Vec<(usize, Input)> = Vec::new();
+        let mut told = BTreeSet::new();
+        for run in self.run_first(new) {
+            let run = self.take_in(run?, None, news);
+            told.extend(run.trace.options.iter().cloned());
+            if run.trace.ended == Ended::Exit(0) {
+                ended.push((run.trace.coverage.len(), run.input.clone()));
+            }
+        }
+        // Those that did most, each with another number of arguments.
+        ended.sort_by_key(|(covered, _)| std::cmp::Reverse(*covered));
+        for (_, input) in ended {
+            if self.bases.len() < MOST_BASES
+                && self.bases.iter().all(|base| base.args.len() != input.args.len())
+            {
+                self.bases.push(input);
+            }
+        }
+        if self.bases.is_empty() {
+            self.bases.extend(seeds.first().cloned());
+        }
+        self.try_options(told, news)
+    }
+
+    /// Runs the program with options that nobody has tried.
+    fn try_options(
+        &mut self,
+        mut told: BTreeSet<ProgramOption>,
+        news: Teller<'_>,
+    ) -> Result<(), ConcolicError> {
+        while !told.is_empty() {
+            let new: Vec<ProgramOption> =
+                told.iter().filter(|&option| self.known.options.insert(option.clone())).cloned().collect();
+            let bounds = &self.options.bounds;
+            let inputs = new.iter().flat_map(|option| with_option(option, &self.bases, bounds)).collect();
+            told.clear();
+            for run in self.run_first(inputs) {
+                let run = self.take_in(run?, None, news);
+                told.extend(run.trace.options.iter().cloned());
+            }
+            told.retain(|option| !self.known.options.contains(option));
         }
         Ok(())
+    }
+
+    /// Runs of inputs that no warning asked for.
+    fn run_first(&mut self, mut inputs: Vec<Input>) -> Vec<Result<Run, ConcolicError>> {
+        inputs.retain(|input| self.known.inputs.insert(input.clone()));
+        inputs.par_iter().map(|input| self.run(input)).collect()
     }
 
     fn run(&self, input: &Input) -> Result<Run, ConcolicError> {
@@ -252,6 +281,7 @@ impl<'a> Search<'a> {
             return Ok(false);
         }
         let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
+        let mut told = BTreeSet::new();
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
             for Answered { candidate, turned, model, runs } in done.answers {
@@ -261,34 +291,45 @@ impl<'a> Search<'a> {
                 self.recent.extend(model);
                 match &self.asked[&candidate.path] {
                     Turned::To(_) => {
-                        let place = candidate.edge.0;
+                        let place = candidate.edge.place;
                         self.pursuits[unit.pursuit].obstacles.promised.push((place, candidate.expected));
                     }
-                    Turned::Closed => drop(self.paths.insert(candidate.expected)),
+                    Turned::Closed => drop(self.known.paths.insert(candidate.expected)),
                     Turned::Guessed(_) => {
-                        self.paths.insert(candidate.expected);
-                        *self.guessed.entry(candidate.edge).or_default() += 1;
+                        self.known.paths.insert(candidate.expected);
+                        self.known.note_guess(candidate.edge);
                     }
                     _ => {}
                 }
-                self.take_all_in(runs, unit.pursuit, news)?;
+                for run in self.take_all_in(runs, unit.pursuit, news)? {
+                    let (before, after) = (&candidate.run.trace.coverage, &run.trace.coverage);
+                    self.known.influence.note(self.reach, candidate.edge.place, before, after);
+                    told.extend(run.trace.options.iter().cloned());
+                }
             }
             self.take_all_in(done.children, unit.pursuit, news)?;
         }
+        self.try_options(told, news)?;
         let old = self.recent.len().saturating_sub(RECENT);
         self.recent.drain(..old);
         self.close(news);
         Ok(true)
     }
 
-    fn take_all_in(&mut self, runs: Vec<Ran>, by: usize, news: Teller<'_>) -> Result<(), ConcolicError> {
+    fn take_all_in(
+        &mut self,
+        runs: Vec<Ran>,
+        by: usize,
+        news: Teller<'_>,
+    ) -> Result<Vec<Arc<Run>>, ConcolicError> {
+        let mut taken = Vec::new();
         for (input, run) in runs {
-            if self.inputs.insert(input) {
+            if self.known.inputs.insert(input) {
                 self.pursuits[by].runs += 1;
-                self.take_in(run?, Some(by), news);
+                taken.push(self.take_in(run?, Some(by), news));
             }
         }
-        Ok(())
+        Ok(taken)
     }
 
     /// The units of a round: the warnings take turns.
@@ -309,7 +350,7 @@ impl<'a> Search<'a> {
                     pursuit.chosen += 1;
                     if self.crossing.is_due(pursuit.chosen) && !pursuit.schedule.is_empty() {
                         let (nearest, bounds) = (&pursuit.nearest, &self.options.bounds);
-                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.runs, bounds);
+                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.known, bounds);
                         units.push(Unit { pursuit: index, candidates: Vec::new(), children });
                         found = true;
                         break;
@@ -357,7 +398,7 @@ impl<'a> Search<'a> {
                     match started {
                         Err(error) => (Turned::Failed(error.to_string()), None),
                         Ok(solver) => {
-                            let seen = self.seen(candidate);
+                            let seen = self.known.seen(candidate.decision());
                             candidate.run.turn(
                                 &mut pool,
                                 candidate.turn(),
@@ -373,7 +414,7 @@ impl<'a> Search<'a> {
                 solver = None;
             }
             let turned = match (turned, &mut solver) {
-                (Turned::Closed, Some(solver)) if self.may_guess(candidate) => {
+                (Turned::Closed, Some(solver)) if self.known.may_guess(candidate) => {
                     let guessed = candidate.run.guess(&pool, candidate.turn(), solver.as_mut());
                     if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
                 }
@@ -392,49 +433,23 @@ impl<'a> Search<'a> {
     }
 
     fn run_new(&self, inputs: &[Input]) -> Vec<Ran> {
-        let new = inputs.iter().filter(|&input| !self.inputs.contains(input));
+        let new = inputs.iter().filter(|&input| !self.known.inputs.contains(input));
         new.map(|input| (input.clone(), self.run(input))).collect()
     }
 
-    /// Whether inputs for an edge may be guessed: more often while nobody has
-    /// seen it.
-    fn may_guess(&self, candidate: &Candidate) -> bool {
-        let most = if self.known.contains(&candidate.edge) { GUESSES_KNOWN } else { GUESSES_NEW };
-        self.guessed.get(&candidate.edge).copied().unwrap_or(0) < most
-    }
-
-    /// The ways that a candidate is not to take again.
-    fn seen(&self, candidate: &Candidate) -> &[Seen] {
-        let decision = &candidate.run.trace.decisions[candidate.decision];
-        let is_one_of_many = matches!(decision.way, Way::Other(_));
-        let seen = self.ways.get(&(decision.hash, decision.place)).filter(|_| is_one_of_many);
-        seen.map(Vec::as_slice).unwrap_or_default()
-    }
-
     /// Reads a run for every warning that is still open.
-    fn take_in(&mut self, mut run: Run, by: Option<usize>, news: Teller<'_>) {
-        let number = self.runs.len();
-        self.runs.push(run.input.clone());
-        self.paths.extend(&run.trace.paths);
-        for decision in &run.trace.decisions {
-            self.known.insert((decision.place, decision.way, decision.recursion));
-        }
-        for &way in &run.trace.coverage {
-            run.is_new |= self.covered.insert(way);
-            self.gone.insert(way >> TIMES_BITS);
-        }
-        let is_new = run.is_new;
+    fn take_in(&mut self, run: Run, by: Option<usize>, news: Teller<'_>) -> Arc<Run> {
+        let number = self.known.runs.len();
+        let run = self.known.add(run);
         if run.is_new && run.trace.ended != Ended::OutOfTime {
             self.crossing.add(number);
         }
-        let run = Arc::new(run);
-        self.note_ways(&run);
-        let (subject, reach, ways) = (self.subject, self.reach, &self.ways);
+        let (subject, reach, known) = (self.subject, self.reach, &self.known);
         self.pursuits.par_iter_mut().filter(|pursuit| pursuit.outcome.is_none()).for_each(|pursuit| {
             let automaton = &subject.automata[pursuit.number];
-            pursuit.read(number, &run, automaton, reach, ways);
+            pursuit.read(number, &run, automaton, reach, known);
         });
-        if is_new {
+        if run.is_new {
             self.find_detours();
         }
         if let Some(pursuit) = by.map(|by| &mut self.pursuits[by])
@@ -442,7 +457,8 @@ impl<'a> Search<'a> {
         {
             pursuit.runs_after_other_way += 1;
         }
-        news(News::Runs(self.runs.len() as u32));
+        news(News::Runs(self.known.runs.len() as u32));
+        run
     }
 
     /// Where warnings are stuck at a branch, what it reads is to be written.
@@ -450,7 +466,7 @@ impl<'a> Search<'a> {
         let open = |pursuit: &&mut Pursuit| pursuit.outcome.is_none();
         for pursuit in self.pursuits.iter_mut().filter(open) {
             let Some(to) = pursuit.distances.get(pursuit.passed) else { continue };
-            let frontier = self.frontiers.nearest(self.reach, to, &self.gone);
+            let frontier = self.frontiers.nearest(self.reach, to, &self.known.gone);
             if frontier == pursuit.frontier {
                 continue;
             }
@@ -461,21 +477,6 @@ impl<'a> Search<'a> {
             let writes = frontier.writes.iter().map(distances).collect();
             pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes), self.reach);
             pursuit.frontier = frontier;
-        }
-    }
-
-    fn note_ways(&mut self, run: &Arc<Run>) {
-        let trace = &run.trace;
-        for decision in trace.decisions.iter().filter(|decision| matches!(decision.way, Way::Other(_))) {
-            let held = trace.path.constraint(decision.before);
-            let known = self.ways.entry((decision.hash, decision.place)).or_default();
-            let digest = |seen: &Seen| seen.run.trace.pool.digest(seen.held);
-            if !known.iter().any(|seen| digest(seen) == trace.pool.digest(held)) {
-                // The way after the last known one was asked for, and is here.
-                let way = Way::Other(known.len() as u16);
-                self.paths.insert(mixed(decision.hash, decision.place, way));
-                known.push(Seen { run: run.clone(), held });
-            }
         }
     }
 
@@ -512,7 +513,7 @@ impl<'a> Search<'a> {
         let Some(leak) = pursuit.tally.given_up.filter(|_| pursuit.fates < MOST_FATES) else { return };
         pursuit.fates += 1;
         let warning = &self.subject.warnings[pursuit.number];
-        match (self.subject.fate)(warning, &self.runs[leak.run]) {
+        match (self.subject.fate)(warning, &self.known.runs[leak.run]) {
             Fate::Lost => pursuit.tally.leak = Some(leak),
             // The next run of this kind is asked about anew.
             Fate::Reachable | Fate::Unknown if pursuit.fates < MOST_FATES && pursuit.tally.suite > 0 => {
@@ -524,14 +525,14 @@ impl<'a> Search<'a> {
 
     fn settle(&mut self, index: usize, stop: Stop, news: Teller<'_>) {
         let pursuit = &mut self.pursuits[index];
-        pursuit.obstacles.promised.retain(|(_, path)| !self.paths.contains(path));
+        pursuit.obstacles.promised.retain(|(_, path)| !self.known.paths.contains(path));
         if let Some(to) = pursuit.distances.get(pursuit.passed) {
             let name = |id| self.subject.program.function(id).name.clone();
-            let foreign = self.frontiers.foreign(self.reach, to, &self.gone);
+            let foreign = self.frontiers.foreign(self.reach, to, &self.known.gone);
             pursuit.obstacles.foreign = foreign.map(|(place, id)| (place, name(id)));
         }
         let automaton = &self.subject.automata[pursuit.number];
-        let outcome = pursuit.judged(automaton, stop, self.subject.places, &self.runs);
+        let outcome = pursuit.judged(automaton, stop, self.subject.places, &self.known.runs);
         news(News::Verdict(pursuit.number, &outcome));
         pursuit.outcome = Some(outcome);
         pursuit.schedule = Schedule::default();

@@ -1,7 +1,7 @@
 //! The program under test, as the search sees it: an input goes in, what
 //! happened comes out.
 
-use leakscope_wire::symbolic::{Event, Node};
+use leakscope_wire::symbolic::{Event, Node, TakesArgument};
 
 use crate::ConcolicError;
 use crate::input::{Input, Names};
@@ -22,9 +22,19 @@ pub struct Record {
     /// The ways that branches went, rising, each with about how often in its
     /// lowest [`TIMES_BITS`] bits.
     pub coverage: Vec<u32>,
+    /// Options that the program understands, as far as `getopt` was told.
+    pub options: Vec<ProgramOption>,
     pub ended: Ended,
     /// Bits of [`leakscope_wire::symbolic::limits`].
     pub limits: u32,
+}
+
+/// An option of the program's.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProgramOption {
+    /// With its dashes.
+    pub name: Vec<u8>,
+    pub takes: TakesArgument,
 }
 
 pub const TIMES_BITS: u32 = 4;

@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 
 use crate::input::{self, Names};
 use crate::places::{PlaceId, Places};
-use crate::target::{Ended, Record, TIMES_BITS};
+use crate::schedule::Edge;
+use crate::target::{Ended, ProgramOption, Record, TIMES_BITS};
 
 #[derive(Debug, Default)]
 pub struct Trace {
@@ -30,6 +31,7 @@ pub struct Trace {
     pub has_returned: bool,
     pub limits: u32,
     pub coverage: Vec<u32>,
+    pub options: Vec<ProgramOption>,
     /// Hashes of the path behind each decision.
     pub paths: Vec<u64>,
 }
@@ -49,6 +51,8 @@ pub struct Decision {
     pub stack: Option<StackId>,
     /// How often the function is on the stack, up to a few times.
     pub recursion: u8,
+    /// Which of the things that one library call found.
+    pub step: u8,
     /// Of the path up to here.
     pub hash: u64,
     /// How many ways are tried where there are many.
@@ -82,6 +86,9 @@ const MATCHED: u32 = 1 << 31;
 const DEEPEST: usize = 64;
 const MOST_RECURSION: usize = 6;
 
+/// Things that one library call finds are told apart up to so many.
+const MOST_STEPS: u8 = 32;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackId(pub u32);
 
@@ -98,12 +105,14 @@ impl Trace {
             ended: record.ended,
             limits: record.limits,
             coverage: record.coverage,
+            options: record.options,
             ..Trace::default()
         };
         let terms = terms(&mut trace.pool, &record.nodes, &record.events);
         let term = |number: u32| terms.get(number as usize).copied().flatten();
         let mut known = FxHashSet::default();
         let (mut stack, mut hash) = (None, 0);
+        let mut steps = Steps::default();
         for (at, event) in record.events.iter().enumerate() {
             let decided = match EventKind::from_u8(event.kind) {
                 Some(EventKind::Call) => {
@@ -132,6 +141,7 @@ impl Trace {
                 _ => term(event.term).and_then(|term| trace.decided(event, term, places)),
             };
             let Some(Decided { way, held, others, most }) = decided else { continue };
+            let step = steps.next(event);
             if trace.pool.value(held).is_none() && known.insert(held) {
                 let before = trace.path.len();
                 let place = event.place;
@@ -147,6 +157,7 @@ impl Trace {
                     others,
                     stack,
                     recursion,
+                    step,
                     hash,
                     most,
                 });
@@ -234,6 +245,32 @@ impl Trace {
     pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = PlaceId> + '_ {
         let frame = |id: Option<StackId>| id.map(|StackId(id)| self.stacks[id as usize]);
         std::iter::successors(frame(stack), move |at| frame(at.parent)).map(|frame| frame.function)
+    }
+}
+
+impl Decision {
+    /// The edge of one of its ways. Which of many ways it is, only the path
+    /// says.
+    pub fn edge(&self, way: Way) -> Edge {
+        let way = if let Way::Other(_) = way { Way::Other(0) } else { way };
+        Edge { place: self.place, way, recursion: self.recursion, step: self.step }
+    }
+}
+
+/// Counts what is found at one place in a row: one library call finds several
+/// things.
+#[derive(Default)]
+struct Steps {
+    place: PlaceId,
+    count: u8,
+}
+
+impl Steps {
+    fn next(&mut self, event: &Event) -> u8 {
+        let goes_on = event.kind == EventKind::Constraint as u8 && event.place == self.place;
+        self.count = if goes_on { (self.count + 1).min(MOST_STEPS) } else { 0 };
+        self.place = event.place;
+        self.count
     }
 }
 

@@ -27,7 +27,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const MAGIC: [u8; 8] = *b"LEAKSYMB";
 
 /// Raised when a layout below changes its meaning.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 const PAGE: usize = 4096;
 
@@ -405,16 +405,35 @@ pub enum EventKind {
     Source = 13,
     /// `value` is the status with which the program ended by itself.
     Exit = 14,
+    /// An option that `getopt` was told of: `value` is the place of its name,
+    /// dashes included, `detail` [`TakesArgument`].
+    Option = 15,
 }
 
 impl EventKind {
     pub fn from_u8(value: u8) -> Option<EventKind> {
         use EventKind::*;
-        const ALL: [EventKind; 14] = [
+        const ALL: [EventKind; 15] = [
             Branch, Switch, Call, Return, Point, Constraint, Failable, Allocated, Frame, Freed, Used, Note,
-            Source, Exit,
+            Source, Exit, Option,
         ];
         ALL.get(usize::from(value).wrapping_sub(1)).copied()
+    }
+}
+
+/// Whether an option takes an argument: as `has_arg` of `struct option` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum TakesArgument {
+    No = 0,
+    Always = 1,
+    Optionally = 2,
+}
+
+impl TakesArgument {
+    pub fn from_u16(value: u16) -> Option<TakesArgument> {
+        use TakesArgument::*;
+        [No, Always, Optionally].into_iter().find(|&takes| takes as u16 == value)
     }
 }
 
@@ -647,7 +666,7 @@ impl<'a> View<'a> {
         self.list(MODULES, self.header.modules.min(MAX_MODULES as u32))
     }
 
-    /// The name that an [`EventKind::Source`] tells.
+    /// The name that an [`EventKind::Source`] or [`EventKind::Option`] tells.
     pub fn name(&self, at: u32) -> &'a [u8] {
         let start = self.header.names_at();
         let names = &self.bytes[start..start + self.header.name_capacity as usize];

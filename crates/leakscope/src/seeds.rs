@@ -1,11 +1,13 @@
 //! The inputs that a validation begins with.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use leakscope_concolic::Input;
+use leakscope_ir::Program;
 
 use crate::cli::Validate;
 
@@ -15,7 +17,7 @@ const FILE: &str = "A";
 /// The inputs to begin with: the user's own, then small ones, then texts that
 /// have room for what a program may look for. What a long word or number can be
 /// shortened to is easily found; a short one grows only byte by byte.
-pub fn seeds(options: &Validate) -> Result<Vec<Input>> {
+pub fn seeds(options: &Validate, program: &Program) -> Result<Vec<Input>> {
     let mut seeds = Vec::new();
     let arguments: Vec<Vec<u8>> =
         options.arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
@@ -57,10 +59,19 @@ pub fn seeds(options: &Validate) -> Result<Vec<Input>> {
     if makes_arguments {
         let (count, bytes) = (options.sym_args[0].min(MOST_WORDS), options.sym_args[1]);
         let stdin = TEXTS[0].as_bytes()[..TEXTS[0].len().min(options.sym_stdin as usize)].to_vec();
-        for word in WORDS {
+        let of_words = |word: &str, count: u32| {
             let word = word.as_bytes()[..word.len().min(bytes as usize)].to_vec();
-            let args = vec![word; count as usize];
-            seeds.push(Input { args, stdin: stdin.clone(), ..with_file(b"") });
+            Input { args: vec![word; count as usize], stdin: stdin.clone(), ..with_file(b"") }
+        };
+        seeds.extend(WORDS.map(|word| of_words(word, count)));
+        seeds.extend((1..count).map(|fewer| of_words(WORDS[0], fewer)));
+    }
+    if !options.no_env && program.functions.iter().any(|function| function.name == "setlocale") {
+        let env: BTreeMap<String, Vec<u8>> = [(LOCALE.0.to_owned(), LOCALE.1.into())].into();
+        let most = |most: u32| WIDE[..WIDE.len().min(most as usize)].to_vec();
+        seeds.push(Input { stdin: most(options.sym_stdin), env: env.clone(), ..first.clone() });
+        if reads_files {
+            seeds.push(Input { env, ..with_file(&most(options.sym_file_size)) });
         }
     }
     Ok(seeds)
@@ -72,6 +83,11 @@ const TEXTS: [&str; 3] = [
     "aaaaaaaaaaaaaa\naaaaaaaaaaaaaa\naaaaaaaaaaaaaa\naaaaaaaaaaaaaa\n",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
+
+/// For programs that ask for the user's locale: one with characters of several
+/// bytes, and a text that has some.
+const LOCALE: (&str, &str) = ("LC_ALL", "C.UTF-8");
+const WIDE: &[u8] = "a\u{e4} \u{20ac}\ta\u{4e00}\n\u{301}a\n".as_bytes();
 
 /// Arguments to begin with; more are found.
 const MOST_WORDS: u32 = 3;

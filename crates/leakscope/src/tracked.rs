@@ -51,10 +51,10 @@ impl Tracked {
         let inbox = Inbox::open(folder.path()).context("cannot open a socket for records")?;
         let mut command = self.plan.command(&records, &inbox, &self.options);
         command.args(input.args.iter().cloned().map(OsString::from_vec)).current_dir(&work);
+        command.env(wire_env::SOCKET, inbox.name()).env("LC_ALL", "C").env("HOME", &work);
         for (name, value) in &input.env {
             command.env(name, OsString::from_vec(value.clone()));
         }
-        command.env(wire_env::SOCKET, inbox.name()).env("LC_ALL", "C").env("HOME", &work);
         command.stdin(fs::File::open(&stdin)?).stdout(Stdio::null()).stderr(Stdio::null());
         bounded(&mut command, folder.path(), &self.settings)
             .with_context(|| format!("cannot run {}", self.plan.executable.display()))?;

@@ -145,6 +145,13 @@ fn tables_are_terms() {
     );
 }
 
+/// Once, and without long names for letters.
+#[test]
+fn options_are_told() {
+    let run = Program::of_file("options.c").run(&["-v", "--flag"], "");
+    assert_eq!(run.options, ["-v 0", "-o 1", "-l 2", "-x 0", "-q 0", "--flag 0", "--lever 0"]);
+}
+
 #[test]
 fn objects_are_told_with_their_calls() {
     let program = Program::of_file("objects.c");

@@ -3,7 +3,7 @@ use std::process::Command;
 use super::*;
 
 /// A program with a place for each function and each branch.
-fn program(source: &str) -> (Program, Places) {
+pub fn program(source: &str) -> (Program, Places) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.c");
     std::fs::write(&path, source).expect("written");

@@ -3,16 +3,17 @@
 //! Done here as glibc does it, in the order of arguments or with those that
 //! are no options moved behind. A letter that is an option is returned with
 //! its term, so that the program's switch over it is one over the input; for
-//! the name of a long option each name it could be is a constraint.
+//! the name of a long option each name it could be is a constraint. Which
+//! options there are is told, too.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use leakscope_wire::symbolic::Op;
+use leakscope_wire::symbolic::{Event, EventKind, Op, TakesArgument};
 
 use super::{found, models, touch};
 use crate::terms::{self, Known};
-use crate::{inputs, shadow};
+use crate::{inputs, shadow, shared};
 
 /// As in `<getopt.h>`.
 #[repr(C)]
@@ -76,6 +77,12 @@ unsafe extern "C" {
 static REST: AtomicUsize = AtomicUsize::new(0);
 /// Arguments that were skipped: from the first to before the second.
 static SKIPPED: [AtomicUsize; 2] = [AtomicUsize::new(1), AtomicUsize::new(1)];
+
+/// The lists of letters and of long options that were told last.
+static TOLD: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Longer names are not told.
+const MOST_NAME: usize = 64;
 
 const QUESTION: c_int = b'?' as c_int;
 const COLON: c_int = b':' as c_int;
@@ -178,6 +185,7 @@ unsafe fn next(call: &Call) -> (c_int, u32) {
             shadow::clear(variable as usize, 4);
         }
         optarg = 0;
+        tell_options(call);
         if optind == 0 {
             optind = 1;
             REST.store(0, Ordering::Relaxed);
@@ -203,6 +211,45 @@ unsafe fn next(call: &Call) -> (c_int, u32) {
         }
         short(call, text)
     }
+}
+
+/// Tells which options there are, once for each list of them.
+unsafe fn tell_options(call: &Call) {
+    let lists = [call.letters, call.options as usize];
+    let is_new = |(list, told): (usize, &AtomicUsize)| told.swap(list, Ordering::Relaxed) != list;
+    if lists.into_iter().zip(&TOLD).filter(|&(list, told)| is_new((list, told))).count() == 0 {
+        return;
+    }
+    let tell = |name: &[u8], takes: u16| {
+        let event = shared::event(EventKind::Option, 0);
+        shared::tell(Event { detail: takes, value: shared::keep_name(name), ..event });
+    };
+    // SAFETY: as the caller says.
+    unsafe {
+        for (letter, takes) in letters(call) {
+            tell(&[b'-', letter], takes as u16);
+        }
+        // A long name for a letter is no other option.
+        let is_letter = |option: &LongOption| {
+            option.flag.is_null() && letters(call).any(|(letter, _)| option.value == c_int::from(letter))
+        };
+        for (_, option) in long_options(call).filter(|(_, option)| !is_letter(option)) {
+            let own = CStr::from_ptr(option.name).to_bytes();
+            let mut name = [b'-'; MOST_NAME];
+            if let Some(room) = name.get_mut(2..2 + own.len()) {
+                room.copy_from_slice(own);
+                tell(&name[..2 + own.len()], option.takes as u16);
+            }
+        }
+    }
+}
+
+/// The long options with their numbers.
+unsafe fn long_options(call: &Call) -> impl Iterator<Item = (usize, &'static LongOption)> + Clone {
+    let (list, is_there) = (call.options, !call.options.is_null());
+    // SAFETY: the list ends with an option without a name.
+    let options = (0..).take_while(move |_| is_there).map(move |index| (index, unsafe { &*list.add(index) }));
+    options.take_while(|(_, option)| !option.name.is_null())
 }
 
 /// Goes to the next argument that is an option; what is returned if there is
@@ -290,8 +337,7 @@ unsafe fn long(call: &Call, name: usize, dashes: &CStr) -> Option<(c_int, u32)> 
         let length = (0..).find(|&index| matches!((name as *const u8).add(index).read(), 0 | b'='))?;
         let given = core::slice::from_raw_parts(name as *const u8, length);
         touch(name, length + 1);
-        let options = (0..).map(|index| (index, &*call.options.add(index)));
-        let options = options.take_while(|(_, option)| !option.name.is_null());
+        let options = long_options(call);
         let (mut exact, mut partial) = (None, None);
         let mut is_ambiguous = false;
         for (index, option) in options.clone() {
@@ -392,21 +438,13 @@ unsafe fn is_letter(call: &Call, text: usize) -> bool {
     }
 }
 
-/// How an option takes its argument.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    Nothing,
-    Argument,
-    Optional,
-}
-
 /// The letters that are options.
-unsafe fn letters(call: &Call) -> impl Iterator<Item = (u8, Takes)> {
+unsafe fn letters(call: &Call) -> impl Iterator<Item = (u8, TakesArgument)> {
     // SAFETY: as the caller says.
     let text = unsafe { list(call) };
     text.iter().enumerate().filter(|&(_, &byte)| byte != b':' && byte != b';').map(move |(index, &byte)| {
         let colons = text[index + 1..].iter().take_while(|&&byte| byte == b':').count();
-        (byte, [Takes::Nothing, Takes::Argument, Takes::Optional][colons.min(2)])
+        (byte, [TakesArgument::No, TakesArgument::Always, TakesArgument::Optionally][colons.min(2)])
     })
 }
 
@@ -417,7 +455,7 @@ unsafe fn short(call: &Call, text: usize) -> (c_int, u32) {
         touch(text, 1);
         REST.store(text + 1, Ordering::Relaxed);
         let own = letters(call).find(|&(own, _)| letter.value == u64::from(own));
-        let of = |wanted: Option<Takes>| {
+        let of = |wanted: Option<TakesArgument>| {
             letters(call)
                 .filter(|&(_, takes)| wanted.is_none_or(|wanted| wanted == takes))
                 .fold(0, |any, (own, _)| terms::or(any, terms::equals(letter.term, own.into())))
@@ -435,7 +473,7 @@ unsafe fn short(call: &Call, text: usize) -> (c_int, u32) {
         found(of(Some(takes)));
         let term = terms::cast(Op::ZExt, 32, letter.term);
         let rest = at(text, 1);
-        if takes == Takes::Nothing {
+        if takes == TakesArgument::No {
             finish(text);
             return (letter.value as c_int, term);
         }
@@ -444,7 +482,7 @@ unsafe fn short(call: &Call, text: usize) -> (c_int, u32) {
         optind += 1;
         if is_attached {
             optarg = text + 1;
-        } else if takes == Takes::Argument {
+        } else if takes == TakesArgument::Always {
             if !is_there(call, optind) {
                 if complains(call) {
                     let format = c"%s: option requires an argument -- '%c'\n";

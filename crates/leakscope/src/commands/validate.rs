@@ -134,7 +134,7 @@ fn search(
         let text = format!("not instrumented: {}: {}", kept.input.display(), kept.reason);
         note(&report_options, &text);
     }
-    let seeds = seeds(options)?;
+    let seeds = seeds(options, &analysed.program)?;
     let name = kept_inputs::program(&options.targets);
     let mut target = DerivedProgram::new(&derived.program, name.as_os_str(), settings(options, &seeds))?;
     if !target.holds_back_writes() {

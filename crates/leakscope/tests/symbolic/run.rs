@@ -39,6 +39,8 @@ pub struct Run {
     events: Vec<Event>,
     values: Vec<u64>,
     places: HashMap<u32, Place>,
+    /// Names, each with how it takes an argument.
+    pub options: Vec<String>,
 }
 
 impl Program {
@@ -113,7 +115,11 @@ impl Program {
         }
         let values = values(&nodes, arguments, &files);
         let places = self.places(view.modules()[0].base);
-        Run { output, nodes, events, values, places }
+        let is_option = |event: &&Event| event.kind == EventKind::Option as u8;
+        let option =
+            |event: &Event| format!("{} {}", String::from_utf8_lossy(view.name(event.value)), event.detail);
+        let options = events.iter().filter(is_option).map(option).collect();
+        Run { output, nodes, events, values, places, options }
     }
 
     fn start(

@@ -1,0 +1,96 @@
+//! What the runs have shown so far, whichever warning they were made for: ways
+//! that were gone, paths that are known, options that there are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::influence::Influence;
+use crate::input::Input;
+use crate::places::{PlaceId, WayId};
+use crate::schedule::{Candidate, Edge};
+use crate::solve::{Run, Seen};
+use crate::target::{ProgramOption, TIMES_BITS};
+use crate::trace::{Decision, Way, mixed};
+
+#[derive(Default)]
+pub struct Knowledge {
+    /// Inputs of all runs.
+    pub inputs: FxHashSet<Input>,
+    /// The same by number of their run.
+    pub runs: Vec<Input>,
+    /// Edges that some run took where the input decided.
+    pub edges: FxHashSet<Edge>,
+    /// Ways that some run went, and about how often in one run.
+    covered: FxHashSet<u32>,
+    /// The ways alone.
+    pub gone: FxHashSet<WayId>,
+    /// Hashes of all paths that runs followed, or that are closed.
+    pub paths: FxHashSet<u64>,
+    /// The ways that runs took where there are many: by the hash of the path
+    /// before a place, and the place.
+    ways: FxHashMap<(u64, PlaceId), Vec<Seen>>,
+    /// How often inputs were guessed for an edge.
+    guessed: FxHashMap<Edge, u32>,
+    pub influence: Influence,
+    pub options: BTreeSet<ProgramOption>,
+}
+
+/// Inputs are guessed so often for an edge that some run has taken, and for one
+/// that none has.
+const GUESSES_KNOWN: u32 = 6;
+const GUESSES_NEW: u32 = 24;
+
+impl Knowledge {
+    pub fn new(influence: Influence) -> Knowledge {
+        Knowledge { influence, paths: FxHashSet::from_iter([0]), ..Knowledge::default() }
+    }
+
+    /// Takes in a run, and says in it whether it went new ways.
+    pub fn add(&mut self, mut run: Run) -> Arc<Run> {
+        self.runs.push(run.input.clone());
+        self.paths.extend(&run.trace.paths);
+        self.edges.extend(run.trace.decisions.iter().map(|decision| decision.edge(decision.way)));
+        for &way in &run.trace.coverage {
+            run.is_new |= self.covered.insert(way);
+            self.gone.insert(way >> TIMES_BITS);
+        }
+        let run = Arc::new(run);
+        self.note_ways(&run);
+        run
+    }
+
+    fn note_ways(&mut self, run: &Arc<Run>) {
+        let trace = &run.trace;
+        for decision in trace.decisions.iter().filter(|decision| matches!(decision.way, Way::Other(_))) {
+            let held = trace.path.constraint(decision.before);
+            let known = self.ways.entry((decision.hash, decision.place)).or_default();
+            let digest = |seen: &Seen| seen.run.trace.pool.digest(seen.held);
+            if !known.iter().any(|seen| digest(seen) == trace.pool.digest(held)) {
+                // The way after the last known one was asked for, and is here.
+                let way = Way::Other(known.len() as u16);
+                self.paths.insert(mixed(decision.hash, decision.place, way));
+                known.push(Seen { run: run.clone(), held });
+            }
+        }
+    }
+
+    /// The ways that runs took at a decision, where there are many.
+    pub fn seen(&self, decision: &Decision) -> &[Seen] {
+        let is_one_of_many = matches!(decision.way, Way::Other(_));
+        let seen = self.ways.get(&(decision.hash, decision.place)).filter(|_| is_one_of_many);
+        seen.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub fn note_guess(&mut self, edge: Edge) {
+        *self.guessed.entry(edge).or_default() += 1;
+    }
+
+    /// Whether inputs for an edge may be guessed: more often while nobody has
+    /// seen it.
+    pub fn may_guess(&self, candidate: &Candidate) -> bool {
+        let most = if self.edges.contains(&candidate.edge) { GUESSES_KNOWN } else { GUESSES_NEW };
+        self.guessed.get(&candidate.edge).copied().unwrap_or(0) < most
+    }
+}

@@ -1,0 +1,66 @@
+//! Inputs with the options that a program understands: each alone, before the
+//! arguments of runs that ended well. Options that must come together are found
+//! by crossing.
+
+use leakscope_wire::symbolic::TakesArgument;
+
+use crate::input::{Bounds, Input};
+use crate::target::ProgramOption;
+
+/// Arguments that options are tried with; the solver finds better ones.
+const VALUES: [&[u8]; 2] = [b"1", b"aaaaaaaa"];
+
+/// Inputs that have the option, made of `bases`.
+pub fn with_option<'a>(
+    option: &'a ProgramOption,
+    bases: &'a [Input],
+    bounds: &'a Bounds,
+) -> impl Iterator<Item = Input> + 'a {
+    let fits = |input: &Input| input.args.len() <= bounds.args as usize;
+    let given = |base: &Input, words: Vec<Vec<u8>>| {
+        let args = words.into_iter().chain(base.args.iter().cloned()).collect();
+        Input { args, ..base.clone() }
+    };
+    let inputs = bases.iter().flat_map(move |base| ways(option).map(move |words| given(base, words)));
+    inputs.filter(fits)
+}
+
+/// How the option can be given.
+pub fn ways(option: &ProgramOption) -> impl Iterator<Item = Vec<Vec<u8>>> + '_ {
+    let alone = (option.takes != TakesArgument::Always).then(|| vec![option.name.clone()]);
+    let with = |value: &[u8]| match option.takes {
+        TakesArgument::No => None,
+        TakesArgument::Always => Some(vec![option.name.clone(), value.to_vec()]),
+        TakesArgument::Optionally => {
+            let between: &[u8] = if option.name.starts_with(b"--") { b"=" } else { b"" };
+            Some(vec![[&option.name, between, value].concat()])
+        }
+    };
+    alone.into_iter().chain(VALUES.into_iter().filter_map(with))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_come_before_the_arguments() {
+        let base = Input { args: vec![b"A".to_vec()], ..Input::default() };
+        let check = |name: &str, takes, expected: &[&[&str]]| {
+            let option = ProgramOption { name: name.into(), takes };
+            let bounds = Bounds { args: 3, ..Bounds::default() };
+            let found: Vec<Vec<Vec<u8>>> =
+                with_option(&option, std::slice::from_ref(&base), &bounds).map(|input| input.args).collect();
+            let words = |words: &&[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            assert_eq!(found, expected.iter().map(words).collect::<Vec<Vec<Vec<u8>>>>());
+        };
+        check("-n", TakesArgument::No, &[&["-n", "A"]]);
+        check("-n", TakesArgument::Always, &[&["-n", "1", "A"], &["-n", "aaaaaaaa", "A"]]);
+        check("-n", TakesArgument::Optionally, &[&["-n", "A"], &["-n1", "A"], &["-naaaaaaaa", "A"]]);
+        check(
+            "--to",
+            TakesArgument::Optionally,
+            &[&["--to", "A"], &["--to=1", "A"], &["--to=aaaaaaaa", "A"]],
+        );
+    }
+}
