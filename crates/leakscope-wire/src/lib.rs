@@ -317,6 +317,21 @@ pub const fn place_of_variable(offset: usize) -> u64 {
     if word < 1 << 20 { PLACE_IS_LINE | PLACE_IS_VARIABLE | word << 40 } else { 0 }
 }
 
+/// What is added to the line of a statement to say which [`Field`] of memory that
+/// died as a whole; without it, what is there is zero.
+pub const fn place_of_field(offset: u64) -> u64 {
+    let word = offset / 8 + 1;
+    if word < 1 << 20 { word << 40 } else { 0 }
+}
+
+/// The offset of the field in such a place, if it has one.
+pub const fn field_of_place(place: u64) -> Option<u64> {
+    match place >> 40 & 0xf_ffff {
+        0 => None,
+        word => Some((word - 1) * 8),
+    }
+}
+
 /// [`Site::frame`] of a variable of the thread: the place is its offset in the
 /// executable's.
 pub const OF_THREAD: u32 = u32::MAX;
