@@ -447,7 +447,7 @@ impl Run {
         finding.exact = reason.is_none();
         finding.evidence.extend(reason.map(|reason| ("inexact".to_owned(), reason.into())));
         let mut candidates = by_weight(&group.leaks).chain(by_weight(&group.earlier)).map(|id| {
-            let Event { place, cause, variable } = self.events.event(id).clone();
+            let Event { place, cause, variable, .. } = self.events.event(id).clone();
             Candidate { place: self.places.place(place), cause, variable }
         });
         if leak.is_some()

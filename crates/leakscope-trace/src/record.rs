@@ -99,10 +99,15 @@ pub struct Site {
 }
 
 impl Site {
-    /// Whether the pointer was in a register.
-    pub fn is_register(&self) -> bool {
-        let by_place = self.held.is_some_and(|(_, place)| place & wire::IN_REGISTER != 0);
-        by_place || matches!(self.steps[..], [step] if step.kind == wire::StepKind::Held as u32)
+    /// The register that the pointer was in, as debug information counts them;
+    /// none if it was not in one.
+    pub fn register(&self) -> Option<u16> {
+        let by_place = self.held.filter(|(_, place)| place & wire::IN_REGISTER != 0);
+        match (by_place, &self.steps[..]) {
+            (Some((_, place)), _) => Some((place & !wire::IN_REGISTER) as u16),
+            (None, [step]) if step.kind == wire::StepKind::Held as u32 => Some(step.value as u16),
+            _ => None,
+        }
     }
 
     /// Whether it was in memory that a function was given.

@@ -150,7 +150,7 @@ impl Module {
 /// Whether a program is linked statically, and has debug information: code
 /// without it is the system's libraries' then.
 fn has_libraries(path: &Path) -> bool {
-    let Ok(content) = File::open(path) else { return false };
+    let Some(content) = path.is_file().then(|| File::open(path).ok()).flatten() else { return false };
     let cache = ReadCache::new(content);
     let Ok(object::File::Elf64(file)) = object::File::parse(&cache) else { return false };
     let is_interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
