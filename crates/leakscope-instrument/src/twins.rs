@@ -20,7 +20,7 @@ use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 /// A function that has two bodies. The first block has the locals, and goes on
 /// to either of them.
 pub struct Twins<'m> {
-    function: Function<'m>,
+    pub function: Function<'m>,
     /// The first block of the body as it was.
     pub start: Block<'m>,
     twins: HashMap<Block<'m>, Block<'m>>,

@@ -26,6 +26,9 @@ const FREES: usize = 1024;
 /// Entries for numbers that had to make room for others.
 const SPARE: usize = 1 << 17;
 
+/// Entries of a thread's table of blocks that came back.
+const RETURNS: usize = 512;
+
 /// Marks a site among the return addresses of the depot, and a place that
 /// goes with it: what only the running program knew.
 const SITE: u64 = 1 << 63;
@@ -37,6 +40,7 @@ const PLACE: u64 = 1 << 62;
 pub struct Tables {
     numbers: [Number; NUMBERS],
     frees: [Freed; FREES],
+    returns: [Freed; RETURNS],
     pub watches: Watches,
     #[cfg(feature = "executable")]
     pub throws: crate::left::Throws,
@@ -68,7 +72,8 @@ impl Number {
 
 const _: () = assert!(size_of::<Number>() == 16 && core::mem::offset_of!(Tables, numbers) == 0);
 
-/// How many blocks of one allocation stack were freed at one place.
+/// How many blocks of one allocation stack were freed at one place, or came
+/// back in one way.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Freed {
@@ -142,7 +147,9 @@ pub fn known_number(thread: &mut Thread, context: u64) -> Option<u32> {
 
 #[inline(always)]
 fn index(key: u64) -> usize {
-    (key >> (64 - followed::NUMBERS_BITS)) as usize
+    // What is watched has few places, and a page for each would be too much.
+    let bits = if mode::samples() { followed::NUMBERS_BITS - 2 } else { followed::NUMBERS_BITS };
+    (key >> (64 - bits)) as usize
 }
 
 /// Voids all numbers, when a library is gone and another may come to its
@@ -219,10 +226,26 @@ pub fn of_stack(stack: u32, what: What) -> u32 {
 /// Counts frees of blocks of `allocated`.
 #[inline(always)]
 pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32, blocks: u64) {
-    let Some(tables) = tables(thread) else { return };
+    if let Some(tables) = tables(thread) {
+        count(&mut tables.frees, allocated, freed, blocks);
+    }
+}
+
+/// Counts a block of `allocated` that was accessed after it had looked stale:
+/// when by order, and after how many shares of the run.
+#[cold]
+pub fn count_return(thread: &mut Thread, allocated: u32, order: u16, shares: u16) {
+    if let Some(tables) = own_tables(thread) {
+        count(&mut tables.returns, allocated, u32::from(order) << 16 | u32::from(shares), 1);
+    }
+}
+
+#[inline(always)]
+fn count(entries: &mut [Freed], allocated: u32, freed: u32, blocks: u64) {
     let first = depot::mix(u64::from(allocated), u64::from(freed)) as usize >> 8;
     for index in first..first + 8 {
-        let entry = &mut tables.frees[index % FREES];
+        let at = index % entries.len();
+        let entry = &mut entries[at];
         if entry.blocks == 0 {
             (entry.allocated, entry.freed) = (allocated, freed);
         }
@@ -307,6 +330,16 @@ pub fn give_tables(thread: &mut Thread) {
 pub fn for_each_freed(mut f: impl FnMut(Freed)) {
     for_each_tables(|tables| {
         tables.frees.iter().filter(|entry| entry.blocks > 0).for_each(|&entry| f(entry));
+    });
+}
+
+/// The same for blocks that came back: allocation stack, order and shares, and
+/// how many.
+pub fn for_each_returned(mut f: impl FnMut(u32, (u16, u16), u64)) {
+    for_each_tables(|tables| {
+        for entry in tables.returns.iter().filter(|entry| entry.blocks > 0) {
+            f(entry.allocated, ((entry.freed >> 16) as u16, entry.freed as u16), entry.blocks);
+        }
     });
 }
 

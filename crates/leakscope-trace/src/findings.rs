@@ -291,7 +291,8 @@ impl Run {
         sampling: wire::Sampling,
     ) {
         let accesses = record.accesses.iter().map(|&blocks| (named.of(blocks.stack), blocks));
-        let judgement = Judgement::new(predicate, sampling, accesses);
+        let returned = record.returned.iter().map(|&blocks| (named.of(blocks.stack), blocks));
+        let judgement = Judgement::new(predicate, sampling, accesses, returned);
         let key = |place| Key { kind: Kind::Stale, allocated: place, end: None };
         let bursts: HashMap<u32, Vec<PlaceId>> =
             record.bursts.iter().map(|at| (at.place, named.burst(at))).collect();

@@ -47,6 +47,8 @@ pub struct Record {
     /// What holds some of the reachable blocks.
     pub holders: Vec<(wire::Holder, Vec<wire::Link>)>,
     pub frees: Vec<wire::Freed>,
+    /// Blocks that had looked stale, and were accessed.
+    pub returned: Vec<wire::Returned>,
     pub fault: Option<wire::Fault>,
     pub totals: wire::Totals,
     /// How long reachable blocks lay idle, where accesses were sampled.
@@ -214,7 +216,8 @@ fn by_process(records: Vec<Record>) -> Vec<Process> {
     let mut processes = BTreeMap::new();
     for record in records {
         let new = || Process { pid: record.header.pid, parent: record.header.parent, records: Vec::new() };
-        processes.entry(record.header.pid).or_insert_with(new).records.push(record);
+        let process = (record.header.pid, record.header.started);
+        processes.entry(process).or_insert_with(new).records.push(record);
     }
     let mut processes: Vec<Process> = processes.into_values().collect();
     for process in &mut processes {
@@ -246,6 +249,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         reachable: Vec::new(),
         holders: Vec::new(),
         frees: Vec::new(),
+        returned: Vec::new(),
         fault: None,
         totals: wire::Totals::default(),
         accesses: Vec::new(),
@@ -282,6 +286,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::MOMENTS => record.moments = all(payload)?,
         wire::SectionKind::HOLDERS => record.holders = holders(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
+        wire::SectionKind::RETURNED => record.returned = all(payload)?,
         wire::SectionKind::ACCESSES => record.accesses = all(payload)?,
         wire::SectionKind::BURSTS => record.bursts = all(payload)?,
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),

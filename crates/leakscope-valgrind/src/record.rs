@@ -188,6 +188,7 @@ impl Writer {
             parent,
             sequence: occasion.sequence,
             time,
+            started: 0,
         });
         self.modules();
         match &occasion.fault {
