@@ -233,6 +233,7 @@ pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32, blocks: u64) 
 
 /// Counts a block of `allocated` that was accessed after it had looked stale:
 /// when by order, and after how many shares of the run.
+#[cfg(feature = "executable")]
 #[cold]
 pub fn count_return(thread: &mut Thread, allocated: u32, order: u16, shares: u16) {
     if let Some(tables) = own_tables(thread) {
