@@ -207,8 +207,10 @@ fn remember(thread: &mut Thread, key: u64, number: u32) {
 
 /// Where a key may be that had to make room.
 fn spare(tables: &Tables, key: u64) -> impl Iterator<Item = &Number> {
-    let first = (key >> 16) as usize % SPARE;
-    (first..first + 4).map(|place| &tables.spare[place % SPARE])
+    // Few, where programs are watched, as above.
+    let count = if mode::samples() { SPARE / 32 } else { SPARE };
+    let first = (key >> 16) as usize;
+    (first..first + 4).map(move |place| &tables.spare[place % count])
 }
 
 /// Number of what happened at a stack.
