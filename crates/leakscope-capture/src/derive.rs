@@ -35,7 +35,7 @@ use plan::{Record, Step, units_of};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::store::{LinkId, Store, StoreError, Unit, UnitId};
+use crate::store::{LinkId, LinkKind, Store, StoreError, Unit, UnitId};
 
 /// What is made of every unit, and what comes into the program beside them.
 #[derive(Clone, Copy)]
@@ -44,8 +44,9 @@ pub struct Variant<'a> {
     pub name: &'a str,
     /// Changes whenever the transformation or the runtime does.
     pub key: &'a str,
-    /// Bitcode to bitcode, the unit's optimisation included. An error keeps
-    /// the user's own object.
+    /// Bitcode to bitcode, the unit's optimisation included, for what is linked:
+    /// a unit that is in a shared library may be in the program too. An error
+    /// keeps the user's own object.
     pub transform: &'a Transform<'a>,
     /// Objects, and archives to be taken whole, for executables.
     pub runtime: &'a [PathBuf],
@@ -55,7 +56,7 @@ pub struct Variant<'a> {
     pub link_flags: &'a [String],
 }
 
-pub type Transform<'a> = dyn Fn(&[u8], &Unit) -> Result<Vec<u8>, String> + Sync + 'a;
+pub type Transform<'a> = dyn Fn(&[u8], &Unit, LinkKind) -> Result<Vec<u8>, String> + Sync + 'a;
 
 /// A variant of a program, ready to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,13 +108,15 @@ pub fn derive(
     let pending: Vec<&Step> = steps.iter().filter(|step| step.record().is_none()).collect();
 
     let units = units_of(pending.iter().copied());
+    let shared = units_of(steps.iter().filter(|step| step.link.kind == LinkKind::Shared));
     let (done, total) = (AtomicUsize::new(0), units.len() + pending.len());
     // Only a count: nothing else is published through it.
     let advance = || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
     let objects = units
         .par_iter()
         .map(|id| {
-            let object = workshop.object(id)?;
+            let kind = if shared.contains(id) { LinkKind::Shared } else { LinkKind::Executable };
+            let object = workshop.object(id, kind)?;
             advance();
             Ok(((*id).clone(), object))
         })

@@ -74,7 +74,7 @@ impl Project {
     /// Makes the variant with a transformation that refuses the sources
     /// whose names begin with "refused".
     fn derive(&self, link: &LinkId) -> Result<Derived, DeriveError> {
-        let transform = |bitcode: &[u8], unit: &Unit| {
+        let transform = |bitcode: &[u8], unit: &Unit, _: LinkKind| {
             let name = unit.source.file_name().unwrap().to_str().unwrap();
             if name.starts_with("refused") { Err("refused here".to_owned()) } else { Ok(bitcode.to_vec()) }
         };
@@ -367,7 +367,7 @@ fn a_changed_file_or_key_is_linked_again() {
     assert!(matches!(&error, DeriveError::Vanished { file, .. } if file.ends_with("libown.so")), "{error}");
 
     let calls = Mutex::new(0);
-    let transform = |bitcode: &[u8], _: &Unit| {
+    let transform = |bitcode: &[u8], _: &Unit, _: LinkKind| {
         *calls.lock().unwrap() += 1;
         Ok(bitcode.to_vec())
     };
@@ -405,7 +405,7 @@ fn several_derives_at_once() {
     let project = Project::new();
     let unit = project.unit("main.c", HELLO);
     let link = project.link("prog", "/usr/bin/gcc", vec![units(&[&unit])]);
-    let transform = |bitcode: &[u8], _: &Unit| Ok(bitcode.to_vec());
+    let transform = |bitcode: &[u8], _: &Unit, _: LinkKind| Ok(bitcode.to_vec());
     let variant =
         Variant { name: "test", key: "1", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
     std::thread::scope(|scope| {

@@ -380,6 +380,24 @@ impl<'m> Builder<'m> {
         }
     }
 
+    /// Has the words of the threads addressed as what the executable itself has.
+    pub fn thread_words_are_near(&self) {
+        // SAFETY: a live module, and globals of it.
+        unsafe {
+            let mut global = LLVMGetFirstGlobal(self.module);
+            while !global.is_null() {
+                let mode = LLVMGetThreadLocalMode(global);
+                if LLVMIsDeclaration(global) != 0
+                    && mode != LLVMThreadLocalMode::LLVMNotThreadLocal
+                    && Value::new(global).name().starts_with("leakscope_")
+                {
+                    LLVMSetThreadLocalMode(global, LLVMThreadLocalMode::LLVMLocalExecTLSModel);
+                }
+                global = LLVMGetNextGlobal(global);
+            }
+        }
+    }
+
     /// Takes a word of the threads out again that nothing uses, and tells the
     /// assembler what the others are: it would not know by itself if the code
     /// generator drops all uses.

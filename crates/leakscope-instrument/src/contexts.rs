@@ -31,6 +31,19 @@ pub const LEAVES: [&str; 46] = [
     "floor", "ceil", "pow", "fmod", "sqrt", "exp", "log", "sin", "cos",
 ];
 
+/// Numbers the calls: a copy that is made later is the same call.
+pub fn number_calls(module: &Module<'_>) {
+    let builder = Builder::new(module);
+    for function in module.bodies() {
+        for (number, call) in (0..).zip(function.instructions().filter(|&at| needs_context(at))) {
+            call.note(NUMBER, builder.word(number));
+        }
+    }
+}
+
+/// The note of a call's number.
+const NUMBER: &str = "leakscope.call";
+
 pub fn insert(module: &Module<'_>) {
     let builder = Builder::new(module);
     let variable = builder.thread_word("leakscope_context");
@@ -57,9 +70,10 @@ impl<'m> Contexts<'_, 'm> {
         let own = builder.load(builder.word_type(), self.variable);
         // Odd, and as large as fits into an instruction.
         let mixed = builder.multiply(own, builder.word(0x5851_f42d));
-        for (index, &call) in calls.iter().enumerate() {
+        for (index, &call) in (0..).zip(calls) {
+            let number = call.noted(NUMBER).and_then(Value::integer).unwrap_or(calls.len() as u64 + index);
             let mut hasher = DefaultHasher::new();
-            (module, self.function.name(), index).hash(&mut hasher);
+            (module, self.function.name(), number).hash(&mut hasher);
             let hash = hasher.finish();
             builder.before(call);
             let context = if self.is_in_cycle(call) {

@@ -32,6 +32,7 @@ fn filled_in(text: &str) -> String {
         ("$EVENT_BITS", u64::from(followed::EVENT_BITS)),
         ("$EVENT", (1 << followed::EVENT_BITS) - 1),
         ("$KEY_SHIFT", u64::from(64 - followed::NUMBERS_BITS)),
+        ("$TAG_SHIFT", u64::from(followed::NUMBERS_BITS)),
         ("$KEY", followed::KEY),
         ("$TICKS", followed::TICKS - 1),
         ("$SPLIT", followed::SPLIT.into()),
@@ -51,13 +52,17 @@ pub fn takes_context(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(".stamp")
 }
 
-pub const CONTEXT: u32 = 2;
+pub const CONTEXT: u32 = 4;
 
 /// An address above these bits says whether it is followed.
 const RANGE_BITS: u32 = 42;
 const _: () = assert!(followed::END - followed::BLOCKS == 1 << RANGE_BITS);
 
 const BEFORE_OPTIMISATION: &str = r#"
+; What a call may return is what it need not keep: three registers more, and so
+; little has to be saved where much is to be done.
+%leakscope.free = type { i64, i64, i64 }
+
 ; Whether derived code calls the function: it holds what it gives, unless it says
 ; that it may not. All code of the file counts as derived.
 define i1 @leakscope.is.held() alwaysinline nounwind {
@@ -83,9 +88,9 @@ entry:
   %dies = and i1 %inside, %other
   br i1 %dies, label %report, label %done, !prof !0
 report:
-  call preserve_mostcc void @leakscope.overwritten.stamp(ptr %value, ptr %site, i64 0, ptr %new) #0
+  %result = call preserve_mostcc %leakscope.free @leakscope.overwritten.stamp(ptr %value, ptr %site, i64 poison, i64 poison, i64 0, ptr %new) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
-  %later = load i64, ptr @leakscope_clock
+  %later = extractvalue %leakscope.free %result, 0
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %later, %report ]
@@ -104,9 +109,9 @@ look:
   %inside = icmp eq i64 %high, $HIGH
   br i1 %inside, label %report, label %done, !prof !0
 report:
-  call preserve_mostcc void @leakscope.ends.stamp(ptr %value, ptr %site, i64 0, i64 %since) #0
+  %result = call preserve_mostcc %leakscope.free @leakscope.ends.stamp(ptr %value, ptr %site, i64 poison, i64 poison, i64 0, i64 %since) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
-  %later = load i64, ptr @leakscope_clock
+  %later = extractvalue %leakscope.free %result, 0
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
@@ -127,9 +132,9 @@ look:
   %dies = and i1 %inside, %other
   br i1 %dies, label %report, label %done, !prof !0
 report:
-  %stays = call preserve_mostcc i64 @leakscope.dies.stamp(ptr %value, ptr %site, i64 0, ptr %kept, i64 %place, i64 %since) #0
+  %result = call preserve_mostcc %leakscope.free @leakscope.dies.stamp(ptr %value, ptr %site, ptr %kept, i64 %place, i64 0, i64 %since) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
-  %later = load i64, ptr @leakscope_clock
+  %later = extractvalue %leakscope.free %result, 0
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
@@ -199,47 +204,48 @@ done:
   ret void
 }
 
-; What is behind the guards has the context of the call as its third argument,
-; which is put there later.
+; What is behind the guards returns the clock. It has the context of the call as
+; its fifth argument, which is put there later.
 
-define linkonce_odr hidden preserve_mostcc void @leakscope.overwritten.stamp(ptr %old, ptr %site, i64 %context, ptr %new) noinline nounwind {
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0)
-  %is_done = icmp ne i32 %result, 2
+define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.overwritten.stamp(ptr %old, ptr %site, i64 %_0, i64 %_1, i64 %context, ptr %new) noinline nounwind {
+  %clock = call i64 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0)
+  %is_done = icmp ne i64 %clock, -1
   br i1 %is_done, label %done, label %help, !prof !1
 done:
-  ret void
+  %result = insertvalue %leakscope.free poison, i64 %clock, 0
+  ret %leakscope.free %result
 help:
   store i64 %context, ptr @leakscope_context
-  musttail call preserve_mostcc void @__leakscope_overwritten(ptr %old, ptr %site, i64 %context, ptr %new)
-  ret void
+  %later = musttail call preserve_mostcc %leakscope.free @__leakscope_overwritten(ptr %old, ptr %site, i64 poison, i64 poison, i64 %context, ptr %new)
+  ret %leakscope.free %later
 }
 
-define linkonce_odr hidden preserve_mostcc void @leakscope.ends.stamp(ptr %old, ptr %site, i64 %context, i64 %since) noinline nounwind {
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since)
-  %is_done = icmp ne i32 %result, 2
+define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.ends.stamp(ptr %old, ptr %site, i64 %_0, i64 %_1, i64 %context, i64 %since) noinline nounwind {
+  %clock = call i64 @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since)
+  %is_done = icmp ne i64 %clock, -1
   br i1 %is_done, label %done, label %help, !prof !1
 done:
-  ret void
+  %result = insertvalue %leakscope.free poison, i64 %clock, 0
+  ret %leakscope.free %result
 help:
   store i64 %context, ptr @leakscope_context
-  musttail call preserve_mostcc void @__leakscope_ends(ptr %old, ptr %site, i64 %context, i64 %since)
-  ret void
+  %later = musttail call preserve_mostcc %leakscope.free @__leakscope_ends(ptr %old, ptr %site, i64 poison, i64 poison, i64 %context, i64 %since)
+  ret %leakscope.free %later
 }
 
-; Returns 1 if the pointer goes on in its block.
-define linkonce_odr hidden preserve_mostcc i64 @leakscope.dies.stamp(ptr %old, ptr %site, i64 %context, ptr %kept, i64 %place, i64 %since) noinline nounwind {
+define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.dies.stamp(ptr %old, ptr %site, ptr %kept, i64 %place, i64 %context, i64 %since) noinline nounwind {
   %salt = call i64 @llvm.fshl.i64(i64 %place, i64 %place, i64 32)
   %salted = xor i64 %context, %salt
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since)
-  %is_done = icmp ne i32 %result, 2
+  %clock = call i64 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since)
+  %is_done = icmp ne i64 %clock, -1
   br i1 %is_done, label %done, label %help, !prof !1
 done:
-  %stays = zext i32 %result to i64
-  ret i64 %stays
+  %result = insertvalue %leakscope.free poison, i64 %clock, 0
+  ret %leakscope.free %result
 help:
   store i64 %context, ptr @leakscope_context
-  %later = musttail call preserve_mostcc i64 @__leakscope_dies(ptr %old, ptr %site, i64 %context, ptr %kept, i64 %place, i64 %since)
-  ret i64 %later
+  %later = musttail call preserve_mostcc %leakscope.free @__leakscope_dies(ptr %old, ptr %site, ptr %kept, i64 %place, i64 %context, i64 %since)
+  ret %leakscope.free %later
 }
 
 ; Where the stamp of a block lies among those of its chunk: the number of the
@@ -253,9 +259,9 @@ define internal i64 @leakscope.place(i64 %pointer, i64 %step) alwaysinline nounw
 }
 
 ; Stamps the block if it was stamped after `since`: if not, what the pointer was
-; got from still holds it. Returns 0, or 1 if the pointer goes on in its block, or
-; 2 if the runtime must do it.
-define internal i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since) alwaysinline nounwind {
+; got from still holds it, nor if the pointer goes on in its block. Returns the
+; clock, or -1 if the runtime must do it.
+define internal i64 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since) alwaysinline nounwind {
 entry:
   %pointer = ptrtoint ptr %old to i64
   %offset = sub i64 %pointer, $BLOCKS
@@ -276,7 +282,7 @@ block:
 near:
   %kept_place = call i64 @leakscope.place(i64 %kept_number, i64 %step)
   %is_same = icmp eq i64 %place, %kept_place
-  br i1 %is_same, label %stays, label %look
+  br i1 %is_same, label %nothing, label %look
 look:
   %start = and i64 %pointer, -65536
   %stamps = add i64 %start, $STAMPS
@@ -293,14 +299,14 @@ live:
 find:
   %key = mul i64 %salted, $KEY
   %index = lshr i64 %key, $KEY_SHIFT
-  %entry_at = getelementptr { i64, i64 }, ptr %tables, i64 %index
-  %known_key = load atomic i64, ptr %entry_at monotonic, align 8
-  %is_known = icmp eq i64 %known_key, %key
+  %entry_at = getelementptr i64, ptr %tables, i64 %index
+  %known = load atomic i64, ptr %entry_at monotonic, align 8
+  %tag = shl i64 %key, $TAG_SHIFT
+  %apart = xor i64 %known, %tag
+  %is_known = icmp ult i64 %apart, 4294967296
   br i1 %is_known, label %found, label %help, !prof !1
 found:
-  %number_at = getelementptr { i64, i64 }, ptr %tables, i64 %index, i32 1
-  %event_half = load atomic i32, ptr %number_at monotonic, align 8
-  %event = zext i32 %event_half to i64
+  %event = and i64 %known, 4294967295
   %clock = load i64, ptr @leakscope_clock
   %most = call i64 @llvm.umax.i64(i64 %clock, i64 %last)
   %time = add i64 %most, 1
@@ -314,20 +320,21 @@ put:
   %word = or i64 %shifted, %event
   store atomic i64 %word, ptr %stamp monotonic, align 8
   %is_other = icmp ne i64 %before, %event
-  br i1 %is_other, label %push, label %nothing
+  br i1 %is_other, label %push, label %done
 push:
   %earlier_at = getelementptr i64, ptr %stamp, i64 1
   %earlier = load atomic i64, ptr %earlier_at monotonic, align 8
   %moved = shl i64 %earlier, $EVENT_BITS
   %pushed = or i64 %moved, %before
   store atomic i64 %pushed, ptr %earlier_at monotonic, align 8
-  br label %nothing
+  br label %done
+done:
+  ret i64 %time
 nothing:
-  ret i32 0
-stays:
-  ret i32 1
+  %now = load i64, ptr @leakscope_clock
+  ret i64 %now
 help:
-  ret i32 2
+  ret i64 -1
 }
 
 @leakscope_clock = extern_weak thread_local(initialexec) global i64
@@ -340,9 +347,9 @@ help:
 declare ptr @llvm.returnaddress(i32)
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.fshl.i64(i64, i64, i64)
-declare extern_weak preserve_mostcc void @__leakscope_overwritten(ptr, ptr, i64, ptr) nonlazybind cold nounwind
-declare extern_weak preserve_mostcc void @__leakscope_ends(ptr, ptr, i64, i64) nonlazybind cold nounwind
-declare extern_weak preserve_mostcc i64 @__leakscope_dies(ptr, ptr, i64, ptr, i64, i64) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc %leakscope.free @__leakscope_overwritten(ptr, ptr, i64, i64, i64, ptr) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc %leakscope.free @__leakscope_ends(ptr, ptr, i64, i64, i64, i64) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc %leakscope.free @__leakscope_dies(ptr, ptr, ptr, i64, i64, i64) nonlazybind cold nounwind
 declare extern_weak preserve_mostcc void @__leakscope_drop(ptr, ptr, i64, i64) nonlazybind cold nounwind
 
 attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
@@ -371,6 +378,8 @@ pub fn after_optimisation() -> String {
 }
 
 const AFTER_OPTIMISATION: &str = r#"
+%leakscope.free = type { i64, i64, i64 }
+
 ; Whether uses are wanted: most of the time they are not.
 define i1 @leakscope.wanted() alwaysinline nounwind {
   %wanted = load i8, ptr @leakscope_uses
@@ -387,7 +396,7 @@ define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
   %inside = icmp eq i64 %high, $HIGH
   br i1 %inside, label %report, label %done
 report:
-  call preserve_mostcc void @leakscope.used.stamp(ptr %value, ptr null, i64 0) #0
+  %result = call preserve_mostcc %leakscope.free @leakscope.used.stamp(ptr %value, ptr poison, i64 poison, i64 poison, i64 0) #0
   br label %done
 done:
   ret void
@@ -404,7 +413,7 @@ done:
   ret void
 }
 
-define linkonce_odr hidden preserve_mostcc void @leakscope.used.stamp(ptr %pointer, ptr %site, i64 %context) noinline nounwind {
+define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.used.stamp(ptr %pointer, ptr %_0, i64 %_1, i64 %_2, i64 %context) noinline nounwind {
 entry:
   %number = ptrtoint ptr %pointer to i64
   %offset = sub i64 %number, $BLOCKS
@@ -425,9 +434,11 @@ block:
 find:
   %key = mul i64 %context, $KEY
   %index = lshr i64 %key, $KEY_SHIFT
-  %entry_at = getelementptr { i64, i64 }, ptr %tables, i64 %index
-  %known_key = load atomic i64, ptr %entry_at monotonic, align 8
-  %is_known = icmp eq i64 %known_key, %key
+  %entry_at = getelementptr i64, ptr %tables, i64 %index
+  %known = load atomic i64, ptr %entry_at monotonic, align 8
+  %tag = shl i64 %key, $TAG_SHIFT
+  %apart = xor i64 %known, %tag
+  %is_known = icmp ult i64 %apart, 4294967296
   br i1 %is_known, label %found, label %help, !prof !1
 found:
   %count = load i64, ptr @leakscope_use_count
@@ -437,8 +448,7 @@ found:
   br i1 %is_due, label %help, label %put, !prof !0
 put:
   store i64 %next, ptr @leakscope_use_count
-  %number_at = getelementptr { i64, i64 }, ptr %tables, i64 %index, i32 1
-  %event = load atomic i32, ptr %number_at monotonic, align 8
+  %event = trunc i64 %known to i32
   %step_word = zext i32 %step to i64
   %low = and i64 %number, 65535
   %scaled = mul i64 %low, %step_word
@@ -446,11 +456,11 @@ put:
   %uses = getelementptr [16384 x i8], ptr inttoptr (i64 $USES to ptr), i64 %chunk
   %use_at = getelementptr i32, ptr %uses, i64 %quotient
   store atomic i32 %event, ptr %use_at monotonic, align 4
-  ret void
+  ret %leakscope.free poison
 help:
   store i64 %context, ptr @leakscope_context
-  musttail call preserve_mostcc void @__leakscope_use(ptr %pointer, ptr %site, i64 %context)
-  ret void
+  %result = musttail call preserve_mostcc %leakscope.free @__leakscope_use(ptr %pointer, ptr poison, i64 poison, i64 poison, i64 %context)
+  ret %leakscope.free %result
 }
 
 @leakscope_uses = external global i8
@@ -459,7 +469,7 @@ declare i1 @llvm.expect.i1(i1, i1)
 @leakscope_context = extern_weak thread_local(initialexec) global i64
 @leakscope_tables = extern_weak thread_local(initialexec) global ptr
 @leakscope_reach = external global i64
-declare extern_weak preserve_mostcc void @__leakscope_use(ptr, ptr, i64) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc %leakscope.free @__leakscope_use(ptr, ptr, i64, i64, i64) nonlazybind cold nounwind
 
 attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
 

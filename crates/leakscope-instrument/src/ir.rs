@@ -17,6 +17,13 @@ pub use llvm_sys::LLVMOpcode as Opcode;
 
 use crate::llvm::{Function, Layout};
 
+/// # Safety
+/// A live context.
+unsafe fn note_kind(context: LLVMContextRef, name: &str) -> u32 {
+    // SAFETY: as the caller says, and a text of that length.
+    unsafe { LLVMGetMDKindIDInContext(context, name.as_ptr().cast(), name.len() as u32) }
+}
+
 fn non_null<T>(pointer: *mut T) -> Option<*mut T> {
     (!pointer.is_null()).then_some(pointer)
 }
@@ -449,6 +456,29 @@ impl<'m> Value<'m> {
                 LLVMSetMetadata(self.raw, kind, tag);
             }
             LLVMSetAlignment(self.raw, LLVMGetAlignment(store.raw));
+        }
+    }
+
+    /// Puts a constant beside an instruction, under a name; copies have it too.
+    pub fn note(self, name: &str, constant: Value<'m>) {
+        // SAFETY: an instruction and a constant of one module.
+        unsafe {
+            let context = LLVMGetTypeContext(LLVMTypeOf(self.raw));
+            let mut constant = LLVMValueAsMetadata(constant.raw);
+            let node = LLVMMDNodeInContext2(context, &mut constant, 1);
+            LLVMSetMetadata(self.raw, note_kind(context, name), LLVMMetadataAsValue(context, node));
+        }
+    }
+
+    /// What was put there.
+    pub fn noted(self, name: &str) -> Option<Value<'m>> {
+        // SAFETY: an instruction; a note of ours has one operand.
+        unsafe {
+            let kind = note_kind(LLVMGetTypeContext(LLVMTypeOf(self.raw)), name);
+            let node = non_null(LLVMGetMetadata(self.raw, kind))?;
+            let mut constant = std::ptr::null_mut();
+            LLVMGetMDNodeOperands(node, &mut constant);
+            non_null(constant).map(Value::new)
         }
     }
 

@@ -36,6 +36,7 @@ mod unwinding;
 mod uses;
 mod writes;
 
+use builder::Builder;
 use frames::Frames;
 use leakscope_core::PoolFunction;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
@@ -56,6 +57,26 @@ pub enum Variant {
     Symbolic,
 }
 
+/// What a module is going to be part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The executable itself: what each thread has is at a known place.
+    Program,
+    /// A shared library, or both.
+    Library,
+}
+
+/// What is to be made of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    pub variant: Variant,
+    /// `"O0"` to `"O3"`, `"Os"`, `"Oz"`.
+    pub optimisation: &'a str,
+    /// Of a program that has allocators of its own.
+    pub pools: &'a [PoolFunction],
+    pub part: Part,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum InstrumentError {
     #[error("expected one of O0, O1, O2, O3, Os, Oz as optimisation level, found {0:?}")]
@@ -70,19 +91,9 @@ pub enum InstrumentError {
     Verify { when: &'static str, reason: String },
 }
 
-/// The module in `bitcode`, instrumented for `variant` and optimised at
-/// `optimisation` (`"O0"` to `"O3"`, `"Os"`, `"Oz"`), as bitcode.
-pub fn transform(bitcode: &[u8], variant: Variant, optimisation: &str) -> Result<Vec<u8>, InstrumentError> {
-    transform_with_pools(bitcode, variant, optimisation, &[])
-}
-
-/// The same for a program that has allocators of its own.
-pub fn transform_with_pools(
-    bitcode: &[u8],
-    variant: Variant,
-    optimisation: &str,
-    pools: &[PoolFunction],
-) -> Result<Vec<u8>, InstrumentError> {
+/// The module in `bitcode`, instrumented and optimised, as bitcode.
+pub fn transform(bitcode: &[u8], job: &Job<'_>) -> Result<Vec<u8>, InstrumentError> {
+    let Job { variant, optimisation, pools, part } = *job;
     // Each function has a frame of its own where frames are told apart.
     let level = match variant {
         Variant::Explain => Level::O0,
@@ -118,6 +129,9 @@ pub fn transform_with_pools(
         }
         Variant::Sample => sample::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
         Variant::Symbolic => {}
+    }
+    if part == Part::Program {
+        Builder::new(&module).thread_words_are_near();
     }
     verify(&module, "after instrumentation")?;
     Ok(module.bitcode())

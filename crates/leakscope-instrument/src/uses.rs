@@ -17,6 +17,7 @@
 use std::collections::HashSet;
 
 use crate::builder::Builder;
+use crate::contexts;
 use crate::guards;
 use crate::ir::{Block, Opcode, Value};
 use crate::later::{Later, Ways, backwards};
@@ -49,6 +50,7 @@ pub fn insert(module: &mut Module<'_>, bodies: Bodies) -> Result<(), String> {
     report(module);
     let mut tidy = "always-inline,function(lower-expect)".to_owned();
     if bodies == Bodies::Two {
+        contexts::number_calls(module);
         part(module)?;
         tidy = format!("always-inline,function(lower-expect,{})", twins::TIDY);
     }

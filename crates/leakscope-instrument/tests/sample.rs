@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use leakscope_instrument::{Variant, transform};
+use leakscope_instrument::{Job, Part, Variant, transform};
 
 const LEVELS: [&str; 4] = ["O0", "O1", "O2", "Os"];
 
@@ -27,7 +27,8 @@ fn build(language: &str, source: &str, level: &str, folder: &tempfile::TempDir) 
     let driver = if language == "c++" { "clang++-19" } else { "clang-19" };
     let flags = ["-w", "-g", "-O1", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-o", "-", "-x"];
     let bitcode = pipe(driver, &[&flags[..], &[language, "-"]].concat(), None, source.as_bytes());
-    let module = transform(&bitcode, Variant::Sample, level).unwrap();
+    let job = Job { variant: Variant::Sample, optimisation: level, pools: &[], part: Part::Program };
+    let module = transform(&bitcode, &job).unwrap();
     let optimisation = format!("-{}", if level == "O0" { "O1" } else { level });
     let passes = ["-Xclang", "-disable-llvm-passes", &optimisation];
     let files = ["-x", "ir", "-", "-x", "c", "-O0", runtime, "-rdynamic", "-pthread", "-o", &program];

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use leakscope_instrument::{InstrumentError, Variant, transform};
+use leakscope_instrument::{InstrumentError, Job, Part, Variant, transform};
 
 const LEVELS: [&str; 6] = ["O0", "O1", "O2", "O3", "Os", "Oz"];
 
@@ -28,8 +28,12 @@ fn capture(language: &str, source: &str) -> Vec<u8> {
     pipe("clang-19", &[&flags[..], &[language, "-"]].concat(), source.as_bytes())
 }
 
+fn job(optimisation: &str) -> Job<'_> {
+    Job { variant: Variant::Track, optimisation, pools: &[], part: Part::Program }
+}
+
 fn track(language: &str, source: &str, level: &str) -> Vec<u8> {
-    transform(&capture(language, source), Variant::Track, level).unwrap()
+    transform(&capture(language, source), &job(level)).unwrap()
 }
 
 /// The instructions at `level`, as assembler.
@@ -501,10 +505,9 @@ fn the_level_is_the_users() {
 #[test]
 fn threads_work_side_by_side() {
     let bitcode = capture("c", "#include <stdlib.h>\nvoid *make(void) { return malloc(3); }");
-    let alone = transform(&bitcode, Variant::Track, "O2").unwrap();
+    let alone = transform(&bitcode, &job("O2")).unwrap();
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..8).map(|_| scope.spawn(|| transform(&bitcode, Variant::Track, "O2"))).collect();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| transform(&bitcode, &job("O2")))).collect();
         for thread in threads {
             assert_eq!(thread.join().unwrap().unwrap(), alone);
         }
@@ -514,7 +517,7 @@ fn threads_work_side_by_side() {
 #[test]
 fn bad_input_is_an_error() {
     let good = capture("c", "int one(void) { return 1; }");
-    let error = |bitcode: &[u8], level| transform(bitcode, Variant::Track, level).unwrap_err();
+    let error = |bitcode: &[u8], level| transform(bitcode, &job(level)).unwrap_err();
     assert!(matches!(error(&good, "O9"), InstrumentError::Level(level) if level == "O9"));
     for damaged in [&b""[..], b"not bitcode", &good[..good.len() / 2]] {
         let error = error(damaged, "O2");

@@ -5,19 +5,19 @@
 //! only what is new in it. A table by hash leads from a whole stack to its
 //! innermost node. Both only grow, and are read without a lock.
 
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
-use crate::{arena, mode, modules, sys, walk};
+use crate::{arena, modules, sys, walk};
 
 /// Address space for nodes and for known stacks.
 const RESERVED: usize = 1 << 32;
 const COMMIT: usize = 1 << 16;
-const BUCKETS: usize = 1 << 17;
-
-/// Buckets that are used in programs that are watched: these keep few stacks,
-/// and each bucket may be the only one of its page.
-const SAMPLED_BUCKETS: usize = 1 << 14;
+/// Buckets at most, and at first, as binary logarithms: each may be the only
+/// one of its page, so there are no more than there are entries.
+const MOST_BITS: u32 = 17;
+const FIRST_BITS: u32 = 8;
 
 /// A return address and, by number, the node of the caller. The outermost
 /// node has parent 0 and the generation of the module list as its address.
@@ -37,22 +37,45 @@ struct Known {
     next: AtomicU32,
 }
 
-struct Table {
-    base: AtomicUsize,
-    reserved: AtomicUsize,
-    buckets: [AtomicU32; BUCKETS],
+trait Entry {
+    /// By which it is found.
+    fn hash(&self) -> u64;
+
+    /// Number of the next entry of its bucket.
+    fn next(&self) -> &AtomicU32;
 }
 
-static NODES: Table = Table {
-    base: AtomicUsize::new(0),
-    reserved: AtomicUsize::new(0),
-    buckets: [const { AtomicU32::new(0) }; BUCKETS],
-};
-static STACKS: Table = Table {
-    base: AtomicUsize::new(0),
-    reserved: AtomicUsize::new(0),
-    buckets: [const { AtomicU32::new(0) }; BUCKETS],
-};
+impl Entry for Node {
+    fn hash(&self) -> u64 {
+        mix(u64::from(self.parent.load(Ordering::Relaxed)), self.address.load(Ordering::Relaxed))
+    }
+
+    fn next(&self) -> &AtomicU32 {
+        &self.next
+    }
+}
+
+impl Entry for Known {
+    fn hash(&self) -> u64 {
+        self.hash.load(Ordering::Relaxed)
+    }
+
+    fn next(&self) -> &AtomicU32 {
+        &self.next
+    }
+}
+
+struct Table<T> {
+    base: AtomicUsize,
+    reserved: AtomicUsize,
+    /// How many buckets are in use.
+    bits: AtomicU32,
+    buckets: [AtomicU32; 1 << MOST_BITS],
+    entries: PhantomData<T>,
+}
+
+static NODES: Table<Node> = Table::new();
+static STACKS: Table<Known> = Table::new();
 
 static NODE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -102,9 +125,9 @@ pub fn mix(hash: u64, frame: u64) -> u64 {
 #[inline]
 fn lookup(hash: u64) -> u32 {
     // Acquire: an entry's fields were written before its number was.
-    let mut index = STACKS.buckets[bucket(hash)].load(Ordering::Acquire);
+    let mut index = STACKS.bucket(hash).load(Ordering::Acquire);
     while index != 0 {
-        let known = STACKS.get::<Known>(index);
+        let known = STACKS.get(index);
         if known.hash.load(Ordering::Relaxed) == hash {
             return known.node.load(Ordering::Relaxed);
         }
@@ -135,17 +158,13 @@ fn insert(hash: u64, frames: &[u64]) -> u32 {
         node = child(&mut growth, node, address);
     }
     let Growth { stacks, stacks_committed, .. } = &mut *growth;
-    let index = STACKS.grow::<Known>(stacks, stacks_committed);
-    if index == 0 {
-        return node;
+    let index = STACKS.grow(stacks, stacks_committed);
+    if index != 0 {
+        let known = STACKS.get(index);
+        known.hash.store(hash, Ordering::Relaxed);
+        known.node.store(node, Ordering::Relaxed);
+        STACKS.list(index, known);
     }
-    let bucket = &STACKS.buckets[bucket(hash)];
-    let known = STACKS.get::<Known>(index);
-    known.hash.store(hash, Ordering::Relaxed);
-    known.node.store(node, Ordering::Relaxed);
-    known.next.store(bucket.load(Ordering::Relaxed), Ordering::Relaxed);
-    // Release: readers that see the number see the fields.
-    bucket.store(index, Ordering::Release);
     node
 }
 
@@ -156,34 +175,74 @@ pub fn under(stack: u32, address: u64) -> u32 {
 
 /// The node for `address` called from `parent`, made if there is none.
 fn child(growth: &mut Growth, parent: u32, address: u64) -> u32 {
-    let bucket = &NODES.buckets[bucket(mix(u64::from(parent), address))];
-    let mut index = bucket.load(Ordering::Relaxed);
+    let mut index = NODES.bucket(mix(u64::from(parent), address)).load(Ordering::Relaxed);
     while index != 0 {
-        let node = NODES.get::<Node>(index);
+        let node = NODES.get(index);
         if node.address.load(Ordering::Relaxed) == address && node.parent.load(Ordering::Relaxed) == parent {
             return index;
         }
         index = node.next.load(Ordering::Relaxed);
     }
-    index = NODES.grow::<Node>(&mut growth.nodes, &mut growth.nodes_committed);
+    index = NODES.grow(&mut growth.nodes, &mut growth.nodes_committed);
     if index != 0 {
         NODE_COUNT.store(index as usize, Ordering::Relaxed);
-        let node = NODES.get::<Node>(index);
+        let node = NODES.get(index);
         node.address.store(address, Ordering::Relaxed);
         node.parent.store(parent, Ordering::Relaxed);
-        node.next.store(bucket.load(Ordering::Relaxed), Ordering::Relaxed);
-        bucket.store(index, Ordering::Relaxed);
+        NODES.list(index, node);
     }
     index
 }
 
-fn bucket(hash: u64) -> usize {
-    (hash >> 20) as usize % if mode::samples() { SAMPLED_BUCKETS } else { BUCKETS }
-}
+impl<T: Entry + 'static> Table<T> {
+    const fn new() -> Self {
+        Table {
+            base: AtomicUsize::new(0),
+            reserved: AtomicUsize::new(0),
+            bits: AtomicU32::new(FIRST_BITS),
+            buckets: [const { AtomicU32::new(0) }; 1 << MOST_BITS],
+            entries: PhantomData,
+        }
+    }
 
-impl Table {
     #[inline(always)]
-    fn get<T>(&self, index: u32) -> &'static T {
+    fn bucket(&self, hash: u64) -> &AtomicU32 {
+        &self.buckets[(hash >> 20) as usize & ((1 << self.bits.load(Ordering::Relaxed)) - 1)]
+    }
+
+    /// Puts a new entry into its bucket.
+    fn list(&self, index: u32, entry: &T) {
+        let bits = self.bits.load(Ordering::Relaxed);
+        if index >> bits != 0 && bits < MOST_BITS {
+            self.split(bits);
+        }
+        let bucket = self.bucket(entry.hash());
+        entry.next().store(bucket.load(Ordering::Relaxed), Ordering::Relaxed);
+        // Release: readers that see the number see the fields.
+        bucket.store(index, Ordering::Release);
+    }
+
+    /// Makes two buckets of each. Who reads without the lock meanwhile may miss
+    /// an entry, and then asks again with it.
+    fn split(&self, bits: u32) {
+        for place in 0..1 << bits {
+            let mut firsts = [0; 2];
+            let mut index = self.buckets[place].load(Ordering::Relaxed);
+            while index != 0 {
+                let entry = self.get(index);
+                let first = &mut firsts[(entry.hash() >> (20 + bits)) as usize & 1];
+                let next = entry.next().swap(*first, Ordering::Relaxed);
+                *first = core::mem::replace(&mut index, next);
+            }
+            for (half, first) in firsts.into_iter().enumerate() {
+                self.buckets[place | half << bits].store(first, Ordering::Release);
+            }
+        }
+        self.bits.store(bits + 1, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn get(&self, index: u32) -> &'static T {
         let address = self.base.load(Ordering::Relaxed) + index as usize * size_of::<T>();
         // SAFETY: numbers are given out by `grow`, after committing their
         // memory; entries are made of atomics, for which zero is valid.
@@ -191,7 +250,7 @@ impl Table {
     }
 
     /// Number of a new entry; 0 if there is no memory for it.
-    fn grow<T>(&self, used: &mut usize, committed: &mut usize) -> u32 {
+    fn grow(&self, used: &mut usize, committed: &mut usize) -> u32 {
         if self.base.load(Ordering::Relaxed) == 0 {
             // The heap takes its share of the address space first.
             arena::ready();
@@ -221,6 +280,16 @@ impl Table {
         *used = index;
         index as u32
     }
+
+    fn shrink(&self, bytes: usize, committed: usize) {
+        let (base, reserved) = (self.base.load(Ordering::Relaxed), self.reserved.load(Ordering::Relaxed));
+        let kept = bytes.next_multiple_of(COMMIT).max(committed);
+        if base != 0 && kept < reserved {
+            // SAFETY: the end of our reservation, not committed yet.
+            unsafe { sys::unmap(base + kept, reserved - kept) };
+            self.reserved.store(kept, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Generation and return addresses of a stack, innermost first; returns how
@@ -228,7 +297,7 @@ impl Table {
 pub fn read(number: u32, frames: &mut [u64]) -> (u32, usize) {
     let (mut count, mut number) = (0, number);
     while number != 0 {
-        let node = NODES.get::<Node>(number);
+        let node = NODES.get(number);
         let address = node.address.load(Ordering::Relaxed);
         number = node.parent.load(Ordering::Relaxed);
         if number == 0 {
@@ -251,15 +320,8 @@ pub fn end() -> u32 {
 /// Gives back what is reserved beyond `bytes` and beyond what is in use.
 pub fn shrink(bytes: usize) {
     let growth = GROWTH.lock();
-    for (table, committed) in [(&NODES, growth.nodes_committed), (&STACKS, growth.stacks_committed)] {
-        let (base, reserved) = (table.base.load(Ordering::Relaxed), table.reserved.load(Ordering::Relaxed));
-        let kept = bytes.next_multiple_of(COMMIT).max(committed);
-        if base != 0 && kept < reserved {
-            // SAFETY: the end of our reservation, not committed yet.
-            unsafe { sys::unmap(base + kept, reserved - kept) };
-            table.reserved.store(kept, Ordering::Relaxed);
-        }
-    }
+    NODES.shrink(bytes, growth.nodes_committed);
+    STACKS.shrink(bytes, growth.stacks_committed);
 }
 
 pub fn before_fork() {

@@ -8,7 +8,7 @@
 //! in it is walked once. The frame is part of the key because code that was
 //! not derived leaves the context as it is.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire::followed;
 
@@ -23,8 +23,9 @@ use crate::{arena, depot, mode, outline, sys};
 const NUMBERS: usize = 1 << followed::NUMBERS_BITS;
 const FREES: usize = 1024;
 
-/// Entries for numbers that had to make room for others.
-const SPARE: usize = 1 << 17;
+/// Tables for numbers that had to make room for others; a later one is used
+/// where the earlier ones are full.
+const SPARE: usize = 4;
 
 /// Entries of a thread's table of blocks that came back.
 const RETURNS: usize = 512;
@@ -48,29 +49,40 @@ pub struct Tables {
     /// Next in the list of all tables.
     next: usize,
     owned: AtomicUsize,
-    spare: [Number; SPARE],
+    spare: [[Number; NUMBERS]; SPARE],
 }
 
-/// Only the thread itself sets these; others may void them. Instrumented code
-/// reads them.
-#[repr(C)]
-struct Number {
-    key: AtomicU64,
-    number: AtomicU32,
-}
+/// Above, the part of a key that does not say where in the table it is; below,
+/// its number. 0 for nothing. Only the thread itself sets these; others may void
+/// them. Instrumented code reads them.
+#[repr(transparent)]
+struct Number(AtomicU64);
 
 impl Number {
-    fn get(&self) -> (u64, u32) {
-        (self.key.load(Ordering::Relaxed), self.number.load(Ordering::Relaxed))
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 
-    fn set(&self, key: u64, number: u32) {
-        self.number.store(number, Ordering::Relaxed);
-        self.key.store(key, Ordering::Relaxed);
+    fn set(&self, known: u64) {
+        self.0.store(known, Ordering::Relaxed);
+    }
+
+    /// The number, if it is that of `key`.
+    #[inline(always)]
+    fn of(&self, key: u64) -> Option<u32> {
+        let known = self.get();
+        let number = known as u32;
+        (number != 0 && (known ^ tag(key)) >> 32 == 0).then_some(number)
     }
 }
 
-const _: () = assert!(size_of::<Number>() == 16 && core::mem::offset_of!(Tables, numbers) == 0);
+/// What of a key its entry has above the number.
+#[inline(always)]
+fn tag(key: u64) -> u64 {
+    key << followed::NUMBERS_BITS
+}
+
+const _: () = assert!(core::mem::offset_of!(Tables, numbers) == 0);
 
 /// How many blocks of one allocation stack were freed at one place, or came
 /// back in one way.
@@ -112,13 +124,10 @@ impl What {
 #[inline(always)]
 pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
     let key = (thread.context ^ what.salt.rotate_left(32)).wrapping_mul(followed::KEY);
-    if let Some(tables) = tables(thread) {
-        let known = &tables.numbers[index(key)];
-        if known.key.load(Ordering::Relaxed) == key {
-            return known.number.load(Ordering::Relaxed);
-        }
+    match known(thread, key) {
+        Some(number) => number,
+        None => learn(thread, caller, what, key),
     }
-    learn(thread, caller, what, key)
 }
 
 /// Number of the innermost frames at a call, for which `context` stands.
@@ -140,9 +149,12 @@ fn learn_near(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
 /// The number of a call in a context, if the thread knows it.
 #[inline(always)]
 pub fn known_number(thread: &mut Thread, context: u64) -> Option<u32> {
-    let key = context.wrapping_mul(followed::KEY);
-    let known = &tables(thread)?.numbers[index(key)];
-    (known.key.load(Ordering::Relaxed) == key).then(|| known.number.load(Ordering::Relaxed))
+    known(thread, context.wrapping_mul(followed::KEY))
+}
+
+#[inline(always)]
+fn known(thread: &mut Thread, key: u64) -> Option<u32> {
+    tables(thread)?.numbers[index(key)].of(key)
 }
 
 #[inline(always)]
@@ -156,8 +168,8 @@ fn index(key: u64) -> usize {
 /// place.
 pub fn forget() {
     for_each_tables(|tables| {
-        let all = tables.numbers.iter().chain(&tables.spare);
-        all.filter(|known| known.get().0 != 0).for_each(|known| known.set(0, 0));
+        let all = tables.numbers.iter().chain(tables.spare.as_flattened());
+        all.filter(|known| known.get() != 0).for_each(|known| known.set(0));
     });
 }
 
@@ -183,8 +195,11 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
 /// The number of a key whose place another has taken: they change places.
 fn recall(thread: &mut Thread, key: u64) -> Option<u32> {
     let tables = tables(thread)?;
-    let (_, number) = spare(tables, key).map(Number::get).find(|&(known, _)| known == key)?;
-    remember(thread, key, number);
+    let (place, number) = spare(tables, index(key)).find_map(|place| Some((place, place.of(key)?)))?;
+    let entry = &tables.numbers[index(key)];
+    let known = place.get();
+    place.set(entry.get());
+    entry.set(known);
     Some(number)
 }
 
@@ -194,22 +209,22 @@ fn remember(thread: &mut Thread, key: u64, number: u32) {
     }
     let Some(tables) = own_tables(thread) else { return };
     let entry = &tables.numbers[index(key)];
-    let (before, others) = entry.get();
-    if before != 0 {
-        let is_free = |place: &&Number| [0, before].contains(&place.get().0);
-        if let Some(place) = spare(tables, before).find(is_free).or_else(|| spare(tables, before).next()) {
-            place.set(before, others);
+    if entry.get() != 0 {
+        // Where all are taken, one is as good as another.
+        let mut places = spare(tables, index(key));
+        let free = spare(tables, index(key)).find(|place| place.get() == 0);
+        if let Some(place) = free.or_else(|| places.nth(number as usize % places.len())) {
+            place.set(entry.get());
         }
     }
-    entry.set(key, number);
+    entry.set(tag(key) >> 32 << 32 | u64::from(number));
 }
 
-/// Where a key may be that had to make room.
-fn spare(tables: &Tables, key: u64) -> impl Iterator<Item = &Number> {
-    // Few, where programs are watched, as above.
-    let count = if mode::samples() { SPARE / 32 } else { SPARE };
-    let first = (key >> 16) as usize;
-    (first..first + 4).map(move |place| &tables.spare[place % count])
+/// Where what was at this place of the table may be.
+fn spare(tables: &Tables, index: usize) -> impl ExactSizeIterator<Item = &Number> {
+    // What is watched must stay small.
+    let count = if mode::samples() { 1 } else { SPARE };
+    tables.spare[..count].iter().map(move |table| &table[index])
 }
 
 /// Number of what happened at a stack.

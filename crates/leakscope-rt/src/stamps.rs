@@ -354,10 +354,10 @@ mod entry {
     static THREAD_END: wire::Descriptor =
         wire::Descriptor { site: wire::Site::of(wire::Cause::ThreadEnd), bytes: 0, fields: 0 };
 
-    keeping_registers!("__leakscope_overwritten", "leakscope_overwritten", "rdx", "push rax", "pop rax");
-    keeping_registers!("__leakscope_ends", "leakscope_ends", "rdx", "push rax", "pop rax");
-    keeping_registers!("__leakscope_dies", "leakscope_dies", "rdx", "sub rsp, 8", "add rsp, 8");
-    keeping_registers!("__leakscope_use", "leakscope_use", "rdx", "push rax", "pop rax");
+    keeping_registers!("__leakscope_overwritten", "leakscope_overwritten", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_ends", "leakscope_ends", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_dies", "leakscope_dies", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_use", "leakscope_use", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "push rax", "pop rax");
@@ -496,7 +496,7 @@ mod entry {
 
     /// The pointer is used.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_use(pointer: usize, _: usize, frame: usize) {
+    extern "C" fn leakscope_use(pointer: usize, _: usize, _: usize, _: usize, frame: usize) {
         let thread = this_thread();
         uses::spend(thread);
         if let Some(used) = used(pointer) {
@@ -506,38 +506,51 @@ mod entry {
     }
 
     /// A pointer in memory is replaced by `new`; what instrumented code did
-    /// not do itself.
+    /// not do itself. Returns the clock, here and below.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_overwritten(old: usize, site: usize, frame: usize, new: usize) {
-        leakscope_dies(old, site, frame, new, 0, 0);
+    extern "C" fn leakscope_overwritten(
+        old: usize,
+        site: usize,
+        _: usize,
+        _: usize,
+        frame: usize,
+        new: usize,
+    ) -> u64 {
+        leakscope_dies(old, site, new, 0, frame, 0)
     }
 
     /// A local dies that got its value at `since`.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_ends(old: usize, site: usize, frame: usize, since: u64) {
-        leakscope_dies(old, site, frame, 0, 0, since);
+    extern "C" fn leakscope_ends(
+        old: usize,
+        site: usize,
+        _: usize,
+        _: usize,
+        frame: usize,
+        since: u64,
+    ) -> u64 {
+        leakscope_dies(old, site, 0, 0, frame, since)
     }
 
-    /// The same, where `kept` takes its place or stays behind. Returns 1 if
-    /// it goes on in its block. If no pointer to the block died since it
-    /// got its value, what it was got from still holds the block.
+    /// The same, where `kept` takes its place or stays behind. If no pointer to
+    /// the block died since it got its value, what it was got from still holds
+    /// the block.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_dies(
         old: usize,
         site: usize,
-        frame: usize,
         kept: usize,
         place: u64,
+        frame: usize,
         since: u64,
     ) -> u64 {
-        let Some(stamps) = at(old).filter(|stamps| stamps.time() > since) else { return 0 };
-        if is_one_block(old, kept) {
-            return 1;
-        }
         let (thread, caller) = (this_thread(), Caller { frame });
-        let event = events::number(thread, caller, What::at(site, place));
-        put(thread, old, stamps, event, caller);
-        0
+        let stamps = at(old).filter(|stamps| stamps.time() > since);
+        if let Some(stamps) = stamps.filter(|_| !is_one_block(old, kept)) {
+            let event = events::number(thread, caller, What::at(site, place));
+            put(thread, old, stamps, event, caller);
+        }
+        thread.clock
     }
 
     /// Whether two addresses lead to one block; of a large one, to one chunk:

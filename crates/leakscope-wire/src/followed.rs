@@ -20,8 +20,9 @@ pub const SPLIT: u32 = 1 << 28 | 1;
 /// Every so many uses the runtime wants to know.
 pub const USES_SHARE: u64 = 64;
 pub const CHUNK_BITS: u32 = 16;
-/// Each thread has a table from keys to events, of this many entries of 16
-/// bytes. The key of what happens in a context is their product.
+/// Each thread has a table from keys to events. The key of what happens in a
+/// context is their product: its first so many bits say where in the table its
+/// entry is, which has the next 32 above the event.
 pub const NUMBERS_BITS: u32 = 15;
 pub const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Every so many ticks of a thread's clock the runtime wants to know.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{DeriveError, Workshop, last_lines, run, write_error};
 use crate::clang::CLANG;
-use crate::store::{StoreError, Unit, UnitId, hash, unit_id};
+use crate::store::{LinkKind, StoreError, Unit, UnitId, hash, unit_id};
 
 const AR: &str = "llvm-ar-19";
 const LD: &str = "ld";
@@ -30,14 +30,14 @@ enum Passes {
 }
 
 impl Workshop<'_> {
-    /// The object of a unit, transformed.
-    pub fn object(&self, id: &UnitId) -> Result<Object, DeriveError> {
-        let place = self.object_place(&[&id.0, self.variant.key]);
+    /// The object of a unit, transformed for what it is linked into.
+    pub fn object(&self, id: &UnitId, kind: LinkKind) -> Result<Object, DeriveError> {
+        let place = self.object_place(&[&id.0, self.variant.key, &format!("{kind:?}")]);
         if place.exists() {
             return Ok(Object::Found(place));
         }
         let (unit, bitcode) = self.read(id)?;
-        let refused = match (self.variant.transform)(&bitcode, &unit) {
+        let refused = match (self.variant.transform)(&bitcode, &unit, kind) {
             Ok(bitcode) => self.compile(&unit, &bitcode, Passes::Done, &place)?.err(),
             Err(reason) => Some(reason),
         };
@@ -154,8 +154,14 @@ impl Workshop<'_> {
         if let Passes::Done = passes {
             clang.args(["-Xclang", "-disable-llvm-passes"]);
             // Guards compare a few bits; as constants in registers they would
-            // take them from the program.
-            clang.args(["-mllvm", "-disable-constant-hoisting"]);
+            // take them from the program. So would what only their calls need,
+            // out of loops in which these seldom run.
+            let flags = [
+                "-disable-constant-hoisting",
+                "-disable-hoisting-to-hotter-blocks=all",
+                "-block-freq-ratio-threshold=1",
+            ];
+            clang.args(flags.iter().flat_map(|flag| ["-mllvm", flag]));
         }
         let output = run(clang.args(["-x", "ir"]).arg(&module).arg("-o").arg(&object))?;
         if !output.status.success() {

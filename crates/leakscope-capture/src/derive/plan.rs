@@ -173,7 +173,7 @@ mod tests {
         }
 
         fn check_plan(&self, link: &LinkId, expected: &[&LinkId]) {
-            let transform = |bitcode: &[u8], _: &Unit| Ok(bitcode.to_vec());
+            let transform = |bitcode: &[u8], _: &Unit, _: LinkKind| Ok(bitcode.to_vec());
             let variant = Variant {
                 name: "v",
                 key: "",

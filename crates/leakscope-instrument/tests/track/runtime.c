@@ -42,25 +42,22 @@ static void dies(const void *old, const struct site *site, unsigned long place) 
     printf("%u:%.*s ", line, (int)site->name, site->text);
 }
 
-KEEPS_REGISTERS unsigned long __leakscope_dies(const void *old, const struct site *site, unsigned long context,
-                                               const void *kept, unsigned long place, unsigned long since) {
+KEEPS_REGISTERS unsigned long __leakscope_dies(const void *old, const struct site *site, const void *kept,
+                                               unsigned long place, unsigned long context, unsigned long since) {
     long block = block_of(old);
-    if (block < 0 || latest[block] <= since)
-        return 0;
-    if (block_of(kept) == block)
-        return 1;
-    dies(old, site, place);
-    return 0;
+    if (block >= 0 && latest[block] > since && block_of(kept) != block)
+        dies(old, site, place);
+    return leakscope_clock;
 }
 
-KEEPS_REGISTERS void __leakscope_ends(const void *old, const struct site *site, unsigned long context,
-                                      unsigned long since) {
-    __leakscope_dies(old, site, context, 0, 0, since);
+KEEPS_REGISTERS unsigned long __leakscope_ends(const void *old, const struct site *site, unsigned long free1,
+                                               unsigned long free2, unsigned long context, unsigned long since) {
+    return __leakscope_dies(old, site, 0, 0, context, since);
 }
 
-KEEPS_REGISTERS void __leakscope_overwritten(const void *old, const struct site *site, unsigned long context,
-                                             const void *new) {
-    __leakscope_dies(old, site, context, new, 0, 0);
+KEEPS_REGISTERS unsigned long __leakscope_overwritten(const void *old, const struct site *site, unsigned long free1,
+                                                      unsigned long free2, unsigned long context, const void *new) {
+    return __leakscope_dies(old, site, new, 0, context, 0);
 }
 
 KEEPS_REGISTERS void __leakscope_drop(const void *old, const struct site *site, unsigned long since,

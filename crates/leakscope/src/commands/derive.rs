@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use leakscope_capture::derive::{Derived, Variant, derive};
-use leakscope_capture::{LinkId, Store, Unit, program};
-use leakscope_instrument::transform_with_pools;
+use leakscope_capture::{LinkId, LinkKind, Store, Unit, program};
+use leakscope_instrument::{Job, Part, transform};
 
 use crate::cli::{Derive, DeriveEngine};
 use crate::models;
@@ -45,8 +45,13 @@ pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) 
             ("symbolic", leakscope_instrument::Variant::Symbolic, vec![runtime.symbolic])
         }
     };
-    let instrument = |bitcode: &[u8], unit: &Unit| {
-        transform_with_pools(bitcode, what, &unit.optimisation, &pools).map_err(|error| error.to_string())
+    let instrument = |bitcode: &[u8], unit: &Unit, kind: LinkKind| {
+        let part = match kind {
+            LinkKind::Executable => Part::Program,
+            LinkKind::Shared => Part::Library,
+        };
+        let job = Job { variant: what, optimisation: &unit.optimisation, pools: &pools, part };
+        transform(bitcode, &job).map_err(|error| error.to_string())
     };
     let variant = Variant {
         name,
