@@ -8,6 +8,7 @@ use core::ffi::c_char;
 
 use crate::events::{self, What};
 use crate::heap::Block;
+use crate::pointers::pointers;
 use crate::pools::{self, Part};
 use crate::thread::Thread;
 use crate::walk::Caller;
@@ -174,13 +175,8 @@ fn for_each_pointer(block: Block, mut f: impl FnMut(usize, usize)) {
     if !arena::is_followed() || block.size() > mode::searched_max() {
         return;
     }
-    let range = arena::range();
-    let end = block.start + block.size();
-    for address in (block.start.next_multiple_of(8)..end & !7).step_by(8) {
-        // SAFETY: in a block that the program has.
-        let word = unsafe { *(address as *const usize) };
-        if range.contains(&word) {
-            f(address - block.start, word);
-        }
+    // SAFETY: a block that the program has.
+    for (address, word) in unsafe { pointers(block.start, block.start + block.size()) } {
+        f(address - block.start, word);
     }
 }

@@ -46,6 +46,7 @@ mod only;
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 mod outline;
 mod park;
+mod pointers;
 mod pools;
 mod quick;
 mod record;

@@ -14,6 +14,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block};
 #[cfg(feature = "executable")]
 use crate::left;
+use crate::pointers::pointers;
 use crate::size_class::SMALL_MAX;
 #[cfg(feature = "executable")]
 use crate::thread;
@@ -292,17 +293,12 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
     if !arena::is_followed() || size > mode::searched_max() {
         return;
     }
-    let range = arena::range();
-    for at in (offset.next_multiple_of(8)..size & !7).step_by(8) {
-        let slot = (block.start + at) as *mut usize;
-        // SAFETY: inside a block that the caller gives up.
-        let word = unsafe { *slot };
-        if range.contains(&word) {
-            let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
-            holder_dies(thread, word, caller, What::freed(site, at as u64));
-            // SAFETY: as above.
-            unsafe { *slot = 0 };
-        }
+    let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
+    // SAFETY: a block that the caller gives up.
+    for (address, word) in unsafe { pointers(block.start + offset, block.start + size) } {
+        holder_dies(thread, word, caller, What::freed(site, (address - block.start) as u64));
+        // SAFETY: as above.
+        unsafe { *(address as *mut usize) = 0 };
     }
 }
 
@@ -442,20 +438,16 @@ mod entry {
     /// them when it is used again.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_shrinks(old: usize, new: usize, site: usize, frame: usize) {
-        let (thread, range) = (this_thread(), arena::range());
+        let thread = this_thread();
         let Some(block) = heap::find(new).filter(|block| old <= block.start + block.room) else { return };
         if !arena::is_followed() || block.size() > mode::searched_max() {
             return;
         }
-        for at in (new.next_multiple_of(8)..old & !7).step_by(8) {
-            let slot = at as *mut usize;
-            // SAFETY: within a live block, and nobody's.
-            let word = unsafe { *slot };
-            if range.contains(&word) {
-                stamp(thread, word, Caller { frame }, What::at(site, 0));
-                // SAFETY: as above.
-                unsafe { *slot = 0 };
-            }
+        // SAFETY: within a live block, and nobody's.
+        for (address, word) in unsafe { pointers(new, old) } {
+            stamp(thread, word, Caller { frame }, What::at(site, 0));
+            // SAFETY: as above.
+            unsafe { *(address as *mut usize) = 0 };
         }
     }
 
@@ -580,14 +572,14 @@ mod entry {
     /// # Safety
     /// The bytes are readable.
     unsafe fn range_dies(start: usize, bytes: usize, caller: Caller, what: What) {
-        let (thread, range) = (this_thread(), arena::range());
+        // SAFETY: as the caller says.
+        let mut pointers = unsafe { pointers(start, start.saturating_add(bytes)) }.peekable();
+        if pointers.peek().is_none() {
+            return;
+        }
+        let thread = this_thread();
         // SAFETY: a site of the module that called.
         let has_fields = unsafe { (*(what.site as *const wire::Descriptor)).fields } != 0;
-        let end = start.wrapping_add(bytes);
-        let slots = (start.next_multiple_of(8)..end).step_by(8).take_while(|at| at.wrapping_add(8) <= end);
-        // SAFETY: within the memory that the caller says.
-        let words = slots.map(|at| (at, unsafe { core::ptr::read_volatile(at as *const usize) }));
-        let pointers = words.filter(|(_, word)| range.contains(word));
         let leads_inside = |word: usize| heap::innermost(word).is_some_and(|block| block.start != word);
         // Of several pointers to one block, one to its start is meant: the last.
         let inner = pointers.clone().filter(|&(_, word)| leads_inside(word));

@@ -4,9 +4,10 @@
 //! like, or nothing.
 
 use crate::events::What;
+use crate::pointers::pointers;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, heap, stamps, sys};
+use crate::{heap, stamps, sys};
 
 /// Words that can be watched at a time, by calls within calls.
 pub const MOST: usize = 128;
@@ -40,14 +41,10 @@ impl Watches {
         if !self.push(start, clock as usize) || start < sys::PAGE {
             return token;
         }
-        let (range, end) = (arena::range(), readable_end(start, bytes));
-        for address in (start.next_multiple_of(8)..end.saturating_sub(7)).step_by(8) {
-            // SAFETY: within a block or a page that the program is about to write.
-            let value = unsafe { core::ptr::read_volatile(address as *const usize) };
-            if range.contains(&value) && !self.push(address, value) {
-                break;
-            }
-        }
+        // SAFETY: within a block or a page that the program is about to write.
+        let mut pointers = unsafe { pointers(start, readable_end(start, bytes)) };
+        // Until there is no room.
+        let _ = pointers.all(|(address, value)| self.push(address, value));
         token
     }
 
