@@ -221,10 +221,11 @@ done:
 ; its fifth argument, which is put there later.
 
 define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.overwritten.stamp(ptr %old, ptr %site, i64 %_0, i64 %_1, i64 %context, ptr %new) noinline nounwind {
-  %clock = call i64 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0)
-  %is_done = icmp ne i64 %clock, -1
+  %outcome = call { i64, i1 } @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0)
+  %is_done = extractvalue { i64, i1 } %outcome, 1
   br i1 %is_done, label %done, label %help, !prof !1
 done:
+  %clock = extractvalue { i64, i1 } %outcome, 0
   %result = insertvalue %leakscope.free poison, i64 %clock, 0
   ret %leakscope.free %result
 help:
@@ -234,10 +235,11 @@ help:
 }
 
 define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.ends.stamp(ptr %old, ptr %site, i64 %_0, i64 %_1, i64 %context, i64 %since) noinline nounwind {
-  %clock = call i64 @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since)
-  %is_done = icmp ne i64 %clock, -1
+  %outcome = call { i64, i1 } @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since)
+  %is_done = extractvalue { i64, i1 } %outcome, 1
   br i1 %is_done, label %done, label %help, !prof !1
 done:
+  %clock = extractvalue { i64, i1 } %outcome, 0
   %result = insertvalue %leakscope.free poison, i64 %clock, 0
   ret %leakscope.free %result
 help:
@@ -249,10 +251,11 @@ help:
 define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.dies.stamp(ptr %old, ptr %site, ptr %kept, i64 %place, i64 %context, i64 %since) noinline nounwind {
   %salt = call i64 @llvm.fshl.i64(i64 %place, i64 %place, i64 32)
   %salted = xor i64 %context, %salt
-  %clock = call i64 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since)
-  %is_done = icmp ne i64 %clock, -1
+  %outcome = call { i64, i1 } @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since)
+  %is_done = extractvalue { i64, i1 } %outcome, 1
   br i1 %is_done, label %done, label %help, !prof !1
 done:
+  %clock = extractvalue { i64, i1 } %outcome, 0
   %result = insertvalue %leakscope.free poison, i64 %clock, 0
   ret %leakscope.free %result
 help:
@@ -273,8 +276,8 @@ define internal i64 @leakscope.place(i64 %pointer, i64 %step) alwaysinline nounw
 
 ; Stamps the block if it was stamped after `since`: if not, what the pointer was
 ; got from still holds it, nor if the pointer goes on in its block. Returns the
-; clock, or -1 if the runtime must do it.
-define internal i64 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since) alwaysinline nounwind {
+; clock, and whether that is all: else the runtime must do it.
+define internal { i64, i1 } @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since) alwaysinline nounwind {
 entry:
   %pointer = ptrtoint ptr %old to i64
   %offset = sub i64 %pointer, $BLOCKS
@@ -299,7 +302,9 @@ near:
 look:
   %start = and i64 %pointer, -65536
   %stamps = add i64 %start, $STAMPS
-  %stamp_at = add i64 %stamps, %place
+  %sum = add i64 %stamps, %place
+  ; As one value, not two in two registers.
+  %stamp_at = call i64 asm "", "=r,0"(i64 %sum) nounwind memory(none)
   %stamp = inttoptr i64 %stamp_at to ptr
   %latest = load atomic i64, ptr %stamp monotonic, align 8
   %last = lshr i64 %latest, $EVENT_BITS
@@ -342,12 +347,14 @@ push:
   store atomic i64 %pushed, ptr %earlier_at monotonic, align 8
   br label %done
 done:
-  ret i64 %time
+  %stamped = insertvalue { i64, i1 } { i64 poison, i1 true }, i64 %time, 0
+  ret { i64, i1 } %stamped
 nothing:
   %now = load i64, ptr @leakscope_clock
-  ret i64 %now
+  %same = insertvalue { i64, i1 } { i64 poison, i1 true }, i64 %now, 0
+  ret { i64, i1 } %same
 help:
-  ret i64 -1
+  ret { i64, i1 } { i64 poison, i1 false }
 }
 
 @leakscope_clock = extern_weak thread_local(initialexec) global i64
