@@ -60,6 +60,10 @@ impl Objects {
         }
     }
 
+    pub fn add_line(&mut self, line: String) {
+        self.lines.push(line);
+    }
+
     /// Puts the lines into the module.
     pub fn write(mut self, module: &Module<'_>) {
         self.lines.sort();

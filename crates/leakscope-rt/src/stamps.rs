@@ -335,8 +335,10 @@ pub fn read(block: Block) -> wire::Stamps {
 }
 
 /// The site of a free that instrumented code did not announce.
-pub static HOLDER_FREED: wire::Descriptor =
-    wire::Descriptor { site: wire::Site::of(wire::Cause::HolderFreed), bytes: 0, fields: 0 };
+pub static HOLDER_FREED: wire::Descriptor = {
+    let site = wire::Site { frame: wire::BEHIND_ARGUMENT, ..wire::Site::of(wire::Cause::HolderFreed) };
+    wire::Descriptor { site, bytes: 0, fields: 0 }
+};
 
 /// What instrumented code calls.
 #[cfg(feature = "executable")]
