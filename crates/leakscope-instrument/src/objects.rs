@@ -40,7 +40,7 @@ impl Objects {
                 builder.relocate(call, place);
             }
             'd'
-        } else if name.contains("aSE") {
+        } else if is_assignment(name) {
             'a'
         } else {
             'm'
@@ -118,6 +118,11 @@ fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
 /// Whether a symbol of C++ is that of a destructor.
 pub fn is_destructor(symbol: &str) -> bool {
     ["D0Ev", "D1Ev", "D2Ev"].iter().any(|end| symbol.ends_with(end))
+}
+
+/// Whether a symbol of C++ is that of `operator=`, which may be a template.
+fn is_assignment(symbol: &str) -> bool {
+    symbol.contains("aSE") || symbol.contains("EaSI")
 }
 
 /// Gives what the compiler made no line: it is nowhere in the source, and whoever

@@ -376,6 +376,9 @@ impl<'m> Body<'_, 'm> {
         for write in writes::of_call(at) {
             match write.length {
                 Length::Value(bytes) if write.is_certain => self.overwrite(at, write.address, bytes),
+                Length::Pointer if write.is_certain => {
+                    self.overwrite(at, write.address, self.shared.builder.word(8));
+                }
                 length => self.watch(at, write.address, length),
             }
         }

@@ -294,8 +294,9 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
         return;
     }
     let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
+    // Of several pointers to one block the first is meant: `start`, not `end`.
     // SAFETY: a block that the caller gives up.
-    for (address, word) in unsafe { pointers(block.start + offset, block.start + size) } {
+    for (address, word) in unsafe { pointers(block.start + offset, block.start + size) }.rev() {
         holder_dies(thread, word, caller, What::freed(site, (address - block.start) as u64));
         // SAFETY: as above.
         unsafe { *(address as *mut usize) = 0 };

@@ -171,7 +171,7 @@ fn inner_holders(record: &Record, block: u32) -> u64 {
 
 /// Whether an integer counts references: it goes up and down by one and is not
 /// zero at the end. That siblings were freed when theirs was zero settles it;
-/// else it began with one, or its name says so.
+/// else it began with one and went down too, or its name says so.
 fn counts_references(counts: &[Count], field: Option<&str>, is_zero_when_freed: bool) -> bool {
     let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return false };
     let goes_by_one = counts.windows(2).all(|pair| pair[0].value.abs_diff(pair[1].value) == 1);
@@ -179,7 +179,8 @@ fn counts_references(counts: &[Count], field: Option<&str>, is_zero_when_freed: 
         return false;
     }
     let changes = counts.len() > 1;
-    is_zero_when_freed || changes && (first.value == 1 || field.is_some_and(names_references))
+    let goes_down = counts.windows(2).any(|pair| pair[1].value < pair[0].value);
+    is_zero_when_freed || changes && (first.value == 1 && goes_down || field.is_some_and(names_references))
 }
 
 fn names_references(field: &str) -> bool {
@@ -341,6 +342,8 @@ mod tests {
         check(&[0, 1, 2, 1], "refcnt", false, true);
         check(&[0, 1, 2, 1], "length", false, false);
         check(&[0, 1, 2, 1], "length", true, true);
+        check(&[1, 2, 3], "hits", false, false);
+        check(&[1, 2, 3], "refs", false, true);
         check(&[1], "refs", false, false);
         check(&[1], "refs", true, true);
         check(&[1, 2, 1, 0], "refs", true, false);
