@@ -1,5 +1,4 @@
 // A key without a destructor: what a thread stored under it is lost when the thread ends.
-// valgrind: differs: libc lets go of the value after the thread's function, in a function of its own
 // flags: -pthread
 // stdout: errors: 2 3
 #include <pthread.h>

@@ -2,6 +2,7 @@
 // valgrind: differs: std::function swaps through a temporary of its own, which dies after the assignment
 // stdout: a.pdf: 100%
 // stdout: fullest 3
+// stdout: ticks 3 11
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -50,7 +51,24 @@ static int fullest(int count) {
     return most;                                                 // leaks @bins: scope-end add
 }
 
+// Numbers that go up are no reference counts.
+struct Ticks {
+    int count;
+};
+
+static std::function<int()> ticking;
+
+static void restart(int first) {
+    Ticks *ticks = new Ticks{first};                             // lost @ticks: 1 block, 4 bytes; forgotten @last: 1 block, 4 bytes
+    ticking = [ticks] { return ++ticks->count; };                // leaks @ticks: overwritten ticking; last used @ticks
+}
+
 int main() {
+    restart(1);
+    ticking();
+    int before = ticking();
+    restart(10);
+    int after = ticking();
     Download download;
     show_progress(download, "a.pdf");
     download.feed(40);
@@ -58,5 +76,6 @@ int main() {
     download.on_data([](int) {});
     download.feed(10);
     std::printf("fullest %d\n", fullest(9));
+    std::printf("ticks %d %d\n", before, after);
     return 0;
 }

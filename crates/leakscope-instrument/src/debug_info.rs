@@ -76,9 +76,15 @@ pub struct Declaration<'m> {
 pub struct Signature<'m> {
     pub name: &'m str,
     pub result: Option<Type<'m>>,
-    /// The type of the first parameter.
-    pub object: Option<Type<'m>>,
+    pub parameters: Vec<Option<Type<'m>>>,
     pub is_method: bool,
+}
+
+impl<'m> Signature<'m> {
+    /// The type of the first parameter.
+    pub fn object(&self) -> Option<Type<'m>> {
+        self.parameters.first().copied().flatten()
+    }
 }
 
 /// The types of a module. Each is read once.
@@ -506,7 +512,7 @@ impl<'m> Node<'m> {
         Some(Signature {
             name: operand(NAME)?.string(),
             result: types.first().copied().flatten().and_then(Node::ty),
-            object: object.and_then(Node::ty),
+            parameters: types.iter().skip(1).map(|ty| ty.and_then(Node::ty)).collect(),
             is_method: object.is_some_and(|object| object.has_flag(LLVMDIFlagObjectPointer)),
         })
     }

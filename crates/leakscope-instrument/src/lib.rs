@@ -22,6 +22,7 @@ mod llvm;
 mod loops;
 mod names;
 mod objects;
+mod passed;
 mod pools;
 mod roots;
 mod sample;

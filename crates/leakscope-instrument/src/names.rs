@@ -185,8 +185,22 @@ impl<'m> Names<'m> {
         let Some(method) = signature.filter(|signature| signature.is_method) else {
             return call.arguments().find_map(|argument| self.object_text(argument, None));
         };
-        let class = self.behind(&method.object);
+        let class = self.behind(&method.object());
         self.object_text(call.arguments().nth(call.returns_in_memory().into())?, class)
+    }
+
+    /// Whether a parameter of what is called may be a pointer to anything, for all
+    /// that is known.
+    pub fn takes_any_pointer(&self, call: Value<'m>, number: usize) -> bool {
+        let Some(signature) = call.called().and_then(|called| self.types.signature(called)) else {
+            return true;
+        };
+        let parameter = signature.parameters.get(number).copied().flatten();
+        parameter.is_some_and(|ty| match *self.types.shape(ty) {
+            Shape::Pointer(Some(ty)) => matches!(*self.types.shape(ty), Shape::Scalar(1)),
+            Shape::Pointer(None) => true,
+            _ => false,
+        })
     }
 
     /// Whether the source means the object at `address` for an address: it is

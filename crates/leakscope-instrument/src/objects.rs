@@ -40,7 +40,7 @@ impl Objects {
                 builder.relocate(call, place);
             }
             'd'
-        } else if name.contains("aSE") {
+        } else if is_assignment(name) {
             'a'
         } else {
             'm'
@@ -58,6 +58,10 @@ impl Objects {
         if let Some(place) = at.location().filter(|_| changes_by_one(at)) {
             self.lines.push(format!("{file}\t{}\t{}\tc\t", place.line(), place.column()));
         }
+    }
+
+    pub fn add_line(&mut self, line: String) {
+        self.lines.push(line);
     }
 
     /// Puts the lines into the module.
@@ -114,6 +118,11 @@ fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
 /// Whether a symbol of C++ is that of a destructor.
 pub fn is_destructor(symbol: &str) -> bool {
     ["D0Ev", "D1Ev", "D2Ev"].iter().any(|end| symbol.ends_with(end))
+}
+
+/// Whether a symbol of C++ is that of `operator=`, which may be a template.
+fn is_assignment(symbol: &str) -> bool {
+    symbol.contains("aSE") || symbol.contains("EaSI")
 }
 
 /// Gives what the compiler made no line: it is nowhere in the source, and whoever

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use leakscope_wire::{Cause, Descriptor, Field, PLACE_IS_LINE, Site};
+use leakscope_wire::{BEHIND_ARGUMENT, Cause, Descriptor, Field, PLACE_IS_LINE, Site};
 use zerocopy::IntoBytes;
 
 use crate::builder::Builder;
@@ -37,6 +37,33 @@ impl<'m> Sites<'m> {
         variable: Option<String>,
         fields: &[FieldName],
     ) -> Value<'m> {
+        self.described(builder, Site::of(cause), location, variable, fields)
+    }
+
+    /// The place where a block is freed: one that is `given` to the function as a
+    /// parameter of no type may have fields for whoever calls it.
+    pub fn of_free(
+        &mut self,
+        builder: &Builder<'m>,
+        location: Option<Location<'m>>,
+        fields: &[FieldName],
+        given: Option<u32>,
+    ) -> Value<'m> {
+        let site = match given {
+            Some(held) => Site { frame: BEHIND_ARGUMENT, held, ..Site::of(Cause::HolderFreed) },
+            None => Site::of(Cause::HolderFreed),
+        };
+        self.described(builder, site, location, None, fields)
+    }
+
+    fn described(
+        &mut self,
+        builder: &Builder<'m>,
+        site: Site,
+        location: Option<Location<'m>>,
+        variable: Option<String>,
+        fields: &[FieldName],
+    ) -> Value<'m> {
         let variable = variable.unwrap_or_default();
         let mut rest = variable.as_bytes().to_vec();
         for FieldName { offset, count, stride, text } in fields {
@@ -48,7 +75,7 @@ impl<'m> Sites<'m> {
             line: location.map_or(0, Location::line),
             column: location.map_or(0, Location::column),
             variable_bytes: variable.len() as u32,
-            ..Site::of(cause)
+            ..site
         };
         let descriptor = Descriptor { site, bytes: rest.len() as u32, fields: fields.len() as u32 };
         let bytes = [descriptor.as_bytes(), &rest].concat();

@@ -22,6 +22,7 @@ use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
 use crate::names::Names;
 use crate::objects::{self, Objects};
+use crate::passed;
 use crate::pools;
 use crate::sites::Sites;
 use crate::unwinding;
@@ -105,6 +106,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
         if let Some(file) = names.file().filter(|_| !names.is_librarys(function.value())) {
             for call in function.instructions().filter(|at| at.is_call() && !at.is_intrinsic()) {
                 objects.add(&shared.builder, &names, &exits, &file, call);
+                objects.add_passed(&names, function, &file, call);
             }
         }
         let is_called_by_others = function.is_address_taken();
@@ -340,7 +342,8 @@ impl<'m> Body<'_, 'm> {
                 self.sites.with_fields(builder, Cause::Unwound, None, None, &fields)
             } else {
                 let fields = self.names.pointee_fields(held);
-                self.sites.with_fields(builder, Cause::HolderFreed, at.location(), None, &fields)
+                let given = passed::parameter(self.function, held).filter(|_| fields.is_empty());
+                self.sites.of_free(builder, at.location(), &fields, given)
             };
             builder.before(at);
             builder.store(builder.as_word(site), self.shared.site);
@@ -373,6 +376,9 @@ impl<'m> Body<'_, 'm> {
         for write in writes::of_call(at) {
             match write.length {
                 Length::Value(bytes) if write.is_certain => self.overwrite(at, write.address, bytes),
+                Length::Pointer if write.is_certain => {
+                    self.overwrite(at, write.address, self.shared.builder.word(8));
+                }
                 length => self.watch(at, write.address, length),
             }
         }

@@ -80,6 +80,10 @@ pub fn of_call<'m>(call: Value<'m>) -> Vec<Write<'m>> {
         }
         "bzero" | "explicit_bzero" => return certain(0, 1),
         "bcopy" => return certain(1, 2),
+        // It writes later, and nobody sees that; nor can the old pointer be kept there.
+        "open_memstream" | "open_wmemstream" => {
+            return vec![Write { address: call.operand(0), length: Length::Pointer, is_certain: true }];
+        }
         "fread" | "fread_unlocked" | "__fread_chk" => {
             let first = u32::from(name == "__fread_chk");
             let length = Length::Product(call.operand(1 + first), call.operand(2 + first));

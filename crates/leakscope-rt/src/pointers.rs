@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use crate::arena;
 
-/// The address and value of each, in order.
+/// The address and value of each, in order or from the last on.
 #[derive(Clone)]
 pub struct Pointers {
     at: usize,
@@ -22,14 +22,24 @@ pub unsafe fn pointers(start: usize, end: usize) -> Pointers {
     Pointers { at: start.next_multiple_of(8), end: end & !7, range: arena::range() }
 }
 
+/// So many words are looked at together.
+const STEP: usize = 4;
+
 impl Pointers {
-    /// How far from the start of the heap the word leads that is `number` words
-    /// on, and the word.
+    /// How far from the start of the heap the word at an address leads, and the
+    /// word.
     #[inline(always)]
-    fn peek(&self, number: usize) -> (usize, usize) {
+    fn peek(&self, address: usize) -> (usize, usize) {
         // SAFETY: within what whoever made this says is readable.
-        let word = unsafe { core::ptr::read_volatile((self.at as *const usize).add(number)) };
+        let word = unsafe { core::ptr::read_volatile(address as *const usize) };
         (word.wrapping_sub(self.range.start), word)
+    }
+
+    /// Whether none of the words from an address on is a pointer.
+    #[inline(always)]
+    fn is_empty(&self, address: usize) -> bool {
+        let size = self.range.end - self.range.start;
+        (0..STEP).all(|number| self.peek(address + number * 8).0 >= size)
     }
 }
 
@@ -38,16 +48,33 @@ impl Iterator for Pointers {
 
     #[inline]
     fn next(&mut self) -> Option<(usize, usize)> {
-        const STEP: usize = 4;
         let size = self.range.end - self.range.start;
-        while self.at + STEP * 8 <= self.end && (0..STEP).all(|number| self.peek(number).0 >= size) {
+        while self.at + STEP * 8 <= self.end && self.is_empty(self.at) {
             self.at += STEP * 8;
         }
         while self.at < self.end {
-            let (distance, word) = self.peek(0);
+            let (distance, word) = self.peek(self.at);
             self.at += 8;
             if distance < size {
                 return Some((self.at - 8, word));
+            }
+        }
+        None
+    }
+}
+
+impl DoubleEndedIterator for Pointers {
+    #[inline]
+    fn next_back(&mut self) -> Option<(usize, usize)> {
+        let size = self.range.end - self.range.start;
+        while self.at + STEP * 8 <= self.end && self.is_empty(self.end - STEP * 8) {
+            self.end -= STEP * 8;
+        }
+        while self.at < self.end {
+            self.end -= 8;
+            let (distance, word) = self.peek(self.end);
+            if distance < size {
+                return Some((self.end, word));
             }
         }
         None
@@ -65,6 +92,7 @@ mod tests {
             // SAFETY: within the words.
             let found = unsafe { pointers(start + skipped, start + size_of_val(words)) };
             let found = Pointers { range: 100..200, ..found };
+            assert!(found.clone().rev().eq(found.clone().collect::<Vec<_>>().into_iter().rev()));
             let (places, values): (Vec<usize>, Vec<usize>) = found.unzip();
             assert_eq!(values, expected);
             assert!(places.iter().zip(expected).all(|(at, word)| words[(at - start) / 8] == *word));

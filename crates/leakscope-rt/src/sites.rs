@@ -3,7 +3,8 @@
 use core::mem::size_of;
 
 use leakscope_wire::{
-    Descriptor, Field, OF_THREAD, PLACE_IS_FRAME, PLACE_IS_LINE, PLACE_IS_VARIABLE, Site, field_of_place,
+    BEHIND_ARGUMENT, Descriptor, Field, OF_THREAD, PLACE_IS_FRAME, PLACE_IS_LINE, PLACE_IS_VARIABLE, Site,
+    field_of_place,
 };
 use zerocopy::FromBytes;
 
@@ -82,6 +83,9 @@ impl Described {
     }
 }
 
+/// Blocks with larger offsets have no fields there.
+const FAR: u64 = 1 << 20;
+
 /// What instrumented code says about a site.
 ///
 /// # Safety
@@ -120,6 +124,13 @@ pub unsafe fn describe(what: What) -> Described {
         let (distance, stride) = (offset.wrapping_sub(u64::from(field.offset)), u64::from(field.stride));
         if distance.is_multiple_of(stride.max(1)) && distance / stride.max(1) < u64::from(field.count) {
             return Described { site, text, index: (field.count > 1).then(|| distance / stride.max(1)) };
+        }
+    }
+    // Whoever gave the block to what frees it may have a name for the field.
+    if site.frame == BEHIND_ARGUMENT {
+        match offset {
+            0..FAR => site.held |= (offset as u32) << 4,
+            _ => site.frame = 0,
         }
     }
     Described { site, text, index: None }

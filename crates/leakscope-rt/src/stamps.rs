@@ -294,8 +294,9 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
         return;
     }
     let site = if site == 0 { (&raw const HOLDER_FREED) as usize } else { site };
+    // Of several pointers to one block the first is meant: `start`, not `end`.
     // SAFETY: a block that the caller gives up.
-    for (address, word) in unsafe { pointers(block.start + offset, block.start + size) } {
+    for (address, word) in unsafe { pointers(block.start + offset, block.start + size) }.rev() {
         holder_dies(thread, word, caller, What::freed(site, (address - block.start) as u64));
         // SAFETY: as above.
         unsafe { *(address as *mut usize) = 0 };
@@ -335,8 +336,10 @@ pub fn read(block: Block) -> wire::Stamps {
 }
 
 /// The site of a free that instrumented code did not announce.
-pub static HOLDER_FREED: wire::Descriptor =
-    wire::Descriptor { site: wire::Site::of(wire::Cause::HolderFreed), bytes: 0, fields: 0 };
+pub static HOLDER_FREED: wire::Descriptor = {
+    let site = wire::Site { frame: wire::BEHIND_ARGUMENT, ..wire::Site::of(wire::Cause::HolderFreed) };
+    wire::Descriptor { site, bytes: 0, fields: 0 }
+};
 
 /// What instrumented code calls.
 #[cfg(feature = "executable")]

@@ -8,7 +8,8 @@
 //! The leak is the moment from which on, to the end, the count exceeds the
 //! references that some slot has: there a holder gave up without counting down,
 //! or a reference was counted for nobody. Functions that were given the block as a
-//! parameter are passed over: whoever gave it had the reference.
+//! parameter are passed over, unless the reference began with a variable of theirs:
+//! whoever gave it had the reference.
 //!
 //! The plain stamp of such a block says when the last pointer went, which may be
 //! a rightful holder's.
@@ -82,7 +83,10 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     let moment = exceeds(&details.lives, &counts, inner)?;
     let stack = record.stacks.get(&moment.stack)?;
     let skipped = (0..stack.addresses.len())
-        .find(|&frame| !is_given(record, &details.lives, stack, frame, moment.time))
+        .find(|&frame| {
+            let began_here = moment.began.is_some_and(|began| is_set_in(record, began, stack, frame));
+            began_here || !is_given(record, &details.lives, stack, frame, moment.time)
+        })
         .unwrap_or(0);
     let told = end_of_holder(record, details, &stack.addresses[skipped..], &moment);
     let id = match told.stack {
@@ -167,7 +171,7 @@ fn inner_holders(record: &Record, block: u32) -> u64 {
 
 /// Whether an integer counts references: it goes up and down by one and is not
 /// zero at the end. That siblings were freed when theirs was zero settles it;
-/// else it began with one, or its name says so.
+/// else it began with one and went down too, or its name says so.
 fn counts_references(counts: &[Count], field: Option<&str>, is_zero_when_freed: bool) -> bool {
     let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return false };
     let goes_by_one = counts.windows(2).all(|pair| pair[0].value.abs_diff(pair[1].value) == 1);
@@ -175,7 +179,8 @@ fn counts_references(counts: &[Count], field: Option<&str>, is_zero_when_freed: 
         return false;
     }
     let changes = counts.len() > 1;
-    is_zero_when_freed || changes && (first.value == 1 || field.is_some_and(names_references))
+    let goes_down = counts.windows(2).any(|pair| pair[1].value < pair[0].value);
+    is_zero_when_freed || changes && (first.value == 1 && goes_down || field.is_some_and(names_references))
 }
 
 fn names_references(field: &str) -> bool {
@@ -203,13 +208,15 @@ struct Moment {
     stack: u32,
     references: u64,
     holders: u64,
+    /// Where the first slot was set that had the reference.
+    began: Option<u32>,
 }
 
 /// The moment from which on the count is more than the holders, `inner` of which
 /// stay to the end.
 fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
-    let spans = holders::spans(lives, counts);
-    let holders = |time: u64| inner + spans.iter().filter(|span| span.contains(&time)).count() as u64;
+    let all = holders::references(lives, counts);
+    let holders = |time: u64| inner + all.iter().filter(|it| it.span.contains(&time)).count() as u64;
     let references =
         |time: u64| counts.iter().rev().find(|count| count.time <= time).map_or(0, |count| count.value);
     let mut times: Vec<u64> = lives
@@ -225,16 +232,21 @@ fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
     let end = |life: &&Life| if life.ended == held_until(life) { life.ended_stack } else { life.read_stack };
     let read = lives.iter().find(|life| held_until(life) == time).as_ref().map(end);
     let stack = read.or_else(|| counts.iter().find(|count| count.time == time).map(|count| count.stack))?;
-    Some(Moment { time, stack, references: references(time), holders: holders(time) })
+    let began = all.iter().find(|it| it.span.end == time).map(|it| lives[it.head].set_stack);
+    Some(Moment { time, stack, references: references(time), holders: holders(time), began })
 }
 
 /// Whether the function of a frame was given the block as a parameter, before a
 /// moment: somebody set a parameter in a call from the same place.
 fn is_given(record: &Record, lives: &[Life], stack: &Stack, frame: usize, time: u64) -> bool {
-    lives.iter().filter(|life| life.is_given != 0 && life.set <= time).any(|life| {
-        let given = record.stacks.get(&life.set_stack);
-        given.is_some_and(|given| given.addresses.get(1..) == stack.addresses.get(frame + 1..))
-    })
+    let mut given = lives.iter().filter(|life| life.is_given != 0 && life.set <= time);
+    given.any(|life| is_set_in(record, life.set_stack, stack, frame))
+}
+
+/// Whether the function of a frame set a slot, by the stack of that.
+fn is_set_in(record: &Record, set: u32, stack: &Stack, frame: usize) -> bool {
+    let set = record.stacks.get(&set);
+    set.is_some_and(|set| set.addresses.get(1..) == stack.addresses.get(frame + 1..))
 }
 
 #[cfg(test)]
@@ -330,6 +342,8 @@ mod tests {
         check(&[0, 1, 2, 1], "refcnt", false, true);
         check(&[0, 1, 2, 1], "length", false, false);
         check(&[0, 1, 2, 1], "length", true, true);
+        check(&[1, 2, 3], "hits", false, false);
+        check(&[1, 2, 3], "refs", false, true);
         check(&[1], "refs", false, false);
         check(&[1], "refs", true, true);
         check(&[1, 2, 1, 0], "refs", true, false);

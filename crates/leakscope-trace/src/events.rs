@@ -145,7 +145,10 @@ impl RecordEvents<'_> {
         let in_memory = record.stacks.get(&original).and_then(|stack| record.site(stack)?.cause);
         if self.copies.contains(&copy)
             && record.unused.contains(&(block as u64))
-            && matches!(in_memory, Some(wire::Cause::Overwritten | wire::Cause::HolderFreed))
+            && matches!(
+                in_memory,
+                Some(wire::Cause::Overwritten | wire::Cause::HolderFreed | wire::Cause::ScopeEnd)
+            )
         {
             return self.by_stack.get(&original).copied().filter(|event| self.users.contains(event));
         }

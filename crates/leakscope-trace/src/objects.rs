@@ -1,5 +1,6 @@
 //! What the user calls the objects on which functions of libraries are called,
-//! as derived programs say (`leakscope_wire::OBJECTS`).
+//! and the fields of what functions are given that take any pointer, as derived
+//! programs say (`leakscope_wire::OBJECTS`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -20,11 +21,32 @@ pub enum Called {
 /// File, line and column of a call.
 type CallPlace = (String, u32, u32);
 
+/// What a function was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// A block in which the source calls a pointer so.
+    With(String),
+    /// What the calling function got as this parameter.
+    On(u32),
+}
+
+/// A pointer in a block, or one in each element of an array in it.
+struct Field {
+    offset: u64,
+    count: u64,
+    stride: u64,
+    /// With `[]` where the index goes.
+    text: String,
+}
+
 /// Objects by the place of the call.
 #[derive(Default)]
 pub struct Objects {
     read: BTreeSet<PathBuf>,
     by_place: BTreeMap<CallPlace, (Called, String)>,
+    /// By place and number of the argument.
+    fields: BTreeMap<(CallPlace, u32), Vec<Field>>,
+    passed_on: BTreeMap<(CallPlace, u32), u32>,
     /// Lines at which an integer changes by one.
     counting: BTreeSet<(String, u32)>,
 }
@@ -37,6 +59,10 @@ impl Objects {
         {
             self.by_place.extend(text.lines().filter_map(parse));
             self.counting.extend(text.lines().filter_map(parse_count));
+            for (argument, field) in text.lines().filter_map(parse_field) {
+                self.fields.entry(argument).or_default().push(field);
+            }
+            self.passed_on.extend(text.lines().filter_map(parse_passed_on));
         }
     }
 
@@ -47,9 +73,34 @@ impl Objects {
         self.counting.range(place(line.saturating_sub(before))..=place(line)).next().is_some()
     }
 
+    /// Whether the program says what its functions are given.
+    pub fn has_passed(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    /// What is so many bytes behind an argument of a call.
+    pub fn passed(&self, (file, line, column): (&str, u32, u32), number: u32, offset: u64) -> Option<Passed> {
+        let argument = ((file.to_owned(), line, column), number);
+        let fields = self.fields.get(&argument).map(Vec::as_slice).unwrap_or_default();
+        let named = fields.iter().find_map(|field| field.at(offset)).map(Passed::With);
+        named.or_else(|| self.passed_on.get(&argument).copied().map(Passed::On))
+    }
+
     pub fn find(&self, file: &str, line: u32, column: u32) -> Option<(Called, &str)> {
         let (called, object) = self.by_place.get(&(file.to_owned(), line, column))?;
         Some((*called, object))
+    }
+}
+
+impl Field {
+    fn at(&self, offset: u64) -> Option<String> {
+        let (distance, stride) = (offset.checked_sub(self.offset)?, self.stride.max(1));
+        let index = distance / stride;
+        let is_here = distance.is_multiple_of(stride) && index < self.count;
+        is_here.then(|| match self.count {
+            1 => self.text.clone(),
+            _ => self.text.replacen("[]", &format!("[{index}]"), 1),
+        })
     }
 }
 
@@ -63,19 +114,38 @@ fn section(path: &Path) -> Option<String> {
 }
 
 fn parse(line: &str) -> Option<(CallPlace, (Called, String))> {
-    let mut parts = line.splitn(5, '\t');
-    let place = (tidy(parts.next()?), parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let called = match parts.next()? {
+    let (place, kind, object) = split(line)?;
+    let called = match kind {
         "d" => Called::Destructor,
         "a" => Called::Assignment,
-        "c" => return None,
-        _ => Called::Other,
+        "m" => Called::Other,
+        _ => return None,
     };
-    Some((place, (called, parts.next()?.to_owned())))
+    Some((place, (called, object.to_owned())))
+}
+
+fn parse_field(line: &str) -> Option<((CallPlace, u32), Field)> {
+    let (place, _, rest) = split(line).filter(|&(_, kind, _)| kind == "f")?;
+    let mut parts = rest.splitn(5, '\t');
+    let mut number = || parts.next()?.parse::<u32>().ok();
+    let (argument, [offset, count, stride]) = (number()?, [number()?, number()?, number()?].map(u64::from));
+    Some(((place, argument), Field { offset, count, stride, text: parts.next()?.to_owned() }))
+}
+
+fn parse_passed_on(line: &str) -> Option<((CallPlace, u32), u32)> {
+    let (place, _, rest) = split(line).filter(|&(_, kind, _)| kind == "p")?;
+    let (argument, parameter) = rest.split_once('\t')?;
+    Some(((place, argument.parse().ok()?), parameter.parse().ok()?))
+}
+
+/// The place of a line, its kind and what is behind that.
+fn split(line: &str) -> Option<(CallPlace, &str, &str)> {
+    let mut parts = line.splitn(5, '\t');
+    let place = (tidy(parts.next()?), parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    Some((place, parts.next()?, parts.next()?))
 }
 
 fn parse_count(line: &str) -> Option<(String, u32)> {
-    let mut parts = line.splitn(5, '\t');
-    let place = (tidy(parts.next()?), parts.next()?.parse().ok()?);
-    (parts.nth(1)? == "c").then_some(place)
+    let ((file, line, _), kind, _) = split(line)?;
+    (kind == "c").then_some((file, line))
 }

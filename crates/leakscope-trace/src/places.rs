@@ -9,7 +9,7 @@ use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
 
-use crate::objects::{Called, Objects};
+use crate::objects::{Called, Objects, Passed};
 use crate::record::{Module, Record, Site, Stack};
 use crate::slots::{CodePlace, FrameSlots};
 use crate::steps::Target;
@@ -32,6 +32,19 @@ pub struct Places {
 struct Known {
     inner: Vec<FrameId>,
     stack: Vec<FrameId>,
+}
+
+/// What held a pointer.
+struct Named {
+    name: String,
+    /// So many frames lie inside the one that calls it so: they act for it.
+    inside: usize,
+}
+
+impl From<String> for Named {
+    fn from(name: String) -> Named {
+        Named { name, inside: 0 }
+    }
 }
 
 impl Places {
@@ -67,16 +80,21 @@ impl Places {
             if let (Some(innermost), Some((line, column))) = (frames.first_mut(), line) {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
-            by_stack.insert(id, self.place_of(&frames));
             if let Some(site) = site {
-                match self.variable(record, &space, stack, site) {
-                    Some(name) => drop(held.insert(id, name)),
+                match self.variable(record, &space, stack, site, &frames) {
+                    Some(Named { name, inside }) => {
+                        held.insert(id, name);
+                        for frame in &mut frames[..inside] {
+                            *frame = self.symboliser.as_wrapper(*frame);
+                        }
+                    }
                     None if site.register().is_some() && self.has_variables(&space, stack) => {
                         copies.insert(id);
                     }
                     None => {}
                 }
             }
+            by_stack.insert(id, self.place_of(&frames));
         }
         let mut last_uses = BTreeMap::new();
         for stamps in &record.stamps {
@@ -150,10 +168,14 @@ impl Places {
         space: &AddressSpace,
         stack: &Stack,
         site: &Site,
-    ) -> Option<String> {
+        frames: &[FrameId],
+    ) -> Option<Named> {
         let (frame, place) = site.held.unwrap_or_default();
         if frame == wire::OF_THREAD as usize {
-            return self.variables.of_thread(&record.modules.first()?.path, place);
+            return self.variables.of_thread(&record.modules.first()?.path, place).map(Named::from);
+        }
+        if frame == wire::BEHIND_ARGUMENT as usize && self.objects.has_passed() {
+            return self.passed(frames, site, place);
         }
         let mut located = Vec::new();
         let mut users = None;
@@ -171,26 +193,59 @@ impl Places {
             let outer = located.iter().skip(frame - 1);
             let located: Vec<(&Path, u64)> =
                 outer.map(|&(module, probe)| (self.symboliser.path(module), probe)).collect();
-            return self.variables.name(&located, Held::new(place));
+            return self.variables.name(&located, Held::new(place)).map(Named::from);
         }
         // What a library does is named by what the user's code gave it.
         let users = users?;
-        let (module, probe) = located[users];
-        let address = stack.addresses[users];
-        let from = CodePlace {
-            path: self.symboliser.path(module),
-            probe,
-            bias: address.wrapping_sub(1).wrapping_sub(probe),
+        let (module, _) = located[users];
+        let from = |places: &Places, at: usize| {
+            let (module, probe) = located[at];
+            let bias = stack.addresses[at].wrapping_sub(1).wrapping_sub(probe);
+            CodePlace { path: places.symboliser.path(module).to_owned(), probe, bias }
         };
         if by_steps && users == 0 {
-            return self.variables.by_steps(&from, &site.steps, Target::Place);
+            let from = from(self, users);
+            return self.variables.by_steps(&from, &site.steps, Target::Place).map(Named::from);
         }
         let is_direct = located[..users].iter().all(|&(inner, _)| inner != module);
-        let (number, target) = match behind_argument && is_direct {
-            true => (place & 0xf, Target::Behind(u64::from(place >> 4))),
-            false => (0, Target::Object),
-        };
-        self.variables.by_steps(&from, record.arguments.get(&(address, number))?, target)
+        if !behind_argument || !is_direct {
+            let steps = record.arguments.get(&(stack.addresses[users], 0))?;
+            let from = from(self, users);
+            return self.variables.by_steps(&from, steps, Target::Object).map(Named::from);
+        }
+        // One that takes any pointer is named by what its caller gave it.
+        let (mut number, target) = (place & 0xf, Target::Behind(u64::from(place >> 4)));
+        for at in users..located.len() {
+            let steps = record.arguments.get(&(stack.addresses[at], number))?;
+            let from = from(self, at);
+            let named = self.variables.by_steps(&from, steps, target);
+            if let Some(name) = named.or_else(|| self.variables.by_argument(&from, number, target)) {
+                let inner = stack.addresses[..at].iter().zip(&located);
+                let inside = inner.map(|(_, &(module, probe))| self.symboliser.frames(module, probe).len());
+                return Some(Named { name, inside: inside.sum() });
+            }
+            number = self.variables.parameter(&from, steps)?;
+        }
+        None
+    }
+
+    /// What a block that was freed by a function which takes any pointer is to
+    /// its caller.
+    fn passed(&self, frames: &[FrameId], site: &Site, place: u32) -> Option<Named> {
+        let (mut number, offset) = (place & 0xf, u64::from(place >> 4));
+        let frame = |index: usize| frames.get(index).map(|&id| self.symboliser.frame(id));
+        let is_wrapper = |index| frame(index).is_some_and(|frame| frame.system && frame.is_deallocator());
+        // The function with the site got the block; else a function of a library did.
+        let first = usize::from(site.line.is_some() || is_wrapper(0));
+        for inside in first..frames.len() {
+            let Frame { file, line, column, .. } = frame(inside)?;
+            let place = (file.as_deref()?, (*line)?, (*column)?);
+            match self.objects.passed(place, number, offset)? {
+                Passed::With(name) => return Some(Named { name, inside }),
+                Passed::On(parameter) => number = parameter,
+            }
+        }
+        None
     }
 
     /// The user's innermost frame comes first. Frames of the system inside it

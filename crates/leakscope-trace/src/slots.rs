@@ -44,8 +44,8 @@ pub struct FrameSlots {
 }
 
 /// An instruction: its address in a file that is loaded `bias` further on.
-pub struct CodePlace<'a> {
-    pub path: &'a Path,
+pub struct CodePlace {
+    pub path: PathBuf,
     pub probe: u64,
     pub bias: u64,
 }
@@ -96,11 +96,31 @@ impl FrameSlots {
 
     /// What the steps of the code at a place lead to.
     pub fn by_steps(&mut self, from: &CodePlace, steps: &[wire::Step], target: Target) -> Option<String> {
-        let code = self.code(from.path)?;
+        Some(as_written(&self.steps_at(from)?.name(steps, target)?).to_owned())
+    }
+
+    /// The same of an argument that a call at a place passes in its register, after
+    /// what it was got from has changed.
+    pub fn by_argument(&mut self, from: &CodePlace, number: u32, target: Target) -> Option<String> {
+        const PASSED_IN: [Register; 2] = [gimli::X86_64::RDI, gimli::X86_64::RSI];
+        let value = PASSED_IN.get(number as usize)?.0.into();
+        // What is in it ends with the call, before the call's last byte.
+        let before =
+            CodePlace { path: from.path.clone(), probe: from.probe.wrapping_sub(1), bias: from.bias };
+        let step = wire::Step { kind: wire::StepKind::Register as u32, value };
+        self.by_steps(&before, &[step], target)
+    }
+
+    /// The number of the parameter of its function that the steps at a place lead
+    /// to, if it is a pointer to anything.
+    pub fn parameter(&mut self, from: &CodePlace, steps: &[wire::Step]) -> Option<u32> {
+        self.steps_at(from)?.parameter(steps)
+    }
+
+    fn steps_at(&mut self, from: &CodePlace) -> Option<Steps<'_>> {
+        let code = self.code(&from.path)?;
         let (probe, bias) = (from.probe, from.bias);
-        let steps_from =
-            Steps { variables: code.variables.as_ref()?, probe, end: code.frame_end(probe), bias };
-        Some(as_written(&steps_from.name(steps, target)?).to_owned())
+        Some(Steps { variables: code.variables.as_ref()?, probe, end: code.frame_end(probe), bias })
     }
 
     fn code(&mut self, path: &Path) -> Option<&Code> {

@@ -75,15 +75,30 @@ impl Steps<'_> {
             let before = Steps { probe: self.probe.wrapping_sub(1), ..*self };
             return Some(self.register(value).or_else(|| before.register(value))?.name);
         }
-        let mut values = Vec::new();
-        for step in steps {
-            self.take(&mut values, *step)?;
-        }
-        let mut value = values.pop()??;
+        let mut value = self.value(steps)?;
         if let Target::Behind(bytes) = target {
             value.offset = value.offset.wrapping_add(bytes.cast_signed());
         }
         if target == Target::Object { self.object(value) } else { Some(self.place(value)?.name) }
+    }
+
+    /// The number of the function's parameter that `steps` lead to, if it points
+    /// to nothing of a known size.
+    pub fn parameter(&self, steps: &[Step]) -> Option<u32> {
+        let Value { from: From::Pointer(name, target), offset: 0, indexes } = self.named(self.value(steps)?)
+        else {
+            return None;
+        };
+        let is_any = target.and_then(|target| self.variables.types.size(target)).is_none_or(|size| size <= 1);
+        self.variables.parameter(self.probe, &name).filter(|_| is_any && indexes.is_empty())
+    }
+
+    fn value(&self, steps: &[Step]) -> Option<Value> {
+        let mut values = Vec::new();
+        for step in steps {
+            self.take(&mut values, *step)?;
+        }
+        values.pop()?
     }
 
     /// The object of a library's type around an address.

@@ -114,6 +114,13 @@ impl Symboliser {
         self.id(Frame { line: Some(line), column, ..frame })
     }
 
+    /// The frame as that of a wrapper, if it is not the system's.
+    pub fn as_wrapper(&mut self, id: FrameId) -> FrameId {
+        let frame = self.frame(id).clone();
+        let wrapper = !frame.system;
+        self.id(Frame { wrapper, ..frame })
+    }
+
     pub fn frame(&self, id: FrameId) -> &Frame {
         &self.frames[id.0 as usize]
     }

@@ -137,6 +137,16 @@ impl Variables {
             .find_map(|variable| self.held_by(variable, &debug.location(variable, address)?, held, end))
     }
 
+    /// The number of a parameter of the function at an address.
+    pub fn parameter(&self, address: u64, name: &str) -> Option<u32> {
+        let debug = &self.types.debug;
+        let all = debug.visible(address);
+        let mut parameters =
+            (0..).zip(all.iter().filter(|it| it.entry.tag() == gimli::DW_TAG_formal_parameter));
+        let is_it = |it: &Visible| debug.name(it.die, &it.entry).as_deref() == Some(name);
+        parameters.find(|(_, it)| is_it(it)).map(|(number, _)| number)
+    }
+
     /// The one variable of a function that ever had a place of its frame: its
     /// scope may have ended.
     pub fn once_held(&self, address: u64, held: Held, end: Option<FrameEnd>) -> Option<Word> {

@@ -200,6 +200,11 @@ impl Calls {
         self.list.last().map_or(0, |top| top.slot + 8)
     }
 
+    /// Whether a function of the user's has not returned.
+    pub fn has_users(&self) -> bool {
+        self.list.iter().any(|call| modules::is_users(call.address as u64))
+    }
+
     /// A word of memory, seen from what the innermost call of the user's code
     /// was given.
     pub fn behind_argument(&self, word: usize) -> Held {
@@ -309,14 +314,13 @@ impl Calls {
             self.list[index].context = child(parent, self.list[index].address);
         }
         let found = self.list.last().map_or(ROOT, |top| top.context);
-        *NOW.get() = found;
+        *NOW.get() = if self.adrift { UNKNOWN } else { found };
         found
     }
 
     /// Takes the calls from Valgrind's own unwinding.
     fn unwind(&mut self) {
         const FRAMES: usize = 256;
-        self.adrift = false;
         let (mut addresses, mut stacks) = ([0_u64; FRAMES], [0_u64; FRAMES]);
         // SAFETY: the arrays are as long as said; the thread is there, for it
         // runs or has just stopped.
@@ -330,7 +334,9 @@ impl Calls {
                 0,
             )
         };
-        if count < 2 {
+        // Where the linker looks for a function, the frame that called it may be missed.
+        self.adrift = count > 0 && modules::owner(addresses[0] as usize) == modules::Owner::Linker;
+        if count < 2 || self.adrift {
             return;
         }
         self.list.clear();

@@ -195,6 +195,7 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     let death = stamping(thread, site);
     if now.wrapping_sub(low) < FRAME_MAX {
         let red_zone = if *HAS_RED_ZONE.get() != 0 { RED_ZONE } else { 0 };
+        let death = death.map(|death| Death { put_aside: what as u16, ..death });
         die(thread, registers, result, low - red_zone, now, death);
     }
     *HAS_RED_ZONE.get() = 0;
@@ -323,7 +324,8 @@ fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, 
     if !thread.calls.caller().is_some_and(modules::is_users) || thread.thrown.context == 0 {
         thread.thrown = Thrown { context: thread.calls.context(), depth: thread.calls.depth() };
     }
-    let unwound = Death { site: stamps::site_of_cause(Cause::Unwound), context: Some(thread.thrown.context) };
+    let site_of_throw = stamps::site_of_cause(Cause::Unwound);
+    let unwound = Death { site: site_of_throw, context: Some(thread.thrown.context), put_aside: KEPT };
     die(thread, registers, 0, low - RED_ZONE, now, is_followed(site).then_some(unwound));
     stamps::tick();
     thread.note_dead(registers);
@@ -352,12 +354,18 @@ struct Death {
     site: u32,
     /// That of the function that runs, if there is no other.
     context: Option<u32>,
+    /// Registers that the function may have put aside in its frame.
+    put_aside: u16,
 }
 
 /// The site, if pointers that die there may be the last.
 #[inline]
 fn stamping(thread: &Thread, site: u32) -> Option<Death> {
-    (is_followed(site) && thread.calls.may_hold_last()).then_some(Death { site, context: None })
+    (is_followed(site) && thread.calls.may_hold_last()).then_some(Death {
+        site,
+        context: None,
+        put_aside: KEPT,
+    })
 }
 
 /// Whether the code is the program's.
@@ -405,9 +413,9 @@ fn die_slowly(
         let below = end.wrapping_sub(place as *const usize as usize);
         let word = core::mem::replace(place, 0);
         // What a function put aside for its caller is back in its register.
-        if let Some(Death { site, context }) = death
+        if let Some(Death { site, context, put_aside }) = death
             && word != result
-            && !is_kept(registers, word)
+            && !is_in(put_aside, registers, word)
             && !thread.calls.is_stale(word)
             && let Some(block) = heap::pointed_to(word)
             // Of several pointers in the frame one to its start is meant.
@@ -426,7 +434,13 @@ fn die_slowly(
 /// Whether the caller has the word in a register of its own.
 #[inline]
 fn is_kept(registers: &[usize; 16], word: usize) -> bool {
-    (0..16).any(|register| KEPT >> register & 1 == 1 && registers[register] == word)
+    is_in(KEPT, registers, word)
+}
+
+/// Whether one of some registers has the word.
+#[inline]
+fn is_in(some: u16, registers: &[usize; 16], word: usize) -> bool {
+    (0..16).any(|register| some >> register & 1 == 1 && registers[register] == word)
 }
 
 /// Whether any word may point into the heap; written so that it becomes

@@ -185,13 +185,8 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
         unsafe { (vg::vgPlain_get_SP(number) as usize, vg::vgPlain_thread_get_stack_max(number) as usize) };
     let local = thread_pointer(number);
     let end = if (stack..stack + STACK_MAX).contains(&local) { local } else { highest };
-    let point = match stamps::site(thread.left.site) {
-        Some(left) => {
-            let site = stamps::new_site(left.address, Cause::ThreadEnd as u32, left.way);
-            Point { site, ..thread.left }
-        }
-        None => stamps::here(stamps::site_of_cause(Cause::ThreadEnd)),
-    };
+    let here = || stamps::here(stamps::site_of_cause(Cause::ThreadEnd));
+    let point = thread.end().unwrap_or_else(here);
     if stack < end && is_readable(stack, end) {
         stamps::stamp_and_clear(aligned_words(stack, end), point, |_| NOWHERE);
     }

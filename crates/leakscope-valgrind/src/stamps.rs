@@ -77,10 +77,15 @@ pub fn stamp(word: usize, site: u32) {
 
 /// The same where a library wrote over it, at `address`.
 pub fn stamp_by_library(word: usize, site: u32, address: usize) {
-    let calls = &mut tool::current().calls;
-    if let Some(block) = heap::pointed_to(word).filter(|block| block.stale == 0 && !calls.is_stale(word)) {
+    let thread = tool::current();
+    let is_pointer = |block: &&mut Block| block.stale == 0 && !thread.calls.is_stale(word);
+    if let Some(block) = heap::pointed_to(word).filter(is_pointer) {
         tick();
-        stamp_block(block, Point { context: calls.context(), site }, calls.behind_argument(address));
+        // What libc lets go of after the thread's function ends with the thread.
+        let ended = thread.end().filter(|_| !thread.calls.has_users());
+        let calls = &mut thread.calls;
+        let point = ended.unwrap_or_else(|| Point { context: calls.context(), site });
+        stamp_block(block, point, calls.behind_argument(address));
     } else {
         stamp(word, site);
     }
@@ -141,11 +146,16 @@ pub fn stamp_words(words: &[usize], point: Point) {
 /// The same, and forgets the pointers: nobody may take what is left there for
 /// one later. `held` says where a word was, by number.
 pub fn stamp_and_clear(words: &mut [usize], point: Point, held: impl Fn(usize) -> Held) {
-    for (index, word) in words.iter_mut().enumerate() {
-        if arena::is_within(*word) {
-            stamp_word(*word, point, held(index));
-            *word = 0;
+    let before = time();
+    for (index, word) in words.iter_mut().enumerate().rev().filter(|(_, word)| arena::is_within(**word)) {
+        if let Some(block) = heap::pointed_to(*word)
+            // Of several pointers to one block one to its start is meant, and the first.
+            && (*word == block.start || block.stamps[0].time() <= before)
+        {
+            tick();
+            stamp_block(block, point, held(index));
         }
+        *word = 0;
     }
 }
 

@@ -2,10 +2,12 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
+use leakscope_wire::Cause;
+
 use crate::calls::Calls;
 use crate::heap::Point;
 use crate::memory::Single;
-use crate::{calls, events, heap, inside, instrument, life, modules, pools, replace, vg};
+use crate::{calls, events, heap, inside, instrument, life, modules, pools, replace, stamps, vg};
 
 /// A thread of the program.
 pub struct Thread {
@@ -37,6 +39,14 @@ pub struct Thrown {
 }
 
 impl Thread {
+    /// What left the function that the thread was started with, as the end of
+    /// the thread.
+    pub fn end(&self) -> Option<Point> {
+        let left = stamps::site(self.left.site)?;
+        let site = stamps::new_site(left.address, Cause::ThreadEnd as u32, left.way);
+        Some(Point { site, ..self.left })
+    }
+
     /// Notes what a return leaves in the registers of the result and of those
     /// that functions need not keep.
     #[inline]

@@ -28,7 +28,10 @@ pub const VERSION: u32 = 3;
 /// which functions of libraries are called. Lines of text: file, line, column,
 /// what is called (`d` a destructor, `a` an assignment, `m` another function)
 /// and the object, with tabs between them. With `c` and no object: there an
-/// integer in memory changes by one.
+/// integer in memory changes by one. With `f` a line of [`Field`]'s numbers and
+/// text, each behind a tab, after the number of an argument: what a function that
+/// takes any pointer is given there has a pointer in that field; with `p` the
+/// argument's number and that of the parameter which is passed on.
 pub const OBJECTS: &str = ".leakscope.objects";
 
 /// Through a socket a record comes in pieces, each followed by its bytes; the

@@ -9,7 +9,8 @@ pub const BY_STEPS: u32 = u32::MAX - 1;
 
 /// [`crate::Site::frame`] of a place so far behind what a function was given, by the
 /// innermost call of the user's: the argument's number is below bit 4 of
-/// `held`, the distance in bytes above.
+/// `held`, the distance in bytes above. In derived code the function is the one
+/// with the site.
 pub const BEHIND_ARGUMENT: u32 = u32::MAX - 2;
 
 /// How code gets an argument of a call.

@@ -80,7 +80,7 @@ impl<'m> Names<'m> {
     pub fn constructed_fields(&self, value: Value<'m>) -> Vec<FieldName> {
         let class = value.users().filter(|user| user.is_call()).find_map(|call| {
             let is_object = call.arguments().next() == Some(value);
-            self.behind(&self.types.signature(call.called().filter(|_| is_object)?)?.object)
+            self.behind(&self.types.signature(call.called().filter(|_| is_object)?)?.object())
         });
         let mut fields = Vec::new();
         if let Some(class) = class {

@@ -18,8 +18,14 @@ pub fn held_until(life: &Life) -> u64 {
     if life.read == life.set { life.read.max(life.ended) } else { life.read }
 }
 
-/// From when to when each reference has a slot that is still in use.
-pub fn spans(lives: &[Life], counts: &[Count]) -> Vec<Range<u64>> {
+/// A reference: from when to when it has a slot that is still in use, and the
+/// number of the slot with which it began.
+pub struct Reference {
+    pub span: Range<u64>,
+    pub head: usize,
+}
+
+pub fn references(lives: &[Life], counts: &[Count]) -> Vec<Reference> {
     let mut tree = Tree { lives, heads: Vec::new() };
     for (index, life) in lives.iter().enumerate() {
         // Where it came from was not seen: it may be another reference.
@@ -38,12 +44,12 @@ pub fn spans(lives: &[Life], counts: &[Count]) -> Vec<Range<u64>> {
             None => true,
         });
     }
-    let span = |&(head, from): &(usize, u64)| {
+    let reference = |&(head, from): &(usize, u64)| {
         let shares = |index: &usize| tree.head(*index) == head;
         let until = (0..lives.len()).filter(shares).map(|index| held_until(&lives[index])).max();
-        from..until.unwrap_or(from)
+        Reference { span: from..until.unwrap_or(from), head }
     };
-    tree.heads.iter().map(span).collect()
+    tree.heads.iter().map(reference).collect()
 }
 
 /// The count goes up, and when it changed before.
