@@ -1,5 +1,5 @@
 //! What the runs have shown so far, whichever warning they were made for: ways
-//! that were gone, paths that are known, options that there are.
+//! that were gone, paths that are known, words that the program asks for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crate::schedule::{Candidate, Edge};
 use crate::solve::{Run, Seen};
 use crate::target::{ProgramOption, TIMES_BITS};
 use crate::trace::{Decision, Way, mixed};
+use crate::wording::{Word, words};
 
 #[derive(Default)]
 pub struct Knowledge {
@@ -34,13 +35,20 @@ pub struct Knowledge {
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
     pub influence: Influence,
-    pub options: BTreeSet<ProgramOption>,
+    /// What the program asked for.
+    pub words: BTreeSet<Word>,
+    /// Words that no input was made for yet, with the input whose run came to
+    /// them first.
+    pub untried: Vec<(Word, Input)>,
 }
 
 /// Inputs are guessed so often for an edge that some run has taken, and for one
 /// that none has.
 const GUESSES_KNOWN: u32 = 6;
 const GUESSES_NEW: u32 = 24;
+
+/// More words are not looked at: names may come from the input.
+const MOST_WORDS: usize = 200;
 
 impl Knowledge {
     pub fn new(influence: Influence) -> Knowledge {
@@ -56,9 +64,22 @@ impl Knowledge {
             run.is_new |= self.covered.insert(way);
             self.gone.insert(way >> TIMES_BITS);
         }
+        for word in words(&run.trace) {
+            if self.words.len() < MOST_WORDS && self.words.insert(word.clone()) {
+                self.untried.push((word, run.input.clone()));
+            }
+        }
         let run = Arc::new(run);
         self.note_ways(&run);
         run
+    }
+
+    /// Options that the program understands.
+    pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
+        self.words.iter().filter_map(|word| match word {
+            Word::Option(option) => Some(option),
+            Word::Variable(_) => None,
+        })
     }
 
     fn note_ways(&mut self, run: &Arc<Run>) {

@@ -132,6 +132,10 @@ const STALE: u64 = 10;
 const OBJECT: u64 = 6;
 const FEW_OBJECTS: usize = 3;
 
+/// Back to what a run lost when it was guessed from another: a checksum that was
+/// right before a byte behind it was changed.
+const LOST: u64 = 48;
+
 /// A call that is made to fail, for each that fails already.
 const FAILS: u64 = 16;
 
@@ -206,7 +210,8 @@ impl Schedule {
                 let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
                 let far = missing + u64::from(candidate.distance);
                 let score = far + known + again + idle + fails + stale + lonely + depth / 2;
-                score.saturating_sub(self.detour.worth(candidate.edge, &candidate.run))
+                let lost = if candidate.run.lost.contains(&candidate.edge) { LOST } else { 0 };
+                score.saturating_sub(self.detour.worth(candidate.edge, &candidate.run) + lost)
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * (again + idle) + depth,
         }

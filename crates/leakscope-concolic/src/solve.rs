@@ -5,10 +5,12 @@ use std::sync::Arc;
 use leakscope_solve::{
     Answer, Evaluator, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3,
 };
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Part, part};
 use crate::places::PlaceId;
+use crate::schedule::Edge;
 use crate::trace::{Trace, Way};
 
 /// Who solves.
@@ -37,6 +39,9 @@ pub struct Run {
     pub sizes: Sizes,
     /// Whether it went a way that no run before it went.
     pub is_new: bool,
+    /// Edges that the run took which this one was guessed from, and this one
+    /// did not: what else it must do as that one did.
+    pub lost: FxHashSet<Edge>,
 }
 
 /// What held in a run at a place with many ways.
@@ -88,7 +93,12 @@ const VARIABLE_BYTES: usize = 32;
 impl Run {
     pub fn new(input: Input, mut trace: Trace, bounds: &Bounds) -> Run {
         let sizes = Sizes::new(&mut trace, &input, bounds);
-        Run { input, trace, sizes, is_new: false }
+        Run { input, trace, sizes, is_new: false, lost: FxHashSet::default() }
+    }
+
+    /// Edges of the decisions before one of them.
+    pub fn edges_before(&self, decision: usize) -> impl Iterator<Item = Edge> + '_ {
+        self.trace.decisions[..decision].iter().map(|decision| decision.edge(decision.way))
     }
 
     /// An input for which decision `number` goes its `other`-th other way, and

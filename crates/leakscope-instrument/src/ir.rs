@@ -143,6 +143,12 @@ impl<'m> Block<'m> {
         Value::new(unsafe { LLVMBasicBlockAsValue(self.raw) }).users().filter(|at| at.is_terminator())
     }
 
+    /// Takes a block out to which no way leads.
+    pub fn delete(self) {
+        // SAFETY: a live block without users.
+        unsafe { LLVMDeleteBasicBlock(self.raw) }
+    }
+
     /// The first place at which ordinary instructions may stand.
     pub fn start(self) -> Option<Value<'m>> {
         self.instructions().find(|at| !matches!(at.opcode(), Some(Opcode::LLVMPHI | Opcode::LLVMLandingPad)))
@@ -450,6 +456,11 @@ impl<'m> Value<'m> {
             }
             LLVMSetAlignment(self.raw, LLVMGetAlignment(store.raw));
         }
+    }
+
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: asked of loads only.
+        self.is(Opcode::LLVMLoad) && unsafe { LLVMGetVolatile(self.raw) } != 0
     }
 
     pub fn is_conditional(self) -> bool {
