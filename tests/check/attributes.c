@@ -21,7 +21,7 @@ void held_good(void)
 
 int returned_bad(int flag)
 {
-    void *p = get(3); // alloc @returned; gap: ownership attributes are not in the bitcode
+    void *p = get(3); // alloc @returned
     if (!p)
         return -1;
     if (flag)

@@ -1,11 +1,11 @@
 //! Every procedure once, bottom-up over the call graph, cycles by fixpoint.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use leakscope_core::{Confidence, Finding};
 use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
 use petgraph::graph::{DiGraph, NodeIndex};
-use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::exits::summarise;
@@ -53,38 +53,45 @@ pub fn analyze(
     let world = World::new(program, models);
     let options = simulate::Options { at_exit: config.at_exit, pedantic: config.pedantic };
     let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
+    let components = components(&world);
     let mut relevant = vec![false; program.functions.len()];
-    let (mut leaks, mut cut) = (Vec::new(), Vec::new());
-    // Cycles of one level do not need each other.
-    let (mut done_functions, all) = (0, program.functions.iter().filter(|f| f.body.is_some()).count());
-    for level in levels(program) {
-        for component in &level {
-            let is_cycle = component.len() > 1;
-            for &id in component {
-                relevant[id.0 as usize] =
-                    is_cycle || is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
-            }
+    for component in &components {
+        let is_cycle = component.functions.len() > 1;
+        for &id in &component.functions {
+            relevant[id.0 as usize] =
+                is_cycle || is_relevant(&world, id, &|callee| relevant[callee.0 as usize]);
         }
-        let done: Vec<Vec<Outcome>> = level
-            .par_iter()
-            .map(|component| {
-                if relevant[component[0].0 as usize] {
-                    component_summaries(&world, &ready, component, &options)
-                } else {
-                    vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
-                }
-            })
-            .collect();
-        for (id, outcome) in level.iter().flatten().zip(done.into_iter().flatten()) {
-            let _ = ready.0[id.0 as usize].set(outcome.summary);
-            leaks.extend(outcome.leaks.into_iter().map(|(leak, origin)| (*id, leak, origin)));
+    }
+    let all = program.functions.iter().filter(|function| function.body.is_some()).count();
+    let done_functions = AtomicUsize::new(0);
+    let outcomes = in_order(&components, &|component| {
+        let outcomes = if relevant[component.functions[0].0 as usize] {
+            component_summaries(&world, &ready, &component.functions, &options)
+        } else {
+            vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
+        };
+        for (id, outcome) in component.functions.iter().zip(&outcomes) {
+            let _ = ready.0[id.0 as usize].set(outcome.summary.clone());
+        }
+        let count = component.functions.len();
+        // Nothing but the number itself depends on the order.
+        progress(done_functions.fetch_add(count, Ordering::Relaxed) + count, all);
+        outcomes
+    });
+    let (mut leaks, mut cut) = (Vec::new(), Vec::new());
+    for (component, outcomes) in components.iter().zip(outcomes) {
+        for (id, outcome) in component.functions.iter().zip(outcomes) {
+            leaks.extend(outcome.leaks);
             if outcome.is_cut {
                 cut.push(program.function(*id).display.clone());
             }
         }
-        done_functions += level.iter().map(Vec::len).sum::<usize>();
-        progress(done_functions, all);
     }
+    // What a procedure loses, whoever calls it.
+    let mut seen = FxHashSet::default();
+    leaks.retain(|(id, leak, origin): &(FuncId, Leak, Arc<Origin>)| {
+        seen.insert((*id, leak.at, leak.variable.clone(), origin.stack.clone()))
+    });
     let findings = findings::findings(program, leaks);
     let summaries = ready.0.into_iter().map(OnceLock::into_inner).collect();
     cut.sort();
@@ -117,7 +124,7 @@ impl Summaries for InCycle<'_> {
 
 struct Outcome {
     summary: Arc<Summary>,
-    leaks: Vec<(Leak, Arc<Origin>)>,
+    leaks: Vec<(FuncId, Leak, Arc<Origin>)>,
     is_cut: bool,
 }
 
@@ -127,7 +134,7 @@ fn component_summaries(
     component: &[FuncId],
     options: &simulate::Options,
 ) -> Vec<Outcome> {
-    let is_cycle = component.len() > 1 || calls_itself(world.program, component[0]);
+    let is_cycle = component.len() > 1 || calls_itself(world, component[0]);
     if !is_cycle {
         return vec![outcome(world, component[0], simulate(world, ready, component[0], options), options)];
     }
@@ -179,7 +186,9 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
             let is_new_place = places.insert((origins[*site].stack.first().copied(), lost));
             is_new_call && (is_new_place || !is_named)
         });
-        leaks.map(|(site, leak)| (leak, origins[site].clone())).collect()
+        let own = leaks.map(|(site, leak)| (id, leak, origins[site].clone()));
+        own.chain(std::mem::take(&mut simulated.inner).into_iter().filter(|(_, leak, _)| is_told(leak)))
+            .collect()
     };
     let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };
     Outcome { summary: Arc::new(summary), leaks, is_cut }
@@ -207,42 +216,93 @@ fn without_effect() -> Summary {
     }
 }
 
-fn calls_itself(program: &Program, id: FuncId) -> bool {
-    callees(program, id).contains(&id)
+fn calls_itself(world: &World, id: FuncId) -> bool {
+    callees(world, id).contains(&id)
 }
 
-/// Cycles of the call graph, by level: those of a level call only into levels
-/// before, and into themselves.
-fn levels(program: &Program) -> Vec<Vec<Vec<FuncId>>> {
+/// A cycle of the call graph, or a function in none.
+struct Component {
+    functions: Vec<FuncId>,
+    /// Those that call into it.
+    callers: Vec<usize>,
+    /// How many others it calls into.
+    callees: usize,
+}
+
+/// All cycles, callees first.
+fn components(world: &World) -> Vec<Component> {
+    let program = world.program;
     let mut graph = DiGraph::<FuncId, ()>::new();
     let nodes: Vec<NodeIndex> =
         (0..program.functions.len()).map(|index| graph.add_node(FuncId(index as u32))).collect();
     for index in 0..program.functions.len() {
-        for callee in callees(program, FuncId(index as u32)) {
+        for callee in callees(world, FuncId(index as u32)) {
             graph.add_edge(nodes[index], nodes[callee.0 as usize], ());
         }
     }
-    let mut levels: Vec<Vec<Vec<FuncId>>> = Vec::new();
-    let mut level_of = vec![0; program.functions.len()];
-    for mut component in petgraph::algo::kosaraju_scc(&graph) {
-        component.sort();
-        let below =
-            component.iter().flat_map(|&node| graph.neighbors(node)).filter(|to| !component.contains(to));
-        let level = below.map(|node| level_of[node.index()] + 1).max().unwrap_or(0);
-        component.iter().for_each(|node| level_of[node.index()] = level);
+    let mut components: Vec<Component> = Vec::new();
+    let mut component_of = vec![None; program.functions.len()];
+    for mut cycle in petgraph::algo::kosaraju_scc(&graph) {
+        cycle.sort();
         let with_body = |id: &FuncId| program.function(*id).body.is_some();
-        let ids: Vec<FuncId> = component.into_iter().map(|node| graph[node]).filter(with_body).collect();
-        if !ids.is_empty() {
-            levels.resize(levels.len().max(level + 1), Vec::new());
-            levels[level].push(ids);
+        let functions: Vec<FuncId> = cycle.iter().map(|&node| graph[node]).filter(with_body).collect();
+        if functions.is_empty() {
+            continue;
+        }
+        let called = cycle.iter().flat_map(|&node| graph.neighbors(node));
+        let mut called: Vec<usize> = called.filter_map(|node| component_of[node.index()]).collect();
+        called.sort_unstable();
+        called.dedup();
+        let own = components.len();
+        called.iter().for_each(|&callee| components[callee].callers.push(own));
+        cycle.iter().for_each(|node| component_of[node.index()] = Some(own));
+        components.push(Component { functions, callers: Vec::new(), callees: called.len() });
+    }
+    components
+}
+
+/// What `work` makes of each component, on all cores: as soon as what it calls
+/// is done.
+fn in_order<T: Send + Sync>(components: &[Component], work: &(dyn Fn(&Component) -> T + Sync)) -> Vec<T> {
+    let waiting = components.iter().map(|component| AtomicUsize::new(component.callees)).collect();
+    let schedule =
+        Schedule { components, work, waiting, done: components.iter().map(|_| OnceLock::new()).collect() };
+    rayon::scope(|scope| {
+        for (index, _) in components.iter().enumerate().filter(|(_, component)| component.callees == 0) {
+            scope.spawn({
+                let schedule = &schedule;
+                move |scope| schedule.run(index, scope)
+            });
+        }
+    });
+    schedule.done.into_iter().map(|done| done.into_inner().expect("all callees were done")).collect()
+}
+
+struct Schedule<'a, T> {
+    components: &'a [Component],
+    work: &'a (dyn Fn(&Component) -> T + Sync),
+    /// By component, callees that are not done yet.
+    waiting: Vec<AtomicUsize>,
+    done: Vec<OnceLock<T>>,
+}
+
+impl<T: Send + Sync> Schedule<'_, T> {
+    fn run<'s>(&'s self, index: usize, scope: &rayon::Scope<'s>) {
+        let component = &self.components[index];
+        let _ = self.done[index].set((self.work)(component));
+        for &caller in &component.callers {
+            // The last of them to be done has seen all the others' results.
+            if self.waiting[caller].fetch_sub(1, Ordering::AcqRel) == 1 {
+                scope.spawn(move |scope| self.run(caller, scope));
+            }
         }
     }
-    levels
 }
 
 /// Functions that a body calls or whose address it uses, also through tables
 /// that nobody changes, as those of virtual functions.
-fn callees(program: &Program, id: FuncId) -> Vec<FuncId> {
+fn callees(world: &World, id: FuncId) -> Vec<FuncId> {
+    let program = world.program;
     let Some(body) = &program.function(id).body else { return Vec::new() };
     let (mut found, mut tables) = (Vec::new(), FxHashSet::default());
     let mut note = |operand: &Operand| match operand {
@@ -262,12 +322,16 @@ fn callees(program: &Program, id: FuncId) -> Vec<FuncId> {
     for block in &body.blocks {
         block.end.operand().into_iter().for_each(&mut note);
     }
-    let mut tables: Vec<GlobalId> = tables.into_iter().collect();
-    tables.sort();
-    for global in tables.into_iter().map(|table| program.global(table)).filter(|global| global.is_constant) {
-        for cell in global.initial.iter().flatten() {
-            if let Operand::Function(function) = cell.value {
-                found.push(function);
+    let mut open: Vec<GlobalId> = tables.iter().copied().collect();
+    while let Some(table) = open.pop() {
+        if world.is_written(table) {
+            continue;
+        }
+        for cell in program.global(table).initial.iter().flatten() {
+            match cell.value {
+                Operand::Function(function) => found.push(function),
+                Operand::Global(inner, _) if tables.insert(inner) => open.push(inner),
+                _ => {}
             }
         }
     }

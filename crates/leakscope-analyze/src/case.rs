@@ -30,6 +30,9 @@ pub struct Case {
     pub freed: BTreeSet<SymbolId>,
     pub escaped: BTreeSet<SymbolId>,
     pub stored: BTreeSet<SymbolId>,
+    /// A standard descriptor was closed: the next that is opened takes its
+    /// place, and stays.
+    pub lacks_standard: bool,
     pub path: Option<Arc<Mark>>,
     /// The jump that led into blocks which only leave.
     pub left_at: Option<Spot>,
@@ -147,6 +150,8 @@ impl Case {
             }
             Value::Sum(Base::Symbol(id), Offset::At(bytes)) => self.fact(scope, *id).plus(*bytes),
             Value::Sum(Base::Heap(block), Offset::At(0)) if self.is_nullable(*block) => Fact::NOT_NEGATIVE,
+            // Somewhere in what a pointer leads to.
+            Value::Sum(Base::Symbol(id), Offset::Any) if self.fact(scope, *id).is_nonzero => Fact::NONZERO,
             Value::Sum(Base::Symbol(_), Offset::Any) | Value::Top | Value::Record(_) => Fact::ANY,
             Value::Sum(..) => Fact::ADDRESS,
             Value::OneOf(parts) => {
@@ -154,6 +159,15 @@ impl Case {
                 facts.reduce(Fact::or).unwrap_or(Fact::ANY)
             }
         }
+    }
+
+    /// Whether a caller can tell this case from another: by what came in.
+    pub fn excludes(&self, other: &Case, scope: &Scope) -> bool {
+        !Arc::ptr_eq(&self.facts, &other.facts)
+            && self.facts.iter().any(|(id, fact)| {
+                scope.symbols.is_input(*id)
+                    && other.facts.get(id).is_some_and(|others| fact.and(*others).is_none())
+            })
     }
 
     pub fn is_nullable(&self, block: HeapId) -> bool {

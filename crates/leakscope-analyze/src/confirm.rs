@@ -16,7 +16,7 @@ use crate::leaks::Leak;
 use crate::scope::{Origin, Scope};
 use crate::simulate::{Bounds, MAX_CASES, Options, Simulated, Summaries, simulate_with};
 use crate::summary::Step;
-use crate::value::Point;
+use crate::value::{Base, Point, Value};
 use crate::world::World;
 
 /// Times that one way comes to the same block in one turn of the loops around
@@ -50,7 +50,7 @@ pub struct Search<'t> {
     pub target: Target<'t>,
     open: Vec<(BlockId, Case)>,
     /// By block, cases that were followed from there.
-    seen: FxHashMap<BlockId, VecDeque<Case>>,
+    seen: FxHashMap<BlockId, VecDeque<(Property, Case)>>,
     /// Work for comparisons with these.
     pub compared: usize,
     pub found: Option<Leak>,
@@ -110,14 +110,14 @@ impl<'t> Search<'t> {
         let seen = self.seen.entry(block).or_default();
         let property = Property::of(case, scope);
         let point = Point::Block(block);
-        let is_covered = seen.iter().any(|known| {
-            known.env.len() == case.env.len() && Property::of(known, scope) == property && {
+        let is_covered = seen.iter().any(|(known_property, known)| {
+            *known_property == property && !are_apart(known, case) && {
                 self.compared += case.size();
                 !join(&mut known.clone(), case.clone(), scope, point, Growth::Free)
             }
         });
         if !is_covered {
-            seen.push_back(Case { visited: Vec::new(), heads: Vec::new(), ..case.clone() });
+            seen.push_back((property, Case { visited: Vec::new(), heads: Vec::new(), ..case.clone() }));
             if seen.len() > MAX_SEEN {
                 seen.pop_front();
             }
@@ -137,6 +137,22 @@ impl<'t> Search<'t> {
     pub fn open(&self) -> usize {
         self.open.len()
     }
+}
+
+/// Whether one case cannot stand for another, for what it knows for certain is
+/// something else there.
+fn are_apart(known: &Case, case: &Case) -> bool {
+    let is_certain = |value: &Value| match value {
+        Value::Int(_) => true,
+        Value::Sum(base, _) => !matches!(base, Base::Symbol(_)),
+        _ => false,
+    };
+    known.env.len() != case.env.len()
+        || known
+            .env
+            .iter()
+            .zip(&case.env)
+            .any(|(own, other)| own.0 != other.0 || is_certain(&own.1) && own.1 != other.1)
 }
 
 /// Makes of a case at the head of a loop one that stands for all turns to come;
@@ -169,12 +185,14 @@ fn agreement(path: &[Step], newest: Option<&Mark>) -> isize {
     }
 }
 
-/// Gives every leak of a procedure the path of one case.
+/// Gives every leak of a procedure, simulated as `with` says, the path of one
+/// case.
 pub fn confirm_leaks(
     world: &World,
     summaries: &dyn Summaries,
     id: FuncId,
     options: &Options,
+    with: &Bounds,
     simulated: &mut Simulated,
 ) {
     let sites = &simulated.scope.sites;
@@ -183,7 +201,7 @@ pub fn confirm_leaks(
         let places = [(leak.at, leak.cause, leak.variable.clone())].into_iter().chain(leak.others.clone());
         for (number, (at, cause, variable)) in places.take(MAX_PLACES).enumerate() {
             let target = Target { value: sites.at[site], origin: &sites.origins[site], at, path: &leak.path };
-            let bounds = Bounds { max_cases: MAX_CASES[0], target: Some(target), ..Bounds::default() };
+            let bounds = Bounds { max_cases: MAX_CASES[0], target: Some(target), ..*with };
             let search = simulate_with(world, summaries, id, options, &bounds);
             is_cut |= search.is_cut;
             if let Some(found) = search.confirmed {

@@ -50,18 +50,27 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
 }
 
 fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -> Vec<(Exit, Case)> {
-    let mut groups: BTreeMap<(bool, Class, Property), Case> = BTreeMap::new();
+    let mut groups: BTreeMap<(bool, Class, Property), Vec<Case>> = BTreeMap::new();
+    let mut count = 0;
     for (exit, mut case, value) in exits {
         let class = if by_class { class_of(case.fact_of(scope, &value)) } else { Class::Other };
         case.set(RESULT, value);
         let key = (exit == Exit::Throw, class, Property::of(&case, scope));
-        match groups.get_mut(&key) {
+        let group = groups.entry(key).or_default();
+        let is_full = count >= MAX_CASES;
+        match group.iter_mut().find(|known| is_full || !known.excludes(&case, scope)) {
             Some(known) => drop(join(known, case, scope, Point::Exit, Growth::Free)),
-            None => drop(groups.insert(key, case)),
+            None => {
+                count += 1;
+                group.push(case);
+            }
         }
     }
     let exit = |is_throw| if is_throw { Exit::Throw } else { Exit::Return };
-    groups.into_iter().map(|((is_throw, ..), case)| (exit(is_throw), case)).collect()
+    let apart = groups
+        .into_iter()
+        .flat_map(|((is_throw, ..), cases)| cases.into_iter().map(move |case| (exit(is_throw), case)));
+    apart.collect()
 }
 
 /// Joins the nearest cases until there are few enough.
@@ -118,7 +127,8 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
             case.escape(scope, &write.value);
         }
     }
-    let blocks = case.blocks.iter().filter(|(block, _)| visible.contains(block));
+    let is_told = |block: &HeapId| visible.contains(block) && !scope.pools.contains(&block.site());
+    let blocks = case.blocks.iter().filter(|(block, _)| is_told(block));
     let blocks: Vec<_> = blocks.map(|(block, state)| (*block, *state)).collect();
     let zeroed =
         case.zeroed.iter().filter(|base| matches!(base, Base::Heap(block) if visible.contains(block)));

@@ -49,7 +49,7 @@ impl Flow {
                 block_of[instruction.result.0 as usize] = BlockId(index as u32);
             }
         }
-        let live_out = liveness(body, &order, words);
+        let live_out = liveness(body, &order);
         let (mut live_in, mut dying) = (Vec::new(), Vec::new());
         for (index, block) in body.blocks.iter().enumerate() {
             let (before, last) = last_reads(block, live_out[index].clone());
@@ -90,17 +90,38 @@ pub fn has_loop(body: &Body) -> bool {
 
 /// A set of values.
 #[derive(Clone, PartialEq)]
-struct Values(Vec<u64>);
+pub struct Values(Vec<u64>);
 
 impl Values {
-    fn insert(&mut self, value: ValueId) -> bool {
+    /// The empty set, for `values` values.
+    pub fn none(values: u32) -> Values {
+        Values(vec![0; (values as usize).div_ceil(64)])
+    }
+
+    pub fn contains(&self, value: ValueId) -> bool {
+        self.0[value.0 as usize / 64] >> (value.0 % 64) & 1 == 1
+    }
+
+    /// Keeps what is in `other` too; whether that changed anything.
+    pub fn keep(&mut self, other: &Values) -> bool {
+        let mut is_changed = false;
+        for (own, others) in self.0.iter_mut().zip(&other.0) {
+            is_changed |= *own & !others != 0;
+            *own &= others;
+        }
+        is_changed
+    }
+
+    /// Whether it was not in before.
+    pub fn insert(&mut self, value: ValueId) -> bool {
         let (word, bit) = (value.0 as usize / 64, 1 << (value.0 % 64));
         let is_new = self.0[word] & bit == 0;
         self.0[word] |= bit;
         is_new
     }
 
-    fn remove(&mut self, value: ValueId) -> bool {
+    /// Whether it was in.
+    pub fn remove(&mut self, value: ValueId) -> bool {
         let (word, bit) = (value.0 as usize / 64, 1 << (value.0 % 64));
         let was_in = self.0[word] & bit != 0;
         self.0[word] &= !bit;
@@ -178,8 +199,8 @@ fn predecessors(body: &Body) -> Vec<Vec<usize>> {
     predecessors
 }
 
-fn liveness(body: &Body, order: &[Option<u32>], words: usize) -> Vec<Values> {
-    let mut live_out = vec![Values(vec![0; words]); body.blocks.len()];
+fn liveness(body: &Body, order: &[Option<u32>]) -> Vec<Values> {
+    let mut live_out = vec![Values::none(body.values); body.blocks.len()];
     let predecessors = predecessors(body);
     let mut blocks: Vec<usize> = (0..body.blocks.len()).filter(|&index| order[index].is_some()).collect();
     blocks.sort_by_key(|&index| order[index]);

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Mark};
 use crate::fact::Fact;
+use crate::models::DESCRIPTOR;
 use crate::refine::{alternatives_in, assume_in, compare};
 use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, ExitCase, Summary, Write};
@@ -112,6 +113,9 @@ impl Instance<'_> {
         for &(block, _) in &self.exit.blocks {
             self.allocate(scope, &mut after, block);
         }
+        if self.summary.closes && matches!(self.arguments.first(), Some(Value::Int(0..=2))) {
+            after.lacks_standard = true;
+        }
         // Everything is looked up in the state before the call.
         let mut result = self.value(scope, &mut after, &self.exit.result);
         if let (Value::Top, Value::Sum(Base::Symbol(id), Offset::At(0))) = (&result, &self.exit.result) {
@@ -152,6 +156,9 @@ impl Instance<'_> {
                 false => after.store(scope, to, value, write.bytes),
             };
             match before {
+                // It is what the call returns.
+                Some(before)
+                    if before.heap_blocks().all(|held| result.heap_blocks().any(|got| got == held)) => {}
                 // Too deep to be told from what is stored, or in memory of
                 // others, whose state between calls is theirs to know.
                 Some(before)
@@ -415,6 +422,9 @@ impl Instance<'_> {
             Arc::new(Origin { stack, allocator: inner.allocator.clone(), kind: inner.kind.clone() })
         });
         let known = after.allocate(scope, site, state);
+        if inner.kind == DESCRIPTOR && std::mem::take(&mut after.lacks_standard) {
+            after.blocks.remove(&known);
+        }
         self.renamed.push(known);
         self.blocks.insert(block, known);
     }

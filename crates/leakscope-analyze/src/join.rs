@@ -107,16 +107,17 @@ pub enum Growth {
 pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, growth: Growth) -> bool {
     let mut joiner = Joiner { point, growth, bound: BTreeMap::new(), is_changed: false };
     let facts = joiner.facts_of(&other, scope);
-    let (own_only, others_only) = (facts_apart(case, &other, scope), facts_apart(&other, case, scope));
+    let own_only: BTreeMap<SymbolId, Fact> = facts_apart(case, &other, scope).into_iter().collect();
+    let others_only = facts_apart(&other, case, scope);
     let current = joiner.bound_symbols(case, scope);
     let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
     other.forget_all(scope, &current);
     joiner.env(case, &other, &facts, scope);
     joiner.memory(case, &mut other, &facts, scope);
     joiner.variables(case, &other, scope);
-    joiner.facts(case, &other);
-    if !own_only.is_empty() || !others_only.is_empty() {
-        Arc::make_mut(&mut case.facts).extend(own_only.into_iter().chain(others_only));
+    joiner.facts(case, &other, &own_only);
+    if !others_only.is_empty() {
+        Arc::make_mut(&mut case.facts).extend(others_only);
     }
     for (id, block) in &mut case.blocks {
         let is_nullable = block.is_nullable || other.is_nullable(*id);
@@ -126,6 +127,8 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
     // Where the property differs, in favour of silence.
     case.blocks.retain(|block, _| other.blocks.contains_key(block));
     case.zeroed.retain(|base| other.zeroed.contains(base));
+    joiner.is_changed |= other.lacks_standard && !case.lacks_standard;
+    case.lacks_standard |= other.lacks_standard;
     for (own, others) in
         [(&mut case.freed, other.freed), (&mut case.escaped, other.escaped), (&mut case.stored, other.stored)]
     {
@@ -274,7 +277,8 @@ impl Joiner {
         }
     }
 
-    fn facts(&mut self, case: &mut Case, other: &Case) {
+    /// What only `case` has seen, `apart`, it goes on to know.
+    fn facts(&mut self, case: &mut Case, other: &Case, apart: &BTreeMap<SymbolId, Fact>) {
         let (growth, bound) = (self.growth, &self.bound);
         let mut is_changed = self.is_changed;
         let mut joined = BTreeMap::new();
@@ -285,6 +289,7 @@ impl Joiner {
             let fact = match other.facts.get(&id) {
                 Some(&others) if growth == Growth::Widened => own.widen(own.or(others)),
                 Some(&others) => own.or(others),
+                None if apart.contains_key(&id) => own,
                 None => Fact::ANY,
             };
             is_changed |= fact != own;

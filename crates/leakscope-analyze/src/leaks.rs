@@ -6,8 +6,8 @@ use std::sync::Arc;
 use leakscope_core::{Cause, Confidence};
 use leakscope_ir::Spot;
 
-use crate::case::{Case, Feasibility, Mark, Pending};
-use crate::confirm::Target;
+use crate::case::{Case, Feasibility, Flight, Mark, Pending};
+use crate::confirm::Search;
 use crate::simulate::{MAX_CASES, Simulation, steps};
 use crate::summary::Step;
 use crate::value::{Base, HeapId, Value};
@@ -99,6 +99,10 @@ impl Simulation<'_, '_> {
         if case.feasibility == Feasibility::Dead {
             return;
         }
+        // Whether the exception goes on is not known before a handler is found.
+        if case.flight == Flight::Sought {
+            return case.drop_unreachable(&self.result.scope);
+        }
         let lost = self.unreachable(case, &Value::Top);
         let roots = self.roots(case, &lost);
         for block in lost {
@@ -111,6 +115,9 @@ impl Simulation<'_, '_> {
 
     /// The same after a call, with the names that places had before it.
     pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
+        if case.flight == Flight::Sought {
+            return case.drop_unreachable(&self.result.scope);
+        }
         let lost = self.unreachable(case, &Value::Top);
         let roots = self.roots(case, &self.in_sight(before, &lost));
         for block in lost {
@@ -133,6 +140,20 @@ impl Simulation<'_, '_> {
         }
     }
 
+    /// Whether a block is one of those whose leak is looked for.
+    fn is_wanted(&self, block: HeapId) -> bool {
+        let sites = &self.result.scope.sites;
+        self.search.as_ref().is_some_and(|Search { target, .. }| {
+            sites.at[block.site()] == target.value && sites.origins[block.site()] == *target.origin
+        })
+    }
+
+    /// Whether a case has the block whose leak is looked for.
+    pub fn is_under_way(&self, case: &Case) -> bool {
+        case.blocks.keys().any(|block| self.is_wanted(*block))
+            || case.pending.iter().any(|pending| self.is_wanted(pending.block))
+    }
+
     pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
         self.leak_on(block, at, cause, variable, case.path.as_ref());
     }
@@ -145,11 +166,9 @@ impl Simulation<'_, '_> {
         variable: Option<String>,
         way: Option<&Arc<Mark>>,
     ) {
+        let is_wanted = self.is_wanted(block);
         if let Some(search) = &mut self.search {
-            let sites = &self.result.scope.sites;
-            let Target { value, origin, at: wanted, .. } = search.target;
-            let is_it = sites.at[block.site()] == value && sites.origins[block.site()] == *origin;
-            if is_it && at == wanted {
+            if is_wanted && at == search.target.at {
                 let (path, others) = (steps(self.id, way), Vec::new());
                 search.found =
                     Some(Leak { confidence: Confidence::Likely, at, cause, variable, path, others });

@@ -8,6 +8,8 @@
 
 mod analyze;
 mod arithmetic;
+mod arrive;
+mod calls;
 mod case;
 mod confirm;
 mod containers;
@@ -22,6 +24,7 @@ mod leaks;
 mod memory;
 mod models;
 mod names;
+mod nonnull;
 mod refine;
 mod relevance;
 mod returns;

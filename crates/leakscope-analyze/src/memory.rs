@@ -185,6 +185,12 @@ impl Case {
         if escapes {
             self.escape(scope, value);
         }
+        if matches!(base, Base::Global(_)) {
+            scope.pools.extend(value.bases().filter_map(|part| match part {
+                (Base::Heap(block), Offset::Any) => Some(block.site()),
+                _ => None,
+            }));
+        }
         if bytes == 8 && matches!(base, Base::Symbol(_) | Base::Global(_)) {
             for (base, _) in value.bases() {
                 if let Base::Symbol(id) = base

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leakscope_core::{Allocator, PoolFunction, PoolRole};
-use leakscope_ir::{Function, ValueId};
+use leakscope_ir::{Function, Ownership, ValueId};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
@@ -243,25 +243,37 @@ impl Model {
         })
     }
 
-    /// Of a function with the attribute `malloc`, of which nothing else is
-    /// known: it keeps what it is given.
-    pub fn of_attribute() -> Arc<Model> {
-        Arc::new(Model {
-            returns: Some(Place::New),
+    /// Of a function without a body whose attributes say something: what they
+    /// do not say, it keeps.
+    pub fn of_attributes(function: &Function) -> Option<Arc<Model>> {
+        if function.body.is_some() || !function.returns_new && function.ownership.is_empty() {
+            return None;
+        }
+        let returns = function.returns_new || function.ownership.contains(&Ownership::Returns);
+        let frees: Vec<u32> = function
+            .ownership
+            .iter()
+            .filter_map(|said| match said {
+                Ownership::Takes(index) => Some(*index),
+                _ => None,
+            })
+            .collect();
+        Some(Arc::new(Model {
+            returns: returns.then_some(Place::New),
             out: Vec::new(),
-            frees: Vec::new(),
-            escapes: (0..16).collect(),
+            escapes: (0..16).filter(|index| !frees.contains(index)).collect(),
+            frees,
             links: Vec::new(),
             buffer: None,
             realloc: None,
             kind: "memory".to_owned(),
             is_zeroed: false,
-            fails: Fails::Null,
-            is_noreturn: false,
+            fails: if returns { Fails::Null } else { Fails::Never },
+            is_noreturn: function.is_noreturn,
             noreturn_if: Vec::new(),
             is_pure: false,
             compares: false,
-        })
+        }))
     }
 
     /// The summary of `function`, of which this is the model.
@@ -277,10 +289,21 @@ impl Model {
         let origin = Arc::new(origin);
         let origins = std::iter::repeat_n(origin, maker.blocks).collect();
         let symbols = Arc::new(maker.symbols);
-        let compares = self.compares;
-        Summary { cases, symbols, writes_numbers: !self.is_pure, origins, compares, ..Summary::default() }
+        let (compares, closes) = (self.compares, self.kind == DESCRIPTOR && !self.frees.is_empty());
+        Summary {
+            cases,
+            symbols,
+            writes_numbers: !self.is_pure,
+            origins,
+            closes,
+            compares,
+            ..Summary::default()
+        }
     }
 }
+
+/// The kind of what is known by a small number.
+pub const DESCRIPTOR: &str = "descriptor";
 
 struct Maker<'a> {
     model: &'a Model,
@@ -334,7 +357,8 @@ impl Maker<'_> {
         case.result = self.result(&mut case, succeeds);
         self.outputs(&mut case);
         cases.append(&mut self.with_realloc_outputs(case));
-        if let Some(fact) = fails.filter(|_| makes || result_new) {
+        let returns_argument = matches!(model.returns, Some(Place::Argument(_)));
+        if let Some(fact) = fails.filter(|_| makes || result_new || returns_argument) {
             let mut case = ExitCase::returning(Value::Top);
             case.result = self.unknown(&mut case, fact);
             cases.push(case);

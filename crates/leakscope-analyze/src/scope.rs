@@ -15,6 +15,9 @@ pub struct Scope<'a> {
     pub sites: Sites,
     /// Sites whose blocks are freed in loops, with the heads of those.
     pub freed_in_loops: BTreeSet<(usize, BlockId)>,
+    /// Sites of blocks that are cut into pieces, of which a global has one:
+    /// the others are handed out, and the block stays.
+    pub pools: BTreeSet<usize>,
     /// What came in and is released in some case.
     pub ever_freed: BTreeSet<SymbolId>,
     /// Symbols whose parts have addresses: pointers, and no numbers.
@@ -50,6 +53,7 @@ impl<'a> Scope<'a> {
             symbols: Symbols::default(),
             sites: Sites::default(),
             freed_in_loops: BTreeSet::new(),
+            pools: BTreeSet::new(),
             ever_freed: BTreeSet::new(),
             pointers: FxHashSet::default(),
             loops: Vec::new(),

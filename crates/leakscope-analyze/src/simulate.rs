@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use leakscope_core::Cause;
 use leakscope_ir::{
-    Block, BlockId, BlockRole, Body, Compare, FuncId, Function, Op, Operand, Spot, Terminator, ValueId,
-    VariableId,
+    Block, BlockId, BlockRole, Body, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, Spot,
+    Terminator, ValueId, VariableId,
 };
+use rustc_hash::FxHashMap;
 
+use crate::arrive::Entry;
 use crate::case::{Case, Feasibility, Flight, Mark};
 use crate::confirm::{Search, Target, confirm_leaks};
 use crate::flow::Flow;
-use crate::join::{Growth, Property, join};
 use crate::leaks::Leak;
 use crate::refine::{assume, assume_compare};
-use crate::scope::Scope;
+use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, Step, Summary};
-use crate::value::{Base, Offset, Point, SymbolKey, Value};
+use crate::value::{Base, Offset, SymbolKey, Value};
 use crate::world::{World, constant};
 
 /// Cases of one block; above, the nearest are joined. A procedure that takes
@@ -28,8 +29,6 @@ pub const MAX_CASES: [usize; 3] = [16, 5, 2];
 /// as much as its case is large.
 const WORK_PER_BLOCK: usize = 600;
 const MIN_WORK: usize = 40_000;
-/// Joins of a case before growing values are widened.
-const JOINS: u32 = 3;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
 
@@ -43,6 +42,8 @@ pub struct Simulated<'a> {
     pub scope: Scope<'a>,
     pub exits: Vec<(Exit, Case, Value)>,
     pub leaks: BTreeMap<usize, Leak>,
+    /// Those of procedures that it gives functions to.
+    pub inner: Vec<(FuncId, Leak, Arc<Origin>)>,
     /// It was given up, for it took too long.
     pub is_cut: bool,
     /// The leak that was looked for.
@@ -74,30 +75,18 @@ pub fn simulate<'a>(
         }
     }
     if !last.is_cut {
-        confirm_leaks(world, summaries, id, options, &mut last);
+        confirm_leaks(world, summaries, id, options, &Bounds::default(), &mut last);
     }
     last
-}
-
-/// The same where some arguments are known functions, or tables of them, `depth` calls of this
-/// kind inside of another.
-pub fn simulate_with_callbacks<'a>(
-    world: &'a World<'a>,
-    summaries: &dyn Summaries,
-    id: FuncId,
-    options: &Options,
-    callbacks: &[(u32, Value)],
-    depth: usize,
-) -> Simulated<'a> {
-    let bounds = Bounds { max_cases: MAX_CASES[0], callbacks, depth, target: None };
-    simulate_with(world, summaries, id, options, &bounds)
 }
 
 /// How a procedure is simulated.
 #[derive(Default)]
 pub struct Bounds<'c> {
     pub max_cases: usize,
+    /// Arguments that are known functions, or tables of them.
     pub callbacks: &'c [(u32, Value)],
+    /// Calls with such arguments, one in another.
     pub depth: usize,
     /// Only whether this leak is there is of interest.
     pub target: Option<Target<'c>>,
@@ -123,6 +112,9 @@ pub fn simulate_with<'a>(
             Some((_, value)) => value.clone(),
             None => scope.symbols.value(SymbolKey::Parameter(index)),
         };
+        if world.never_null.is_parameter(id, index) {
+            assume_compare(&mut first, &mut scope, Compare::Ne, &value, &Value::NULL);
+        }
         first.set(ValueId(index), value);
     }
     let mut simulation = Simulation {
@@ -139,6 +131,7 @@ pub fn simulate_with<'a>(
         is_caught: false,
         work: 0,
         returns_at: None,
+        with_functions: FxHashMap::default(),
         search: bounds.target.map(Search::new),
         result: Simulated::of(scope),
     };
@@ -154,7 +147,8 @@ pub fn simulate_with<'a>(
 
 impl<'a> Simulated<'a> {
     fn of(scope: Scope<'a>) -> Simulated<'a> {
-        Simulated { scope, exits: Vec::new(), leaks: BTreeMap::new(), is_cut: false, confirmed: None }
+        let (exits, leaks, inner) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Simulated { scope, exits, leaks, inner, is_cut: false, confirmed: None }
     }
 }
 
@@ -162,15 +156,15 @@ pub struct Simulation<'a, 'b> {
     pub function: &'a Function,
     pub id: FuncId,
     pub body: &'a Body,
-    flow: Flow,
+    pub flow: Flow,
     pub summaries: &'b dyn Summaries,
     pub options: &'b Options,
-    entries: Vec<Vec<Entry>>,
+    pub entries: Vec<Vec<Entry>>,
     pub max_cases: usize,
     /// Of calls with functions as arguments, one in another.
     pub depth: usize,
     /// Blocks in their order, with the entry to run.
-    queue: BTreeSet<(u32, u32, usize)>,
+    pub queue: BTreeSet<(u32, u32, usize)>,
     /// An exception of the call at hand would be caught here, so the author
     /// expects one.
     pub is_caught: bool,
@@ -178,24 +172,23 @@ pub struct Simulation<'a, 'b> {
     pub work: usize,
     /// The line of the `return` at the end of the block that runs now.
     pub returns_at: Option<Spot>,
+    /// Summaries of procedures that get functions, by these.
+    pub with_functions: FxHashMap<Specialised, Option<Arc<Summary>>>,
     /// Set where one leak is looked for by single cases.
     pub search: Option<Search<'b>>,
     pub result: Simulated<'a>,
 }
 
-struct Entry {
-    property: Property,
-    case: Case,
-    joins: u32,
-}
+/// A procedure, and the functions or tables that some of its arguments are.
+pub type Specialised = (FuncId, Vec<(u32, Value)>);
 
 impl<'a> Simulation<'a, '_> {
     pub fn scope(&mut self) -> &mut Scope<'a> {
         &mut self.result.scope
     }
 
-    /// A loop that frees blocks from before it is taken to run at least once
-    /// (SPARROW, section 3).
+    /// A loop that frees blocks from before it, or cuts them into pieces, is
+    /// taken to run at least once (SPARROW, section 3).
     fn leave_out_skipped_loops(&mut self) {
         let (flow, scope) = (&self.flow, &self.result.scope);
         let is_skipped = |site: usize| {
@@ -203,7 +196,7 @@ impl<'a> Simulation<'a, '_> {
             let mut freed_in = scope.freed_in_loops.range((site, BlockId(0))..=(site, BlockId(u32::MAX)));
             freed_in.any(|(_, head)| !made_in.contains(head))
         };
-        self.result.leaks.retain(|&site, _| !is_skipped(site));
+        self.result.leaks.retain(|&site, _| !is_skipped(site) && !scope.pools.contains(&site));
     }
 
     fn run(&mut self) {
@@ -240,63 +233,6 @@ impl<'a> Simulation<'a, '_> {
             self.result.is_cut |= search.is_bounded;
             self.result.confirmed = search.found;
         }
-    }
-
-    /// A case comes to the start of a block.
-    fn arrive(&mut self, block: BlockId, mut case: Case) {
-        let Some(order) = self.flow.order[block.0 as usize] else { return };
-        case.release_nulls(&self.result.scope);
-        case.prune_facts(&self.result.scope);
-        if let Some(search) = &mut self.search {
-            let loops = &self.flow.loops[block.0 as usize];
-            return search.arrive(block, loops, case, &mut self.result.scope);
-        }
-        let property = self.property(block, &case);
-        let entries = &mut self.entries[block.0 as usize];
-        let same = entries.iter().position(|entry| entry.property == property);
-        let max_cases = self.max_cases;
-        // Ways that go on to different places stay apart in any case.
-        let nearest = || {
-            let alike = (0..entries.len()).filter(|&i| entries[i].property.selectors == property.selectors);
-            let few = entries.len() < max_cases;
-            alike.min_by_key(|&index| entries[index].property.distance(&property)).filter(|_| !few)
-        };
-        let index = match same.or_else(nearest) {
-            Some(index) => {
-                let entry = &mut entries[index];
-                entry.joins += 1;
-                let limit = if self.flow.is_loop_head[block.0 as usize] { JOINS } else { 8 * JOINS };
-                let growth = if entry.joins > limit { Growth::Widened } else { Growth::Free };
-                let point = Point::Block(block);
-                if !join(&mut entry.case, case, &mut self.result.scope, point, growth) {
-                    return;
-                }
-                let selectors = std::mem::take(&mut entry.property.selectors);
-                entry.property = Property { selectors, ..Property::of(&entry.case, &self.result.scope) };
-                index
-            }
-            None => {
-                entries.push(Entry { property, case, joins: 0 });
-                entries.len() - 1
-            }
-        };
-        self.queue.insert((order, block.0, index));
-    }
-
-    fn property(&self, id: BlockId, case: &Case) -> Property {
-        let block = self.body.block(id);
-        let mut property = Property::of(case, &self.result.scope);
-        if block.role == BlockRole::Exit {
-            let phis =
-                block.instructions.iter().take_while(|instruction| matches!(instruction.op, Op::Phi { .. }));
-            property.selectors = phis
-                .filter_map(|phi| match case.get(phi.result) {
-                    Value::Int(number) => Some((phi.result, number)),
-                    _ => None,
-                })
-                .collect();
-        }
-        property
     }
 
     fn block(&mut self, id: BlockId, mut case: Case) {
@@ -440,7 +376,8 @@ impl<'a> Simulation<'a, '_> {
             case.set(id, value);
         }
         let end_at = body.block(from).end_at;
-        if held {
+        let goes_on = !self.ends_program(target);
+        if held && goes_on {
             self.look_for_leaks(&mut case, end_at, Cause::Discarded, None);
         }
         let (left, reached) = (body.block(from).role, target.role);
@@ -449,10 +386,25 @@ impl<'a> Simulation<'a, '_> {
             (BlockRole::Exit, _) | (_, BlockRole::Exit) => case.left_at,
             _ => None,
         };
-        if !case.variables.is_empty() {
+        if !case.variables.is_empty() && goes_on {
             self.end_scopes(&mut case, target, end_at);
         }
         self.arrive(to, case);
+    }
+
+    /// Whether the program ends in a block, and not by an exception: nothing is
+    /// lost there.
+    fn ends_program(&self, block: &Block) -> bool {
+        let world = self.result.scope.world;
+        let ends = |instruction: &Instruction| match &instruction.op {
+            Op::Call(Call { callee: Callee::Function(callee), is_noreturn, .. }) => {
+                let throws = world.program.function(*callee).name.starts_with("__cxa_");
+                !throws && (*is_noreturn || !world.returns(*callee))
+            }
+            Op::Call(call) => call.is_noreturn,
+            _ => false,
+        };
+        block.end == Terminator::Unreachable && block.instructions.iter().any(ends)
     }
 
     /// Variables of scopes that a block is outside of are gone.

@@ -23,6 +23,8 @@ pub struct Summary {
     pub is_recursive: bool,
     /// It may write numbers through its arguments that no case tells of.
     pub writes_numbers: bool,
+    /// It closes descriptors.
+    pub closes: bool,
     /// It returns a number that depends on its first two arguments alone.
     pub compares: bool,
     /// Of the blocks, by site.

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::containers::{self, Role};
 use crate::flow::used_values;
 use crate::models::{Model, Models};
+use crate::nonnull::NeverNull;
 use crate::returns::returning;
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
@@ -26,6 +27,7 @@ pub struct World<'a> {
     returns: Vec<bool>,
     /// Parameters that a function calls.
     called: Vec<Vec<u32>>,
+    pub never_null: NeverNull,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -62,7 +64,7 @@ impl<'a> World<'a> {
         }
         let modelled = |function: &Function| {
             let known = models.of(function).filter(|_| function.body.is_none() || is_library(function));
-            let model = known.cloned().or_else(|| function.returns_new.then(Model::of_attribute))?;
+            let model = known.cloned().or_else(|| Model::of_attributes(function))?;
             Some(Arc::new(model.summary(function)))
         };
         let first = program.globals.iter().enumerate().filter(|(index, _)| !globals[*index].is_written);
@@ -82,7 +84,8 @@ impl<'a> World<'a> {
         };
         let returns = returning(program, is_noreturn);
         let called = program.functions.iter().map(called_parameters).collect();
-        World { program, roles, first: first.collect(), models, globals, returns, called }
+        let never_null = NeverNull::new(program, &returns, is_whole);
+        World { program, roles, first: first.collect(), models, globals, returns, called, never_null }
     }
 
     /// What is at `offset` of a global that nobody writes.
@@ -94,6 +97,10 @@ impl<'a> World<'a> {
             return None;
         }
         Some(self.first.get(&(global, at)).cloned().unwrap_or(Value::NULL))
+    }
+
+    pub fn is_written(&self, global: GlobalId) -> bool {
+        self.globals[global.0 as usize].is_written
     }
 
     /// A global whose value nobody does anything with, though somebody looks

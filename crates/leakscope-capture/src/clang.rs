@@ -16,6 +16,14 @@ use crate::command::{Command, Language, Word};
 /// The compiler that makes the bitcode.
 pub const CLANG: &str = "clang-19";
 
+/// Attributes that clang leaves out of the bitcode, as annotations, which it
+/// does not.
+const OWNERSHIP: [&str; 3] = [
+    r##"-Downership_returns(...)=annotate("leakscope.returns "#__VA_ARGS__)"##,
+    r##"-Downership_takes(...)=annotate("leakscope.takes "#__VA_ARGS__)"##,
+    r##"-Downership_holds(...)=annotate("leakscope.holds "#__VA_ARGS__)"##,
+];
+
 /// How clang is to compile the sources of one command, and what must be known
 /// later to make objects of the bitcode.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +84,7 @@ fn run(source: &Source, arguments: &[String]) -> Result<(Option<Vec<u8>>, String
     command
         .args(["-c", "-emit-llvm", "-g", "-Xclang", "-disable-llvm-passes", "-fno-discard-value-names"])
         .args(["-Wno-everything", "-Qunused-arguments", "-fno-color-diagnostics"])
+        .args(OWNERSHIP)
         .args(arguments)
         .args(["-x", language, source.path, "-o", "-"])
         .current_dir(source.directory)

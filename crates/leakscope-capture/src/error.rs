@@ -21,6 +21,11 @@ pub enum CaptureError {
     #[error("{} is neither an ELF program nor a shared library", .0.display())]
     NotAProgram(PathBuf),
     #[error(
+        "{} is a folder: build what is in it with `leakscope build -- make`, or whatever builds it, then give the program",
+        .0.display()
+    )]
+    Folder(PathBuf),
+    #[error(
         "{} was not captured: build it with `leakscope build -- <your build command>`, from clean if it is up to date",
         .0.display()
     )]

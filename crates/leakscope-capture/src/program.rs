@@ -168,7 +168,7 @@ fn unit(store: &Store, id: &UnitId) -> Result<Made, StoreError> {
 fn read(path: &Path) -> Result<Vec<u8>, CaptureError> {
     fs::read(path).map_err(|source| match source.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => CaptureError::NoSuchFile(path.to_owned()),
-        ErrorKind::IsADirectory => CaptureError::NotAProgram(path.to_owned()),
+        ErrorKind::IsADirectory => CaptureError::Folder(path.to_owned()),
         _ => CaptureError::Io { path: path.to_owned(), source },
     })
 }

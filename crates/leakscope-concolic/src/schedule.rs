@@ -21,7 +21,7 @@ pub struct Edge {
     pub way: Way,
     /// How deep the function calls itself.
     pub recursion: u8,
-    /// Which of the things that one library call found.
+    /// Which of the things that one call of `getopt` found.
     pub step: u8,
 }
 

@@ -51,7 +51,7 @@ pub struct Decision {
     pub stack: Option<StackId>,
     /// How often the function is on the stack, up to a few times.
     pub recursion: u8,
-    /// Which of the things that one library call found.
+    /// Which of the things that one call of `getopt` found.
     pub step: u8,
     /// Of the path up to here.
     pub hash: u64,
@@ -86,7 +86,7 @@ const MATCHED: u32 = 1 << 31;
 const DEEPEST: usize = 64;
 const MOST_RECURSION: usize = 6;
 
-/// Things that one library call finds are told apart up to so many.
+/// Things that one call of `getopt` finds are told apart up to so many.
 const MOST_STEPS: u8 = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,6 +135,10 @@ impl Trace {
                         }
                         what => trace.notes.extend(what.map(|what| (event.place, what))),
                     }
+                    None
+                }
+                Some(EventKind::Option) => {
+                    steps.are_options = true;
                     None
                 }
                 Some(EventKind::Constraint) => term(event.term).map(|held| trace.one_of_many(event, held)),
@@ -257,17 +261,23 @@ impl Decision {
     }
 }
 
-/// Counts what is found at one place in a row: one library call finds several
-/// things.
+/// Counts what one call of `getopt` finds: several options. (What a search in a
+/// text finds is the same thing at each of its bytes.)
 #[derive(Default)]
 struct Steps {
+    /// Whether what comes next is found by the call that was told its options.
+    are_options: bool,
+    calls: FxHashSet<PlaceId>,
     place: PlaceId,
     count: u8,
 }
 
 impl Steps {
     fn next(&mut self, event: &Event) -> u8 {
-        let goes_on = event.kind == EventKind::Constraint as u8 && event.place == self.place;
+        if std::mem::take(&mut self.are_options) {
+            self.calls.insert(event.place);
+        }
+        let goes_on = event.place == self.place && self.calls.contains(&event.place);
         self.count = if goes_on { (self.count + 1).min(MOST_STEPS) } else { 0 };
         self.place = event.place;
         self.count

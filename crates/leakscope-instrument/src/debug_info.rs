@@ -331,6 +331,20 @@ const SYMBOL: usize = 3;
 const TYPE: usize = 4;
 const UNIT: usize = 5;
 
+/// Lets what an instruction tells of a variable be true of another value, if
+/// there is one.
+pub fn retell<'m>(note: Value<'m>, other: impl Fn(Value<'m>) -> Option<Value<'m>>) {
+    if note.called_name() != Some("llvm.dbg.value") {
+        return;
+    }
+    // SAFETY: the context of a live value, which outlives it.
+    let context = unsafe { LLVMGetTypeContext(LLVMTypeOf(note.raw)) };
+    let value = Node::new(note.operand(0), context).and_then(Node::value);
+    if let Some(other) = value.and_then(other).and_then(|other| Node::new(other, context)) {
+        note.set_operand(0, Value::new(other.as_value()));
+    }
+}
+
 /// A scope of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scope<'m>(Node<'m>);

@@ -8,13 +8,26 @@
 //! the clock of that moment, and while the clock stands still its death is
 //! none. In code without calls and stores of pointers all this is known when
 //! the code is compiled, and nothing is left of it.
+//!
+//! Derived code holds what it gives to a function it calls. Other code, a
+//! library that calls back, may give the last pointer there is.
 
 use std::collections::HashMap;
 
 use crate::builder::Builder;
 use crate::contexts::needs_context;
-use crate::ir::{Opcode, Value};
+use crate::ir::{Callee, Opcode, Value};
 use crate::llvm::Function;
+
+/// What a local has when its life begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    Nothing,
+    /// It is a parameter's.
+    Given,
+    /// It is that of a parameter that is never assigned.
+    Lent,
+}
 
 pub struct Epochs<'m> {
     /// The runtime's clock of the thread, and the function's copy of it.
@@ -22,25 +35,29 @@ pub struct Epochs<'m> {
     now: Value<'m>,
     /// When the function began: what it has, it has got since.
     start: Value<'m>,
-    /// Whether it may be given what nobody else has.
-    is_given_alone: bool,
-    since: HashMap<Value<'m>, Value<'m>>,
+    /// What keeps that as the copy's first value.
+    began: Value<'m>,
+    /// Whether the caller holds what it gives, where not every caller does.
+    is_held: Option<Value<'m>>,
+    since: HashMap<Value<'m>, (Value<'m>, Start)>,
 }
 
 impl<'m> Epochs<'m> {
     /// Keeps the function's copy up to date: what it calls may change it.
+    /// `is_held` is asked where it may be given what nobody else has.
     pub fn mark(
         builder: &Builder<'m>,
         clock: Value<'m>,
         function: Function<'m>,
-        is_given_alone: bool,
+        is_held: Option<Callee<'m>>,
     ) -> Epochs<'m> {
         let calls: Vec<Value<'m>> = function.instructions().filter(|&at| needs_context(at)).collect();
         let now = builder.local(function, builder.word(0));
         // After the first value of the copy.
         let start = builder.load(builder.word_type(), clock);
-        builder.store(start, now);
-        let epochs = Epochs { clock, now, start, is_given_alone, since: HashMap::new() };
+        let began = builder.store(start, now);
+        let is_held = is_held.map(|is_held| builder.call(is_held, &[]));
+        let epochs = Epochs { clock, now, start, began, is_held, since: HashMap::new() };
         for call in calls {
             if call.must_be_tail_call() {
                 continue;
@@ -75,26 +92,35 @@ impl<'m> Epochs<'m> {
     }
 
     pub fn owns(&self, slot: Value<'m>) -> bool {
-        slot == self.now || self.since.values().any(|&since| since == slot)
+        slot == self.now || self.since.values().any(|&(since, _)| since == slot)
     }
 
     /// Remembers from now on when `local` got its value.
-    pub fn follow(&mut self, builder: &Builder<'m>, function: Function<'m>, local: Value<'m>) {
+    pub fn follow(&mut self, builder: &Builder<'m>, function: Function<'m>, local: Value<'m>, start: Start) {
         let since = builder.local(function, builder.word(0));
-        self.since.insert(local, since);
+        self.since.insert(local, (since, start));
     }
 
     pub fn follows(&self, local: Value<'m>) -> bool {
         self.since.contains_key(&local)
     }
 
-    /// The local begins to live where the builder is, with what it is given if
-    /// it is a parameter that nobody else may have.
-    pub fn begin(&self, builder: &Builder<'m>, local: Value<'m>, has_it_alone: bool) {
-        if let Some(&since) = self.since.get(&local) {
-            let now = if has_it_alone { builder.word(0) } else { self.now(builder) };
-            builder.store(now, since);
+    /// The local begins to live at `place`. What is lent does not die here.
+    pub fn begin(&self, builder: &Builder<'m>, local: Value<'m>, place: Value<'m>) {
+        let Some(&(since, start)) = self.since.get(&local) else { return };
+        if place != local {
+            builder.store(self.now(builder.after(place)), since);
+            return;
         }
+        builder.after(self.is_held.unwrap_or(self.began));
+        let moment = match self.is_held {
+            Some(is_held) if start != Start::Nothing => {
+                let held = if start == Start::Lent { builder.word(u64::MAX) } else { self.start };
+                builder.select(is_held, held, builder.word(0))
+            }
+            _ => self.start,
+        };
+        builder.store(moment, since);
     }
 
     /// The moment that counts for what `store` assigns: before what made the
@@ -103,16 +129,15 @@ impl<'m> Epochs<'m> {
         let origin = store.operand(0).without_steps();
         match origin.opcode() {
             // What is got through another local may be had by it alone.
-            Some(Opcode::LLVMLoad) => match self.since.get(&holder(origin)) {
-                Some(&since) => builder.before(origin).load(builder.word_type(), since),
-                None => self.now(builder.before(origin)),
-            },
+            Some(Opcode::LLVMLoad) => {
+                builder.before(origin);
+                self.had_since(builder, holder(origin)).unwrap_or_else(|| self.now(builder))
+            }
             Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
                 builder.before(origin);
-                let through = origin.arguments().filter_map(|argument| self.since.get(&holder(argument)));
-                through.fold(self.now(builder), |moment, &since| {
-                    builder.least(moment, builder.load(builder.word_type(), since))
-                })
+                let through =
+                    origin.arguments().filter_map(|argument| self.had_since(builder, holder(argument)));
+                through.fold(self.now(builder), |moment, since| builder.least(moment, since))
             }
             // A parameter, a constant, the address of something.
             None | Some(Opcode::LLVMAlloca) => self.now(builder.before(store)),
@@ -121,15 +146,22 @@ impl<'m> Epochs<'m> {
         }
     }
 
+    /// Since when a local that is followed has what it has.
+    fn had_since(&self, builder: &Builder<'m>, local: Value<'m>) -> Option<Value<'m>> {
+        let &(since, start) = self.since.get(&local)?;
+        let since = builder.load(builder.word_type(), since);
+        Some(if start == Start::Lent { builder.least(since, self.start) } else { since })
+    }
+
     /// Since when anything may be had that the function has: from its start
     /// on, unless it was given something that nobody else may have.
     fn earliest(&self, builder: &Builder<'m>) -> Value<'m> {
-        if self.is_given_alone { builder.word(0) } else { self.start }
+        self.is_held.map_or(self.start, |is_held| builder.select(is_held, self.start, builder.word(0)))
     }
 
     /// The local has had its value since `moment`.
     pub fn assign(&self, builder: &Builder<'m>, local: Value<'m>, moment: Value<'m>) {
-        if let Some(&since) = self.since.get(&local) {
+        if let Some(&(since, _)) = self.since.get(&local) {
             builder.store(moment, since);
         }
     }
@@ -138,7 +170,7 @@ impl<'m> Epochs<'m> {
     /// followed.
     pub fn since(&self, builder: &Builder<'m>, local: Value<'m>) -> Value<'m> {
         match self.since.get(&local) {
-            Some(&since) => builder.load(builder.word_type(), since),
+            Some(&(since, _)) => builder.load(builder.word_type(), since),
             None => builder.word(0),
         }
     }

@@ -58,6 +58,20 @@ const RANGE_BITS: u32 = 42;
 const _: () = assert!(followed::END - followed::BLOCKS == 1 << RANGE_BITS);
 
 const BEFORE_OPTIMISATION: &str = r#"
+; Whether derived code calls the function: it holds what it gives, unless it says
+; that it may not. All code of the file counts as derived.
+define i1 @leakscope.is.held() alwaysinline nounwind {
+  %return = call ptr @llvm.returnaddress(i32 0)
+  %caller = ptrtoint ptr %return to i64
+  %offset = sub i64 %caller, ptrtoint (ptr @__ehdr_start to i64)
+  %size = sub i64 ptrtoint (ptr @etext to i64), ptrtoint (ptr @__ehdr_start to i64)
+  %is_inside = icmp ult i64 %offset, %size
+  %given = load i64, ptr @leakscope_given
+  %are_kept = icmp eq i64 %given, 0
+  %is_held = and i1 %is_inside, %are_kept
+  ret i1 %is_held
+}
+
 ; A pointer in memory is overwritten by `new`. Returns the clock.
 define i64 @leakscope.overwritten(ptr %old, ptr %site, ptr %new, i64 %now) alwaysinline nounwind {
 entry:
@@ -82,7 +96,7 @@ done:
 define i64 @leakscope.ends(ptr %old, ptr %site, i64 %since, i64 %now) alwaysinline nounwind {
 entry:
   %value = freeze ptr %old
-  %ticked = icmp ne i64 %since, %now
+  %ticked = icmp ult i64 %since, %now
   br i1 %ticked, label %look, label %done
 look:
   %number = ptrtoint ptr %value to i64
@@ -103,13 +117,15 @@ done:
 define i64 @leakscope.dies(ptr %old, ptr %site, i64 %place, ptr %kept, i64 %since, i64 %now) alwaysinline nounwind {
 entry:
   %value = freeze ptr %old
-  %ticked = icmp ne i64 %since, %now
+  %ticked = icmp ult i64 %since, %now
   br i1 %ticked, label %look, label %done
 look:
   %number = ptrtoint ptr %value to i64
   %high = lshr i64 %number, $RANGE
   %inside = icmp eq i64 %high, $HIGH
-  br i1 %inside, label %report, label %done, !prof !0
+  %other = icmp ne ptr %value, %kept
+  %dies = and i1 %inside, %other
+  br i1 %dies, label %report, label %done, !prof !0
 report:
   %stays = call preserve_mostcc i64 @leakscope.dies.stamp(ptr %value, ptr %site, i64 0, ptr %kept, i64 %place, i64 %since) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
@@ -187,7 +203,7 @@ done:
 ; which is put there later.
 
 define linkonce_odr hidden preserve_mostcc void @leakscope.overwritten.stamp(ptr %old, ptr %site, i64 %context, ptr %new) noinline nounwind {
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i64 0)
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0)
   %is_done = icmp ne i32 %result, 2
   br i1 %is_done, label %done, label %help, !prof !1
 done:
@@ -199,7 +215,7 @@ help:
 }
 
 define linkonce_odr hidden preserve_mostcc void @leakscope.ends.stamp(ptr %old, ptr %site, i64 %context, i64 %since) noinline nounwind {
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr null, i64 %since)
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since)
   %is_done = icmp ne i32 %result, 2
   br i1 %is_done, label %done, label %help, !prof !1
 done:
@@ -214,7 +230,7 @@ help:
 define linkonce_odr hidden preserve_mostcc i64 @leakscope.dies.stamp(ptr %old, ptr %site, i64 %context, ptr %kept, i64 %place, i64 %since) noinline nounwind {
   %salt = call i64 @llvm.fshl.i64(i64 %place, i64 %place, i64 32)
   %salted = xor i64 %context, %salt
-  %result = call i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i64 %since)
+  %result = call i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since)
   %is_done = icmp ne i32 %result, 2
   br i1 %is_done, label %done, label %help, !prof !1
 done:
@@ -226,28 +242,20 @@ help:
   ret i64 %later
 }
 
-; Where the stamp is of the block that holds an address within reach.
-define internal ptr @leakscope.stamp.of(i64 %pointer) alwaysinline nounwind {
-  %offset = sub i64 %pointer, $BLOCKS
-  %chunk = lshr i64 %offset, 16
-  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
-  %step_half = load i32, ptr %step_at
-  %step = zext i32 %step_half to i64
+; Where the stamp of a block lies among those of its chunk: the number of the
+; block, which an address and the chunk's step give, times the size of a stamp.
+define internal i64 @leakscope.place(i64 %pointer, i64 %step) alwaysinline nounwind {
   %low = and i64 %pointer, 65535
   %scaled = mul i64 %low, %step
   %quotient = lshr i64 %scaled, 28
   %place = and i64 %quotient, 1048560
-  %start = sub i64 %pointer, %low
-  %stamps = add i64 %start, $STAMPS
-  %stamp_at = add i64 %stamps, %place
-  %stamp = inttoptr i64 %stamp_at to ptr
-  ret ptr %stamp
+  ret i64 %place
 }
 
 ; Stamps the block if it was stamped after `since`: if not, what the pointer was
 ; got from still holds it. Returns 0, or 1 if the pointer goes on in its block, or
 ; 2 if the runtime must do it.
-define internal i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i64 %since) alwaysinline nounwind {
+define internal i32 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since) alwaysinline nounwind {
 entry:
   %pointer = ptrtoint ptr %old to i64
   %offset = sub i64 %pointer, $BLOCKS
@@ -255,20 +263,29 @@ entry:
   %within = icmp ult i64 %offset, %reach
   br i1 %within, label %block, label %help, !prof !1
 block:
-  %stamp = call ptr @leakscope.stamp.of(i64 %pointer)
+  %chunk = lshr i64 %offset, 16
+  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
+  %step_half = load i32, ptr %step_at
+  %step = zext i32 %step_half to i64
+  %place = call i64 @leakscope.place(i64 %pointer, i64 %step)
+  %kept_number = ptrtoint ptr %kept to i64
+  %difference = xor i64 %pointer, %kept_number
+  %is_close = icmp ult i64 %difference, 65536
+  %is_near = and i1 %is_close, %is_any_kept
+  br i1 %is_near, label %near, label %look
+near:
+  %kept_place = call i64 @leakscope.place(i64 %kept_number, i64 %step)
+  %is_same = icmp eq i64 %place, %kept_place
+  br i1 %is_same, label %stays, label %look
+look:
+  %start = and i64 %pointer, -65536
+  %stamps = add i64 %start, $STAMPS
+  %stamp_at = add i64 %stamps, %place
+  %stamp = inttoptr i64 %stamp_at to ptr
   %latest = load atomic i64, ptr %stamp monotonic, align 8
   %last = lshr i64 %latest, $EVENT_BITS
   %is_borrowed = icmp ule i64 %last, %since
-  br i1 %is_borrowed, label %nothing, label %owned
-owned:
-  %kept_number = ptrtoint ptr %kept to i64
-  %difference = xor i64 %pointer, %kept_number
-  %is_near = icmp ult i64 %difference, 65536
-  br i1 %is_near, label %near, label %live, !prof !0
-near:
-  %kept_stamp = call ptr @leakscope.stamp.of(i64 %kept_number)
-  %is_same = icmp eq ptr %stamp, %kept_stamp
-  br i1 %is_same, label %stays, label %live
+  br i1 %is_borrowed, label %nothing, label %live
 live:
   %tables = load ptr, ptr @leakscope_tables
   %is_new = icmp eq ptr %tables, null
@@ -316,7 +333,11 @@ help:
 @leakscope_clock = extern_weak thread_local(initialexec) global i64
 @leakscope_context = extern_weak thread_local(initialexec) global i64
 @leakscope_tables = extern_weak thread_local(initialexec) global ptr
+@leakscope_given = extern_weak thread_local(initialexec) global i64
 @leakscope_reach = external global i64
+@__ehdr_start = external hidden global i8
+@etext = external hidden global i8
+declare ptr @llvm.returnaddress(i32)
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.fshl.i64(i64, i64, i64)
 declare extern_weak preserve_mostcc void @__leakscope_overwritten(ptr, ptr, i64, ptr) nonlazybind cold nounwind
@@ -339,7 +360,7 @@ declare extern_weak preserve_mostcc void @__leakscope_unwound(ptr, ptr) nonlazyb
 /// The same where the deaths of locals are wanted that only borrow.
 pub fn before_optimisation_of_all() -> String {
     before_optimisation()
-        .replace("icmp ne i64 %since, %now", "icmp eq i64 %now, %now")
+        .replace("icmp ult i64 %since, %now", "icmp eq i64 %now, %now")
         .replace("i64 %since) #0", "i64 0) #0")
 }
 
@@ -350,12 +371,16 @@ pub fn after_optimisation() -> String {
 }
 
 const AFTER_OPTIMISATION: &str = r#"
-; A pointer is used, while uses are wanted.
-define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
+; Whether uses are wanted: most of the time they are not.
+define i1 @leakscope.wanted() alwaysinline nounwind {
   %wanted = load i8, ptr @leakscope_uses
   %are = icmp ne i8 %wanted, 0
-  br i1 %are, label %look, label %done, !prof !0
-look:
+  %expected = call i1 @llvm.expect.i1(i1 %are, i1 false)
+  ret i1 %expected
+}
+
+; A pointer is used, while uses are wanted.
+define void @leakscope.used(ptr %pointer) alwaysinline nounwind {
   %value = freeze ptr %pointer
   %number = ptrtoint ptr %value to i64
   %high = lshr i64 %number, $RANGE
@@ -363,6 +388,17 @@ look:
   br i1 %inside, label %report, label %done
 report:
   call preserve_mostcc void @leakscope.used.stamp(ptr %value, ptr null, i64 0) #0
+  br label %done
+done:
+  ret void
+}
+
+; The same where that must be asked first.
+define void @leakscope.used.if.wanted(ptr %pointer) alwaysinline nounwind {
+  %wanted = call i1 @leakscope.wanted()
+  br i1 %wanted, label %use, label %done
+use:
+  call void @leakscope.used(ptr %pointer)
   br label %done
 done:
   ret void
@@ -418,6 +454,7 @@ help:
 }
 
 @leakscope_uses = external global i8
+declare i1 @llvm.expect.i1(i1, i1)
 @leakscope_use_count = extern_weak thread_local(initialexec) global i64
 @leakscope_context = extern_weak thread_local(initialexec) global i64
 @leakscope_tables = extern_weak thread_local(initialexec) global ptr

@@ -39,6 +39,7 @@ mod writes;
 use frames::Frames;
 use leakscope_core::PoolFunction;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
+use uses::Bodies;
 
 /// What a program is derived for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +110,8 @@ pub fn transform_with_pools(
     match variant {
         Variant::Minimal | Variant::Track | Variant::Explain => {
             if variant != Variant::Minimal {
-                uses::insert(&mut module).map_err(InstrumentError::Instrument)?;
+                let bodies = if level == Level::O0 { Bodies::One } else { Bodies::Two };
+                uses::insert(&mut module, bodies).map_err(InstrumentError::Instrument)?;
             }
             track::after_optimisation(&module);
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });

@@ -12,9 +12,15 @@ pub struct Loop<'m> {
     pub body: HashSet<Block<'m>>,
 }
 
-impl Loop<'_> {
+impl<'m> Loop<'m> {
     pub fn is_inside(&self, other: &Loop<'_>) -> bool {
         self.header != other.header && other.body.contains(&self.header)
+    }
+
+    /// The blocks of it that are in no loop of `all` inside.
+    pub fn own<'a>(&'a self, all: &'a [Loop<'m>]) -> impl Iterator<Item = &'a Block<'m>> {
+        let inner: Vec<&Loop<'m>> = all.iter().filter(|other| other.is_inside(self)).collect();
+        self.body.iter().filter(move |block| !inner.iter().any(|other| other.body.contains(block)))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::loops::{self, Loop};
 use crate::twins::{self, Twins};
-use crate::uses::slot_of;
+use crate::uses::{is_variable, slot_of};
 
 /// What stands in the code for a check, and is inlined. The first thread uses
 /// the module's counters. Others have a copy at a distance, which is the base of
@@ -29,9 +29,11 @@ use crate::uses::slot_of;
 ///
 /// The runtime is called by assembler: it keeps all registers but those of
 /// vectors, and its answer is a flag. So no value of the plain body has to be
-/// where a call leaves it alone, and no address is got ready before a loop. The
-/// frame's address is there to have a frame, by which the runtime finds the
-/// caller.
+/// where a call leaves it alone, and no address is got ready before a loop.
+///
+/// An access needs a frame, by which the runtime finds the callers. Functions
+/// that call nothing have none, which would cost their plain body as much as a
+/// check does; for each of their accesses one is made on the stack.
 const CHECK: &str = r#"
 define i1 @leakscope.check(ptr %counter) alwaysinline nounwind {
 entry:
@@ -42,8 +44,7 @@ entry:
   %over = icmp slt i32 %left, 0
   br i1 %over, label %ask, label %done, !prof !0
 ask:
-  %frame = call ptr @llvm.frameaddress.p0(i32 0)
-  %answer = call i8 asm sideeffect "pushq %rdi\0Aleaq ${1:c}(%rip), %rdi\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %rdi", "={@ccnz},i,r,CLOBBERED"(ptr %counter, ptr %frame) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  %answer = call i8 asm sideeffect "pushq %rdi\0Aleaq ${1:c}(%rip), %rdi\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %rdi", "={@ccnz},i,CLOBBERED"(ptr %counter) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   %reports = icmp ne i8 %answer, 0
   br label %done
 done:
@@ -58,7 +59,15 @@ define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind 
   ret void
 }
 
+; The same in a function without a frame.
+define void @leakscope.accessed.by.leaf(ptr %pointer, i64 %count) alwaysinline nounwind {
+  %caller = call ptr @llvm.returnaddress(i32 0)
+  call void asm sideeffect "pushq $2\0Apushq %rbp\0Apushq %rdi\0Apushq %rsi\0Amovq $0, %rdi\0Amovq $1, %rsi\0Aleaq 16(%rsp), %rbp\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Apopq %rsi\0Apopq %rdi\0Apopq %rbp\0Aleaq 8(%rsp), %rsp", "r,i,r,CLOBBERED"(ptr %pointer, i64 %count, ptr %caller) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  ret void
+}
+
 declare ptr @llvm.frameaddress.p0(i32)
+declare ptr @llvm.returnaddress(i32)
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;
@@ -71,10 +80,16 @@ const WEAK: &str = ".weak __leakscope_dispatch\n.weak __leakscope_access\n";
 /// executable; those of a shared library are all threads'.
 const SEGMENT: &str = "256";
 
+/// The attribute that says whether a function has a frame pointer.
+const FRAME: &str = "frame-pointer";
+
 /// Bytes of a counter in memory, as `leakscope-rt` has it.
 const COUNTER: u64 = 8;
 
 pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
+    for function in module.functions().filter(|&function| !function.is_declaration() && !is_leaf(function)) {
+        function.set_string(FRAME, "all");
+    }
     let wanted = wanted(module);
     twins::demote(module, &wanted)?;
     let in_executable = module_flag(module.raw(), "PIE Level") || !module_flag(module.raw(), "PIC Level");
@@ -96,11 +111,17 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
         &PassOptions::new(Vectors::None),
     )?;
     for function in module.functions().filter(|function| !function.is_declaration()) {
-        function.set_string("frame-pointer", "all");
         // The runtime is called where the optimiser sees no call.
         function.set(Kind::named("noredzone"));
     }
     Ok(())
+}
+
+/// Whether a function needs no frame: no walk along the stack passes it.
+fn is_leaf(function: Function<'_>) -> bool {
+    let calls = |at: Value<'_>| at.is_call() && !at.is_intrinsic();
+    let varies = |at: Value<'_>| at.is(Opcode::LLVMAlloca) && !at.operand(0).is_constant();
+    function.string(FRAME) != Some("all") && !function.instructions().any(|at| calls(at) || varies(at))
 }
 
 /// The same with one counter for all threads.
@@ -138,15 +159,15 @@ fn wanted(module: &Module<'_>) -> HashSet<String> {
 
 fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'m>) {
     let loops = loops::find(twins.start);
+    let access = checks.access(twins.function);
     for block in twins.blocks() {
-        report(builder, checks.access, twins.of(block));
+        report(builder, access, twins.of(block));
     }
     let mut covered: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
         // What lies in a loop inside is that one's.
-        let inner: Vec<&Loop<'m>> = loops.iter().filter(|other| other.is_inside(at)).collect();
-        let own = at.body.iter().filter(|block| !inner.iter().any(|other| other.body.contains(block)));
-        let accesses = own.flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
+        let accesses =
+            at.own(&loops).flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
         if !accesses || at.header.is_landing_pad() {
             continue;
         }
@@ -226,17 +247,12 @@ fn accessed_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
     pointers.into_iter().filter(|pointer| is_variable(pointer.without_steps())).collect()
 }
 
-/// Whether a pointer may be one into the heap: not the address of a local or
-/// global, and not a constant.
-fn is_variable(pointer: Value<'_>) -> bool {
-    !pointer.is_constant() && !pointer.is(Opcode::LLVMAlloca)
-}
-
 /// The checks of a module, each with a counter.
 struct Checks<'b, 'm> {
     builder: &'b Builder<'m>,
     check: Callee<'m>,
-    access: Callee<'m>,
+    accessed: Callee<'m>,
+    accessed_by_leaf: Callee<'m>,
     /// Stands for the counters until their number is known.
     counters: Value<'m>,
     count: u64,
@@ -247,10 +263,16 @@ impl<'b, 'm> Checks<'b, 'm> {
         Checks {
             builder,
             check: builder.function(c"leakscope.check"),
-            access: builder.function(c"leakscope.accessed"),
+            accessed: builder.function(c"leakscope.accessed"),
+            accessed_by_leaf: builder.function(c"leakscope.accessed.by.leaf"),
             counters: builder.zeroed(COUNTER),
             count: 0,
         }
+    }
+
+    /// What tells an access in a function.
+    fn access(&self, function: Function<'m>) -> Callee<'m> {
+        if function.string(FRAME) == Some("all") { self.accessed } else { self.accessed_by_leaf }
     }
 
     /// A check where the builder stands: whether the body that reports comes.

@@ -16,7 +16,7 @@ use leakscope_core::PoolFunction;
 use leakscope_wire::Cause;
 
 use crate::builder::Builder;
-use crate::epochs::Epochs;
+use crate::epochs::{Epochs, Start};
 use crate::exits::Exits;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Layout, Module};
@@ -32,7 +32,7 @@ use locals::Local;
 const INLINE_WORDS: usize = 16;
 
 /// Copies over more bytes than this are searched by the runtime.
-const INLINE_BYTES: u64 = 32;
+const INLINE_BYTES: u64 = 64;
 
 /// Functions that free their first argument.
 const RELEASES: [&str; 17] = [
@@ -74,6 +74,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
         unwound: builder.function(c"leakscope.unwound"),
         shrinks: builder.function(c"leakscope.shrinks"),
         returns: builder.function(c"leakscope.returns"),
+        is_held: builder.function(c"leakscope.is.held"),
         range_dies: builder.runtime(
             "__leakscope_range_dies",
             builder.void_type(),
@@ -87,6 +88,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
         site: builder.thread_word("leakscope_site"),
         clock: builder.thread_word("leakscope_clock"),
         outer: builder.thread_word("leakscope_outer"),
+        given: builder.thread_word("leakscope_given"),
         pools,
         layout: module.layout(),
         builder,
@@ -106,7 +108,8 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
             }
         }
         let is_called_by_others = function.is_address_taken();
-        let epochs = Epochs::mark(&shared.builder, shared.clock, function, is_called_by_others);
+        let is_held = is_called_by_others.then_some(shared.is_held);
+        let epochs = Epochs::mark(&shared.builder, shared.clock, function, is_held);
         let mut body = Body {
             shared: &shared,
             sites: &mut sites,
@@ -132,6 +135,7 @@ struct Shared<'m> {
     unwound: Callee<'m>,
     shrinks: Callee<'m>,
     returns: Callee<'m>,
+    is_held: Callee<'m>,
     range_dies: Callee<'m>,
     restored: Callee<'m>,
     leaves: Callee<'m>,
@@ -141,6 +145,7 @@ struct Shared<'m> {
     site: Value<'m>,
     clock: Value<'m>,
     outer: Value<'m>,
+    given: Value<'m>,
     pools: &'m [PoolFunction],
     layout: Layout<'m>,
     builder: Builder<'m>,
@@ -176,7 +181,7 @@ impl<'m> Body<'_, 'm> {
         let locals: Vec<Local<'m>> = instructions.iter().filter_map(|&at| self.local(at, &lives)).collect();
         for local in &locals {
             if local.words.as_ref().is_none_or(|words| !words.is_empty()) {
-                self.epochs.follow(&self.shared.builder, self.function, local.alloca);
+                self.epochs.follow(&self.shared.builder, self.function, local.alloca, local.start);
             }
         }
         for &at in &instructions {
@@ -191,6 +196,7 @@ impl<'m> Body<'_, 'm> {
                 Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
                     self.call(at);
                     self.writes(at);
+                    self.gives(at);
                 }
                 _ => {}
             }
@@ -214,6 +220,7 @@ impl<'m> Body<'_, 'm> {
                     ends: vec![],
                     is_marked: true,
                     filled_by: None,
+                    start: Start::Given,
                 };
                 returns.iter().for_each(|&end| self.end(&local, end));
             }

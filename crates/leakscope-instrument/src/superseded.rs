@@ -12,7 +12,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::builder::Builder;
-use crate::ir::Value;
+use crate::ir::{Opcode, Value};
 use crate::later::{Later, Ways};
 use crate::llvm::{Function, Module};
 use crate::roots::Roots;
@@ -36,8 +36,8 @@ pub fn remove(module: &Module<'_>) {
             let old = root(0);
             let since = since.map(root);
             // Nothing dies where a local gets its first value, and what a function
-            // was given is the caller's, unless it has it since ever.
-            let is_given = old.is_parameter() && since.is_some_and(|since| since.integer() != Some(0));
+            // was given is the caller's, unless it may have it since ever.
+            let is_given = old.is_parameter() && since.is_some_and(|since| !may_be_zero(since));
             if old == builder.null() || is_given || kept.is_some_and(|kept| root(kept) == old) {
                 gone.insert(at);
             } else if let Some(since) = since {
@@ -50,6 +50,11 @@ pub fn remove(module: &Module<'_>) {
             builder.replace_instruction(at, now);
         }
     }
+}
+
+fn may_be_zero(moment: Value<'_>) -> bool {
+    let is_zero = |value: Value<'_>| value.integer() == Some(0);
+    is_zero(moment) || moment.is(Opcode::LLVMSelect) && moment.operands().any(is_zero)
 }
 
 /// Which arguments of a guard, whose first is the pointer that dies, say what

@@ -99,7 +99,7 @@ pub fn after_optimisation(module: &Module<'_>) {
     }
     contexts::insert(module);
     let builder = Builder::new(module);
-    for word in ["context", "site", "clock", "tables", "outer", "use_count"] {
+    for word in ["context", "site", "clock", "tables", "outer", "use_count", "given"] {
         builder.settle_thread_word(&format!("leakscope_{word}"));
     }
 }

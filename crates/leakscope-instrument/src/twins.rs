@@ -13,13 +13,14 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::builder::Builder;
+use crate::debug_info;
 use crate::ir::{Block, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 
 /// A function that has two bodies. The first block has the locals, and goes on
 /// to either of them.
 pub struct Twins<'m> {
-    function: Function<'m>,
+    pub function: Function<'m>,
     /// The first block of the body as it was.
     pub start: Block<'m>,
     twins: HashMap<Block<'m>, Block<'m>>,
@@ -98,11 +99,14 @@ impl<'m> Twins<'m> {
         let mut copies = HashMap::new();
         for block in &blocks {
             builder.end(twins[block]);
-            for at in block.instructions().filter(|at| !is_debug_note(*at)) {
+            for at in block.instructions().filter(|at| !declares_variable(*at)) {
                 copies.insert(at, builder.copy(at));
             }
         }
         for copy in blocks.iter().flat_map(|block| twins[block].instructions()) {
+            if copy.is_intrinsic() {
+                debug_info::retell(copy, |value| copies.get(&value).copied());
+            }
             for (index, operand) in (0..).zip(copy.operands()) {
                 if let Some(&own) = copies.get(&operand) {
                     copy.set_operand(index, own);
@@ -223,6 +227,7 @@ fn stands_alone<'m>(block: Block<'m>, locals: Block<'m>) -> bool {
     block.instructions().all(|at| !at.is(Opcode::LLVMPHI) && at.operands().all(is_near))
 }
 
-fn is_debug_note(at: Value<'_>) -> bool {
-    at.is_intrinsic() && at.called_name().is_some_and(|name| name.starts_with("llvm.dbg."))
+/// Whether an instruction says where a variable is for as long as it lives.
+fn declares_variable(at: Value<'_>) -> bool {
+    at.is_intrinsic() && at.called_name() == Some("llvm.dbg.declare")
 }

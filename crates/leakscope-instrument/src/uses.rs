@@ -8,6 +8,11 @@
 //!
 //! Works on optimised code: what is asked before each use would keep loops
 //! from becoming what the optimiser makes of them.
+//!
+//! Uses are wanted now and then. So a function has two bodies ([`twins`]), one
+//! of which reports, and asks which one is to run where it begins and where its
+//! loops go round. In code that is not to be optimised, and where there can be
+//! one body only, each use asks.
 
 use std::collections::HashSet;
 
@@ -16,7 +21,9 @@ use crate::guards;
 use crate::ir::{Block, Opcode, Value};
 use crate::later::{Later, Ways, backwards};
 use crate::llvm::{Function, Module, PassOptions, Vectors};
+use crate::loops;
 use crate::roots::Roots;
+use crate::twins::{self, Twins};
 
 /// A use to be reported.
 struct Use<'m> {
@@ -27,18 +34,31 @@ struct Use<'m> {
     at: Value<'m>,
 }
 
+/// How many bodies a function has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Bodies {
+    One,
+    Two,
+}
+
 /// Reports the uses in all functions of a module.
-pub fn insert(module: &mut Module<'_>) -> Result<(), String> {
+pub fn insert(module: &mut Module<'_>, bodies: Bodies) -> Result<(), String> {
     // A way of several from a block to one that has several gets a block for itself.
     module.run_passes("function(break-crit-edges)", &PassOptions::new(Vectors::None))?;
     module.add(&guards::after_optimisation())?;
     report(module);
-    module.run_passes("always-inline", &PassOptions::new(Vectors::None))
+    let mut tidy = "always-inline,function(lower-expect)";
+    if bodies == Bodies::Two {
+        part(module)?;
+        tidy = "always-inline,function(lower-expect,mem2reg,simplifycfg,early-cse,simplifycfg)";
+    }
+    module.run_passes(tidy, &PassOptions::new(Vectors::None))
 }
 
+/// Marks the uses, all of which ask whether they are wanted.
 fn report(module: &Module<'_>) {
     let builder = Builder::new(module);
-    let used = builder.function(c"leakscope.used");
+    let used = builder.function(ASKING);
     for function in module.bodies() {
         for Use { by, pointer, at } in find(function) {
             builder.before(at);
@@ -54,6 +74,62 @@ fn report(module: &Module<'_>) {
             builder.call(used, &[pointer]);
         }
     }
+}
+
+/// Gives functions a second body, which alone reports.
+fn part(module: &mut Module<'_>) -> Result<(), String> {
+    let uses = |function: &Function<'_>| function.instructions().any(is_report);
+    let wanted: HashSet<String> = module
+        .bodies()
+        .filter(|&function| !function.is_for_inlining_only() && twins::is_possible(function))
+        .filter(uses)
+        .map(|function| function.name().to_owned())
+        .collect();
+    twins::demote(module, &wanted)?;
+    let builder = Builder::new(module);
+    for function in module.bodies().filter(|function| wanted.contains(function.name())) {
+        if let Some(twins) = Twins::make(&builder, function) {
+            split(&builder, &twins);
+        }
+    }
+    Ok(())
+}
+
+fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
+    let [wanted, used] = [c"leakscope.wanted", c"leakscope.used"].map(|name| builder.function(name));
+    let asks = |builder: &Builder<'m>| builder.call(wanted, &[]);
+    let mut using: HashSet<Block<'m>> = HashSet::new();
+    for block in twins.blocks() {
+        for report in block.instructions().filter(|&at| is_report(at)).collect::<Vec<_>>() {
+            report.erase();
+            using.insert(block);
+        }
+        for report in twins.of(block).instructions().filter(|&at| is_report(at)).collect::<Vec<_>>() {
+            builder.before(report);
+            builder.call(used, &[report.operand(0)]);
+            report.erase();
+        }
+    }
+    let loops = loops::find(twins.start);
+    let mut asked: HashSet<Block<'m>> = HashSet::new();
+    for at in &loops {
+        // What lies in a loop inside is that one's.
+        if at.own(&loops).any(|block| using.contains(block)) && !at.header.is_landing_pad() {
+            twins.cross(builder, at.header, asks);
+            asked.extend(&at.body);
+        }
+    }
+    // Where all uses are in loops that ask, nothing else needs to.
+    if !using.is_subset(&asked) {
+        twins.enter(builder, asks);
+    }
+}
+
+/// A use, before it is known where the question stands.
+const ASKING: &std::ffi::CStr = c"leakscope.used.if.wanted";
+
+fn is_report(at: Value<'_>) -> bool {
+    at.called_name().is_some_and(|name| name.as_bytes() == ASKING.to_bytes())
 }
 
 fn find<'m>(function: Function<'m>) -> Vec<Use<'m>> {
@@ -163,7 +239,7 @@ fn is_result(value: Value<'_>) -> bool {
 
 /// Whether a pointer may be one into the heap: not the address of a local or
 /// global, and not a constant.
-fn is_variable(pointer: Value<'_>) -> bool {
+pub fn is_variable(pointer: Value<'_>) -> bool {
     !pointer.is_constant() && !pointer.is(Opcode::LLVMAlloca)
 }
 

@@ -5,6 +5,7 @@
 //! LLVM stays in here: what comes out is plain data. Nothing is known of
 //! leaks, nor of where bitcode comes from.
 
+mod annotations;
 mod constants;
 mod debug_info;
 mod link;

@@ -110,6 +110,9 @@ impl Linker {
         self.program.types.extend(types.into_iter().map(|ty| renaming.shape(ty)));
         for (function, &id) in functions.into_iter().zip(&renaming.functions) {
             let known = &mut self.program.functions[id.0 as usize];
+            if known.ownership.is_empty() {
+                known.ownership.clone_from(&function.ownership);
+            }
             if known.body.is_none() && function.body.is_some() {
                 *known = renaming.function(function);
             }

@@ -67,6 +67,8 @@ pub struct Function {
     pub is_noreturn: bool,
     /// What it returns is nobody else's: `__attribute__((malloc))`.
     pub returns_new: bool,
+    /// What its attributes say.
+    pub ownership: Vec<Ownership>,
     pub signature: Signature,
     /// Of the result and the parameters, where the source and the machine
     /// agree on how many there are.
@@ -75,6 +77,17 @@ pub struct Function {
     pub at: Spot,
     /// `None` for what is only declared.
     pub body: Option<Arc<Body>>,
+}
+
+/// An attribute of a function: of its result, or of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// What it returns is the caller's to release.
+    Returns,
+    /// It releases the argument.
+    Takes(u32),
+    /// It keeps the argument, and will release it.
+    Holds(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

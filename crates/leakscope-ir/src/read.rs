@@ -10,6 +10,7 @@ use llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 use rustc_hash::FxHashMap;
 
 use crate::IrError;
+use crate::annotations::{ANNOTATIONS, ownership};
 use crate::constants::{cells, operand, scalars, shape, steps};
 use crate::debug_info::{Lines, Named, Scopes};
 use crate::llvm::{self, Context, Layout, Type, Value};
@@ -47,8 +48,10 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
         globals: globals.iter().enumerate().map(|(index, &value)| (value, GlobalId(index as u32))).collect(),
     };
     let mut program = Program::default();
+    let mut ownership = ownership(&module);
     for &global in &globals {
-        let initial = global.initializer().map(|value| cells(&names, layout, value));
+        let is_program = global.name() != ANNOTATIONS;
+        let initial = global.initializer().filter(|_| is_program).map(|value| cells(&names, layout, value));
         program.globals.push(Global {
             name: global.name().to_owned(),
             linkage: linkage(global.linkage()),
@@ -72,6 +75,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
             is_variadic: ty.is_variadic(),
             is_noreturn: function.has_attribute("noreturn"),
             returns_new: function.is_declaration() && function.returns_noalias(),
+            ownership: ownership.remove(&function).unwrap_or_default(),
             signature: signature(ty),
             types: if function.is_declaration() { Vec::new() } else { lines.signature(function) },
             at: lines.of_function(function),
@@ -312,6 +316,13 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             LLVMExtractValue => {
                 let record = at.operand(0);
                 let members = self.members(record.ty(), &at.indices());
+                // Of a sum and whether it overflowed, the sum.
+                if record.opcode() == Some(LLVMCall) && record.called().name().contains(".with.overflow.") {
+                    return match members.start {
+                        0 => Op::Cast { value: self.operand(record), width: Width::Kept },
+                        _ => Op::Opaque,
+                    };
+                }
                 Op::Extract { record: self.operand(record), members, of: scalars(self.layout, record.ty()) }
             }
             LLVMInsertValue => {
@@ -405,6 +416,12 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         if is("llvm.expect") || is("llvm.launder") || is("llvm.strip.invariant") || is("llvm.ptr.annotation")
         {
             return Op::Cast { value: argument(0), width: Width::Kept };
+        }
+        let overflowing = [("add", Binary::Add), ("sub", Binary::Sub), ("mul", Binary::Mul)];
+        if let Some((_, op)) = overflowing.iter().find(|(op, _)| {
+            is(&format!("llvm.s{op}.with.overflow.")) || is(&format!("llvm.u{op}.with.overflow."))
+        }) {
+            return Op::Binary { op: *op, left: argument(0), right: argument(1) };
         }
         if is("llvm.trap") || is("llvm.ubsantrap") {
             let signature = Signature::default();

@@ -91,6 +91,10 @@ pub struct Seen {
 }
 
 pub fn read(slot: u64) -> Option<Seen> {
+    read_at(slot, time())
+}
+
+fn read_at(slot: u64, now: u64) -> Option<Seen> {
     let accesses = of(slot)?;
     let first = Moment(accesses.first.load(Ordering::Relaxed)).time();
     let last = match accesses.last.load(Ordering::Relaxed) {
@@ -98,7 +102,7 @@ pub fn read(slot: u64) -> Option<Seen> {
         last => Some(Moment(last).time()),
     };
     Some(Seen {
-        idle: time().saturating_sub(last.unwrap_or(first)),
+        idle: now.saturating_sub(last.unwrap_or(first)),
         active: last.unwrap_or(first).saturating_sub(first),
         place: last.map(|_| accesses.place.load(Ordering::Relaxed) & !INJECTED),
     })
@@ -136,6 +140,18 @@ mod entry {
 
     keeping_all_registers!("__leakscope_access", "leakscope_access", "rdx");
 
+    /// A block is accessed that lay idle for a tenth of the run: if it looked
+    /// stale, that is counted.
+    #[cold]
+    fn came_back(thread: &mut Thread, slot: u64, now: u64) {
+        let Some(seen) = read_at(slot, now) else { return };
+        let block = heap::at(slot);
+        if seen.idle > seen.active && block.is_live() {
+            let shares = (seen.idle * 10 / now.max(1)).min(9) as u16;
+            events::count_return(thread, block.stack(), (u64::BITS - now.leading_zeros()) as u16, shares);
+        }
+    }
+
     /// So many accesses through a pointer.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_access(pointer: usize, count: u64, frame: usize) {
@@ -148,9 +164,16 @@ mod entry {
         if thread.sampling.pending >= PENDING_MAX.min(time() / PENDING_PART) {
             CLOCK.fetch_add(core::mem::take(&mut thread.sampling.pending), Ordering::Relaxed);
         }
-        let Some(accesses) = heap::slot_at(pointer).and_then(of) else { return };
-        let moment = Moment::of(now(thread)).0;
-        if accesses.last.load(Ordering::Relaxed) == 0 {
+        let Some(slot) = heap::slot_at(pointer) else { return };
+        let Some(accesses) = of(slot) else { return };
+        let now = now(thread);
+        let moment = Moment::of(now).0;
+        let before = accesses.last.load(Ordering::Relaxed);
+        let since = if before == 0 { accesses.first.load(Ordering::Relaxed) } else { before };
+        if now.saturating_sub(Moment(since).time()) > now / 10 {
+            came_back(thread, slot, now);
+        }
+        if before == 0 {
             accesses.first.store(moment, Ordering::Relaxed);
         }
         accesses.last.store(moment, Ordering::Relaxed);

@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use leakscope_wire::followed;
 
+use crate::heap::META;
 use crate::lock::Lock;
 use crate::sys::Untouched;
 use crate::{details, mode, moments, sys};
@@ -379,6 +380,19 @@ pub fn set_step(chunk: usize, multiplier: u32) {
 #[inline(always)]
 pub fn accesses() -> usize {
     ACCESSES_BASE.load(Ordering::Relaxed)
+}
+
+/// Gets the memory of a chunk from the system, and that of what is kept of so
+/// many blocks in it.
+pub fn populate(index: usize, blocks: usize) {
+    // SAFETY: committed with the chunk, which was handed out.
+    unsafe {
+        sys::populate(address_of(index), CHUNK);
+        sys::populate(metas() + index * CHUNK / 2, blocks * META);
+        if accesses() != 0 {
+            sys::populate(accesses() + index * CHUNK / 16 * ACCESSES, blocks * ACCESSES);
+        }
+    }
 }
 
 /// Addresses that blocks have or may get.

@@ -8,12 +8,16 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
-use crate::{arena, modules, sys, walk};
+use crate::{arena, mode, modules, sys, walk};
 
 /// Address space for nodes and for known stacks.
 const RESERVED: usize = 1 << 32;
 const COMMIT: usize = 1 << 16;
 const BUCKETS: usize = 1 << 17;
+
+/// Buckets that are used in programs that are watched: these keep few stacks,
+/// and each bucket may be the only one of its page.
+const SAMPLED_BUCKETS: usize = 1 << 14;
 
 /// A return address and, by number, the node of the caller. The outermost
 /// node has parent 0 and the generation of the module list as its address.
@@ -66,12 +70,27 @@ static GROWTH: Lock<Growth> =
 /// addresses, innermost first, if it is new. 0 if there is no memory for it.
 #[inline]
 pub fn number_of(hash: u64, frames: impl FnOnce(&mut [u64]) -> usize) -> u32 {
-    // The same addresses in another generation are another stack.
-    let hash = mix(hash, u64::from(modules::generation()));
+    let hash = in_generation(hash);
+    match lookup(hash) {
+        0 => insert_walked(hash, frames),
+        found => found,
+    }
+}
+
+/// The same where the return addresses are known.
+#[inline]
+pub fn number_of_frames(hash: u64, frames: &[u64]) -> u32 {
+    let hash = in_generation(hash);
     match lookup(hash) {
         0 => insert(hash, frames),
         found => found,
     }
+}
+
+/// The same addresses in another generation are another stack.
+#[inline(always)]
+fn in_generation(hash: u64) -> u64 {
+    mix(hash, u64::from(modules::generation()))
 }
 
 /// A running hash over return addresses.
@@ -95,16 +114,21 @@ fn lookup(hash: u64) -> u32 {
 }
 
 #[cold]
-fn insert(hash: u64, frames: impl FnOnce(&mut [u64]) -> usize) -> u32 {
+fn insert_walked(hash: u64, frames: impl FnOnce(&mut [u64]) -> usize) -> u32 {
     let mut addresses = [0; walk::DEPTH_MAX];
     let count = frames(&mut addresses);
+    insert(hash, &addresses[..count])
+}
+
+#[cold]
+fn insert(hash: u64, frames: &[u64]) -> u32 {
     let mut growth = GROWTH.lock();
     let found = lookup(hash);
     if found != 0 {
         return found;
     }
     let mut node = child(&mut growth, 0, u64::from(modules::generation()));
-    for &address in addresses[..count].iter().rev() {
+    for &address in frames.iter().rev() {
         if node == 0 {
             return 0;
         }
@@ -154,7 +178,7 @@ fn child(growth: &mut Growth, parent: u32, address: u64) -> u32 {
 }
 
 fn bucket(hash: u64) -> usize {
-    (hash >> 20) as usize % BUCKETS
+    (hash >> 20) as usize % if mode::samples() { SAMPLED_BUCKETS } else { BUCKETS }
 }
 
 impl Table {

@@ -23,6 +23,12 @@ use crate::{arena, depot, mode, outline, sys};
 const NUMBERS: usize = 1 << followed::NUMBERS_BITS;
 const FREES: usize = 1024;
 
+/// Entries for numbers that had to make room for others.
+const SPARE: usize = 1 << 17;
+
+/// Entries of a thread's table of blocks that came back.
+const RETURNS: usize = 512;
+
 /// Marks a site among the return addresses of the depot, and a place that
 /// goes with it: what only the running program knew.
 const SITE: u64 = 1 << 63;
@@ -34,6 +40,7 @@ const PLACE: u64 = 1 << 62;
 pub struct Tables {
     numbers: [Number; NUMBERS],
     frees: [Freed; FREES],
+    returns: [Freed; RETURNS],
     pub watches: Watches,
     #[cfg(feature = "executable")]
     pub throws: crate::left::Throws,
@@ -41,6 +48,7 @@ pub struct Tables {
     /// Next in the list of all tables.
     next: usize,
     owned: AtomicUsize,
+    spare: [Number; SPARE],
 }
 
 /// Only the thread itself sets these; others may void them. Instrumented code
@@ -51,9 +59,21 @@ struct Number {
     number: AtomicU32,
 }
 
+impl Number {
+    fn get(&self) -> (u64, u32) {
+        (self.key.load(Ordering::Relaxed), self.number.load(Ordering::Relaxed))
+    }
+
+    fn set(&self, key: u64, number: u32) {
+        self.number.store(number, Ordering::Relaxed);
+        self.key.store(key, Ordering::Relaxed);
+    }
+}
+
 const _: () = assert!(size_of::<Number>() == 16 && core::mem::offset_of!(Tables, numbers) == 0);
 
-/// How many blocks of one allocation stack were freed at one place.
+/// How many blocks of one allocation stack were freed at one place, or came
+/// back in one way.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Freed {
@@ -109,9 +129,12 @@ pub fn near_number(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
 
 #[cold]
 fn learn_near(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
-    let number = walk::short_stack::<{ outline::NEAR }>(thread, caller);
-    remember(thread, context.wrapping_mul(followed::KEY), number);
-    number
+    let key = context.wrapping_mul(followed::KEY);
+    recall(thread, key).unwrap_or_else(|| {
+        let number = walk::short_stack::<{ outline::NEAR }>(thread, caller);
+        remember(thread, key, number);
+        number
+    })
 }
 
 /// The number of a call in a context, if the thread knows it.
@@ -124,19 +147,25 @@ pub fn known_number(thread: &mut Thread, context: u64) -> Option<u32> {
 
 #[inline(always)]
 fn index(key: u64) -> usize {
-    (key >> (64 - followed::NUMBERS_BITS)) as usize
+    // What is watched has few places, and a page for each would be too much.
+    let bits = if mode::samples() { followed::NUMBERS_BITS - 2 } else { followed::NUMBERS_BITS };
+    (key >> (64 - bits)) as usize
 }
 
 /// Voids all numbers, when a library is gone and another may come to its
 /// place.
 pub fn forget() {
     for_each_tables(|tables| {
-        tables.numbers.iter().for_each(|known| known.key.store(0, Ordering::Relaxed));
+        let all = tables.numbers.iter().chain(&tables.spare);
+        all.filter(|known| known.get().0 != 0).for_each(|known| known.set(0, 0));
     });
 }
 
 #[cold]
 fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
+    if let Some(number) = recall(thread, key) {
+        return number;
+    }
     // A program that calls itself in very many ways would fill the memory
     // with stacks; beyond a number of frames only the innermost are kept.
     // What is watched must stay small for days.
@@ -151,14 +180,37 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
     number
 }
 
+/// The number of a key whose place another has taken: they change places.
+fn recall(thread: &mut Thread, key: u64) -> Option<u32> {
+    let tables = tables(thread)?;
+    let (_, number) = spare(tables, key).map(Number::get).find(|&(known, _)| known == key)?;
+    remember(thread, key, number);
+    Some(number)
+}
+
 fn remember(thread: &mut Thread, key: u64, number: u32) {
-    if number != 0
-        && let Some(tables) = own_tables(thread)
-    {
-        let entry = &tables.numbers[index(key)];
-        entry.number.store(number, Ordering::Relaxed);
-        entry.key.store(key, Ordering::Relaxed);
+    if number == 0 {
+        return;
     }
+    let Some(tables) = own_tables(thread) else { return };
+    let entry = &tables.numbers[index(key)];
+    let (before, others) = entry.get();
+    if before != 0 {
+        let mut places = spare(tables, before);
+        let is_free = |place: &&Number| [0, before].contains(&place.get().0);
+        if let Some(place) = spare(tables, before).find(is_free).or_else(|| places.next()) {
+            place.set(before, others);
+        }
+    }
+    entry.set(key, number);
+}
+
+/// Where a key may be that had to make room.
+fn spare(tables: &Tables, key: u64) -> impl Iterator<Item = &Number> {
+    // Few, where programs are watched, as above.
+    let count = if mode::samples() { SPARE / 32 } else { SPARE };
+    let first = (key >> 16) as usize;
+    (first..first + 4).map(move |place| &tables.spare[place % count])
 }
 
 /// Number of what happened at a stack.
@@ -176,10 +228,27 @@ pub fn of_stack(stack: u32, what: What) -> u32 {
 /// Counts frees of blocks of `allocated`.
 #[inline(always)]
 pub fn count_free(thread: &mut Thread, allocated: u32, freed: u32, blocks: u64) {
-    let Some(tables) = tables(thread) else { return };
+    if let Some(tables) = tables(thread) {
+        count(&mut tables.frees, allocated, freed, blocks);
+    }
+}
+
+/// Counts a block of `allocated` that was accessed after it had looked stale:
+/// when by order, and after how many shares of the run.
+#[cfg(feature = "executable")]
+#[cold]
+pub fn count_return(thread: &mut Thread, allocated: u32, order: u16, shares: u16) {
+    if let Some(tables) = own_tables(thread) {
+        count(&mut tables.returns, allocated, u32::from(order) << 16 | u32::from(shares), 1);
+    }
+}
+
+#[inline(always)]
+fn count(entries: &mut [Freed], allocated: u32, freed: u32, blocks: u64) {
     let first = depot::mix(u64::from(allocated), u64::from(freed)) as usize >> 8;
     for index in first..first + 8 {
-        let entry = &mut tables.frees[index % FREES];
+        let at = index % entries.len();
+        let entry = &mut entries[at];
         if entry.blocks == 0 {
             (entry.allocated, entry.freed) = (allocated, freed);
         }
@@ -264,6 +333,16 @@ pub fn give_tables(thread: &mut Thread) {
 pub fn for_each_freed(mut f: impl FnMut(Freed)) {
     for_each_tables(|tables| {
         tables.frees.iter().filter(|entry| entry.blocks > 0).for_each(|&entry| f(entry));
+    });
+}
+
+/// The same for blocks that came back: allocation stack, order and shares, and
+/// how many.
+pub fn for_each_returned(mut f: impl FnMut(u32, (u16, u16), u64)) {
+    for_each_tables(|tables| {
+        for entry in tables.returns.iter().filter(|entry| entry.blocks > 0) {
+            f(entry.allocated, ((entry.freed >> 16) as u16, entry.freed as u16), entry.blocks);
+        }
     });
 }
 

@@ -19,6 +19,9 @@ use crate::{
 /// The process that this runtime belongs to: another one after `fork`, and
 /// not that of a `vfork` child, which runs in its parent's memory.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// When it began; 0 where that is not told.
+static STARTED: AtomicU64 = AtomicU64::new(0);
 static SEQUENCE: AtomicU32 = AtomicU32::new(0);
 /// The last record of this process is written.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -45,6 +48,7 @@ static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_
 #[cfg_attr(test, allow(dead_code))]
 unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
     PROCESS.store(sys::pid(), Ordering::Relaxed);
+    note_start();
     thread::start();
     // SAFETY: the loader gives the environment.
     unsafe { read_settings(environment) };
@@ -194,6 +198,7 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
         reason,
         status,
         pid: process,
+        started: STARTED.load(Ordering::Relaxed),
         sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
         limits: if all_stopped { 0 } else { wire::limits::THREAD_RUNNING },
         fault: None,
@@ -206,6 +211,13 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     drop(guard);
     if reason != Reason::Signal {
         actions::act();
+    }
+}
+
+/// Notes when the process began, where records of others may be beside its own.
+fn note_start() {
+    if mode::samples() {
+        STARTED.store(sys::nanoseconds(), Ordering::Relaxed);
     }
 }
 
@@ -231,6 +243,7 @@ pub fn report_fault(fault: wire::Fault) {
         reason: Reason::Fault,
         status: 0,
         pid: process,
+        started: STARTED.load(Ordering::Relaxed),
         sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
         limits: 0,
         fault: Some(fault),
@@ -434,6 +447,7 @@ extern "C" fn after_fork_in_child() {
     after_fork_in_parent();
     heap::new_epoch();
     PROCESS.store(sys::pid(), Ordering::Relaxed);
+    note_start();
     SEQUENCE.store(0, Ordering::Relaxed);
     ENDED.store(false, Ordering::Relaxed);
     SCRIBE.store(0, Ordering::Relaxed);

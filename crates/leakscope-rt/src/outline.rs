@@ -21,8 +21,10 @@ pub fn quick_outline(thread: &Thread, caller: Caller) -> Option<u64> {
     is_own.then(|| with_call(caller.frame as u64, frames_outline::<3>(caller, thread.stack_high), caller))
 }
 
-/// Frames that tell one access or free from another.
-pub const NEAR: usize = 8;
+/// Frames that tell one access or free from another. With more of them, code
+/// that calls itself makes a new place of almost each access, and each has to
+/// be learned.
+pub const NEAR: usize = 4;
 
 /// A value for so many innermost frames alone.
 #[inline(always)]

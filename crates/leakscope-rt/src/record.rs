@@ -29,9 +29,25 @@ pub struct Occasion {
     pub reason: wire::Reason,
     pub status: i32,
     pub pid: u32,
+    /// When the process began; 0 where that is not told.
+    pub started: u64,
     pub sequence: u32,
     pub limits: u64,
     pub fault: Option<wire::Fault>,
+}
+
+impl Occasion {
+    /// What names of this process's records begin with. Where programs are
+    /// watched, another process may have had the same number, or have it in a
+    /// container of its own.
+    pub fn process(&self) -> Text<64> {
+        let mut name = Text::new();
+        name.push_number(u64::from(self.pid)).push(b"-");
+        if self.started != 0 {
+            name.push_number(self.started).push(b"-");
+        }
+        name
+    }
 }
 
 /// Folder for records; set once.
@@ -67,7 +83,7 @@ fn folder() -> &'static [u8] {
 /// Scans the heap, and writes a record. False if that was not possible.
 pub fn write(occasion: &Occasion) -> bool {
     let mut name = Text::<4096>::new();
-    name.push(folder()).push(b"/").push_number(u64::from(occasion.pid)).push(b"-");
+    name.push(folder()).push(b"/").push(occasion.process().as_bytes());
     name.push_number(u64::from(occasion.sequence)).push(b".partial");
     let Some(sink) = Sink::open(name.as_c_str()) else { return false };
     let buffer = sys::allocate(BUFFER);
@@ -113,6 +129,7 @@ impl Writer {
             parent,
             sequence: occasion.sequence,
             time,
+            started: occasion.started,
         });
         self.modules();
         if let Some(fault) = &occasion.fault {
@@ -238,6 +255,12 @@ impl Writer {
                 mentioned.use_stack(allocated);
                 mentioned.use_stack(freed);
                 writer.put(&wire::Freed { blocks, allocated, freed });
+            });
+        });
+        self.section(wire::SectionKind::RETURNED, |writer| {
+            events::for_each_returned(|stack, (order, shares), blocks| {
+                mentioned.use_stack(stack);
+                writer.put(&wire::Returned { blocks, stack, order, shares });
             });
         });
         self.section(wire::SectionKind::REACHABLE, |writer| {

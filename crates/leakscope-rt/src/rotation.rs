@@ -1,5 +1,6 @@
 //! The folder for records stays below a size: the oldest records go first,
-//! those of this process before those of others.
+//! those of this process before those of others. This process's are told by
+//! their numbers, so that a clock which jumps does not matter.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,11 +28,7 @@ pub fn writes_always() -> bool {
 /// Removes what is too much, but never the record that was just written.
 pub fn make_room(folder: &[u8], written: &Occasion) {
     let most = MOST.load(Ordering::Relaxed);
-    let mut kept = Text::<64>::new();
-    kept.push_number(u64::from(written.pid)).push(b"-").push_number(u64::from(written.sequence));
-    kept.push(b".record");
-    let mut own = Text::<64>::new();
-    own.push_number(u64::from(written.pid)).push(b"-");
+    let own = written.process();
     if most == 0 {
         return;
     }
@@ -39,8 +36,10 @@ pub fn make_room(folder: &[u8], written: &Occasion) {
         let mut oldest = Oldest { total: 0, own: false, time: i64::MAX, name: Text::new() };
         if !for_each(folder, |name, bytes, time| {
             oldest.total += bytes;
-            if name.to_bytes() != kept.as_bytes() {
-                oldest.consider(name, name.to_bytes().starts_with(own.as_bytes()), time);
+            match name.to_bytes().strip_prefix(own.as_bytes()).map(number) {
+                Some(number) if number == i64::from(written.sequence) => {}
+                Some(number) => oldest.consider(name, true, number),
+                None => oldest.consider(name, false, time),
             }
         }) || oldest.total <= most
             || oldest.name.as_bytes().is_empty()
@@ -56,7 +55,14 @@ pub fn make_room(folder: &[u8], written: &Occasion) {
     }
 }
 
-/// What goes next, and the size of all.
+/// The number that a name begins with.
+fn number(name: &[u8]) -> i64 {
+    let digits = name.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number: i64, byte| number.wrapping_mul(10) + i64::from(byte - b'0'))
+}
+
+/// What goes next, and the size of all. Its time is the number of a record of
+/// this process.
 struct Oldest {
     total: u64,
     own: bool,
@@ -119,4 +125,64 @@ fn for_each(folder: &[u8], mut f: impl FnMut(&CStr, u64, i64)) -> bool {
     // SAFETY: opened above.
     unsafe { libc::close(descriptor) };
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use leakscope_wire::Reason;
+
+    #[test]
+    fn own_records_go_by_number_and_those_of_others_by_time() {
+        let folder = std::env::temp_dir().join(format!("leakscope-rotation-{}", std::process::id()));
+        let check = |records: &[(&str, u64)], most: u64, expected: &[&str]| {
+            fs::create_dir(&folder).unwrap();
+            for &(name, second) in records {
+                let path = folder.join(name);
+                fs::write(&path, [0; 100]).unwrap();
+                let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+                File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+            }
+            set_most(most);
+            let written = Occasion {
+                reason: Reason::Snapshot,
+                status: 0,
+                pid: 5,
+                started: 77,
+                sequence: 10,
+                limits: 0,
+                fault: None,
+            };
+            make_room(folder.to_str().unwrap().as_bytes(), &written);
+            let mut left: Vec<String> = fs::read_dir(&folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            left.sort();
+            fs::remove_dir_all(&folder).unwrap();
+            set_most(0);
+            assert_eq!(left, expected);
+        };
+        // The clock was set back after the ninth.
+        check(
+            &[("5-77-8.record", 900), ("5-77-9.record", 901), ("5-77-10.record", 10)],
+            200,
+            &["5-77-10.record", "5-77-9.record"],
+        );
+        // A process that had the same number is another one.
+        check(
+            &[("5-33-2.record", 1), ("5-77-9.record", 901), ("5-77-10.record", 902)],
+            200,
+            &["5-33-2.record", "5-77-10.record"],
+        );
+        check(
+            &[("5-33-2.record", 7), ("6-9-0.record", 6), ("5-77-10.record", 902)],
+            200,
+            &["5-33-2.record", "5-77-10.record"],
+        );
+        check(&[("5-77-10.record", 1)], 50, &["5-77-10.record"]);
+    }
 }

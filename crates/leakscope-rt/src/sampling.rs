@@ -271,7 +271,7 @@ mod entry {
     /// # Safety
     /// A counter of the program's.
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn leakscope_dispatch(shared: usize, _frame: usize) -> u64 {
+    unsafe extern "C" fn leakscope_dispatch(shared: usize) -> u64 {
         // SAFETY: the thread's own state.
         let thread = unsafe { &mut *thread::current() };
         if !thread.known {

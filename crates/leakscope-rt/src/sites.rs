@@ -2,7 +2,9 @@
 
 use core::mem::size_of;
 
-use leakscope_wire::{Descriptor, Field, OF_THREAD, PLACE_IS_FRAME, PLACE_IS_LINE, PLACE_IS_VARIABLE, Site};
+use leakscope_wire::{
+    Descriptor, Field, OF_THREAD, PLACE_IS_FRAME, PLACE_IS_LINE, PLACE_IS_VARIABLE, Site, field_of_place,
+};
 use zerocopy::FromBytes;
 
 use crate::events::What;
@@ -94,26 +96,28 @@ pub unsafe fn describe(what: What) -> Described {
     let mut site = header.site;
     let text;
     (text, rest) = rest.split_at_checked(site.variable_bytes as usize).unwrap_or_default();
+    let mut offset = Some(what.place);
     if what.place & PLACE_IS_LINE != 0 {
+        offset = field_of_place(what.place);
         (site.line, site.column) = ((what.place >> 16) as u32 & 0xff_ffff, what.place as u16 as u32);
         if what.place & PLACE_IS_VARIABLE != 0 {
+            offset = None;
             (site.frame, site.held) = (OF_THREAD, (what.place >> 40) as u32 % (1 << 20) * 8);
         }
         if site.line == 0 {
             (site.line, site.column) = (header.site.line, header.site.column);
         }
-        return Described { site, text, index: None };
-    }
-    if what.place & PLACE_IS_FRAME != 0 {
+    } else if what.place & PLACE_IS_FRAME != 0 {
+        offset = None;
         site.frame = ((what.place & !PLACE_IS_FRAME) >> 32) as u32;
         site.held = what.place as u32;
-        return Described { site, text, index: None };
     }
+    let Some(offset) = offset else { return Described { site, text, index: None } };
     for _ in 0..header.fields {
         let Ok((field, after)) = Field::read_from_prefix(rest) else { break };
         let Some((text, after)) = after.split_at_checked(field.bytes as usize) else { break };
         rest = after;
-        let (distance, stride) = (what.place.wrapping_sub(u64::from(field.offset)), u64::from(field.stride));
+        let (distance, stride) = (offset.wrapping_sub(u64::from(field.offset)), u64::from(field.stride));
         if distance.is_multiple_of(stride.max(1)) && distance / stride.max(1) < u64::from(field.count) {
             return Described { site, text, index: (field.count > 1).then(|| distance / stride.max(1)) };
         }

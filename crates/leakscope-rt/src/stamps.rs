@@ -570,15 +570,22 @@ mod entry {
         let (thread, range) = (this_thread(), arena::range());
         // SAFETY: a site of the module that called.
         let has_fields = unsafe { (*(what.site as *const wire::Descriptor)).fields } != 0;
-        let (mut at, end) = (start.next_multiple_of(8), start.wrapping_add(bytes));
-        while at.wrapping_add(8) <= end {
-            // SAFETY: within the memory that the caller says.
-            let word = unsafe { core::ptr::read_volatile(at as *const usize) };
-            if range.contains(&word) {
-                let place = if what.place == 0 && has_fields { (at - start) as u64 } else { what.place };
-                stamp(thread, word, caller, What::at(what.site, place));
-            }
-            at += 8;
+        let end = start.wrapping_add(bytes);
+        let slots = (start.next_multiple_of(8)..end).step_by(8).take_while(|at| at.wrapping_add(8) <= end);
+        // SAFETY: within the memory that the caller says.
+        let words = slots.map(|at| (at, unsafe { core::ptr::read_volatile(at as *const usize) }));
+        let pointers = words.filter(|(_, word)| range.contains(word));
+        let leads_inside = |word: usize| heap::innermost(word).is_some_and(|block| block.start != word);
+        // Of several pointers to one block, one to its start is meant: the last.
+        let inner = pointers.clone().filter(|&(_, word)| leads_inside(word));
+        for (at, word) in inner.chain(pointers.filter(|&(_, word)| !leads_inside(word))) {
+            let offset = (at - start) as u64;
+            let place = match what.place {
+                0 if has_fields => offset,
+                line if has_fields && line & wire::PLACE_IS_LINE != 0 => line | wire::place_of_field(offset),
+                place => place,
+            };
+            stamp(thread, word, caller, What::at(what.site, place));
         }
     }
 

@@ -136,6 +136,18 @@ pub unsafe fn commit(address: usize, bytes: usize) -> bool {
     unsafe { libc::mprotect(address as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
 }
 
+/// Gets memory for a range at once, instead of a page at a time when it is
+/// first written to. Systems that cannot do so leave it as it was.
+///
+/// # Safety
+/// The range is committed.
+pub unsafe fn populate(address: usize, bytes: usize) {
+    let end = (address + bytes).next_multiple_of(PAGE);
+    let start = address & !(PAGE - 1);
+    // SAFETY: as the caller says; what is in memory already stays as it is.
+    unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_POPULATE_WRITE) };
+}
+
 /// Gives the memory behind a range back; it reads as zeros afterwards.
 ///
 /// # Safety
@@ -143,6 +155,14 @@ pub unsafe fn commit(address: usize, bytes: usize) -> bool {
 pub unsafe fn discard(address: usize, bytes: usize) -> bool {
     // SAFETY: as the caller says.
     unsafe { libc::madvise(address as *mut _, bytes, libc::MADV_DONTNEED) == 0 }
+}
+
+/// Nanoseconds since 1970.
+pub fn nanoseconds() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Milliseconds since the system started.

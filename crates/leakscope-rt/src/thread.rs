@@ -28,6 +28,9 @@ pub struct Thread {
     pub outer: usize,
     /// Uses that this thread reported.
     pub uses: u64,
+    /// Set by instrumented code around a call that is given what nobody may
+    /// hold; it alone asks.
+    given: u64,
     /// What the thread knows of sampled accesses.
     pub sampling: Sampling,
     pub caches: [Cache; CLASSES],
@@ -72,6 +75,9 @@ global_asm!(
     ".globl leakscope_use_count",
     ".type leakscope_use_count,@object",
     ".size leakscope_use_count,8",
+    ".globl leakscope_given",
+    ".type leakscope_given,@object",
+    ".size leakscope_given,8",
     ".type leakscope_thread,@object",
     ".size leakscope_thread,{size}",
     "leakscope_thread:",
@@ -81,6 +87,7 @@ global_asm!(
     "leakscope_tables = leakscope_thread + 24",
     "leakscope_outer = leakscope_thread + 32",
     "leakscope_use_count = leakscope_thread + 40",
+    "leakscope_given = leakscope_thread + 48",
     ".zero {size}",
     ".text",
     size = const size_of::<Thread>(),

@@ -72,18 +72,18 @@ pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {
 pub fn short_stack<const FRAMES: usize>(thread: &mut Thread, caller: Caller) -> u32 {
     let Some((first, high)) = first_frame(thread, caller) else { return 0 };
     let Frame { mut address, mut stack, mut pointer } = first;
-    let (mut hash, mut count) = (depot::mix(0, address), 1);
+    let (mut frames, mut count) = ([address; FRAMES], 1);
     while count < FRAMES && modules::is_framed(address) && is_frame(pointer, stack, high) {
         // SAFETY: between a live frame and the end of the same stack.
         let [next, outer] = unsafe { words_at(pointer) };
         (address, stack, pointer) = (outer, pointer + 16, next as usize);
-        hash = depot::mix(hash, address);
+        frames[count] = address;
         count += 1;
     }
     if count == 1 {
         return short_foreign_stack(first, high, FRAMES);
     }
-    depot::number_of(hash, |frames| collect(first, high, &mut frames[..count]))
+    number_of(&frames[..count])
 }
 
 /// The same where the innermost code keeps no frame pointers.
@@ -124,10 +124,7 @@ fn without_trail(first: Frame, high: usize) -> u32 {
 
 fn number_of(frames: &[u64]) -> u32 {
     let hash = frames.iter().fold(0, |hash, &address| depot::mix(hash, address));
-    depot::number_of(hash, |all| {
-        all[..frames.len()].copy_from_slice(frames);
-        frames.len()
-    })
+    depot::number_of_frames(hash, frames)
 }
 
 /// Walks as far as there is room. Returns how many frames there are.

@@ -1,17 +1,21 @@
 //! Reference-counted blocks: which integer counts, and from when on it counted
 //! more references than there were holders.
 //!
-//! A slot holds the block from when it was set to when it was read last: what
-//! it has after that helps nobody. One that got its pointer from another slot,
-//! which was read for longer, and while which nobody counted up, only borrows.
+//! A slot has the block from when it was set to when it was read last: what it
+//! has after that helps nobody. Slots that got their pointer from one another
+//! share a reference, until somebody counts up: that is a new reference, for one
+//! of them and those that get their pointer from it (`holders`).
 //! The leak is the moment from which on, to the end, the count exceeds the
-//! slots that hold: there a holder gave up without counting down, or a
-//! reference was counted for nobody. Functions that were given the block as a
+//! references that some slot has: there a holder gave up without counting down,
+//! or a reference was counted for nobody. Functions that were given the block as a
 //! parameter are passed over: whoever gave it had the reference.
 //!
 //! The plain stamp of such a block says when the last pointer went, which may be
 //! a rightful holder's.
 
+mod holders;
+
+use holders::held_until;
 use leakscope_wire::{Cause, Count, Death, Edge, Life};
 
 use crate::record::{Record, Stack};
@@ -108,8 +112,8 @@ struct End {
 }
 
 /// The end of the slot that a function, by its stack, read last before a moment:
-/// something else was stored there, or a local of the same name died in the same
-/// call. A function that has it in no slot had it as a temporary.
+/// something else was stored there, a local of the same name died in the same
+/// call, or the block was freed that it was in. A function that has it in no slot had it as a temporary.
 fn end_of_holder(record: &Record, details: &Details, owner: &[u64], moment: &Moment) -> End {
     let site = |stack: u32| record.site(record.stacks.get(&stack)?);
     let is_in_owner = |stack: u32| {
@@ -132,10 +136,21 @@ fn end_of_holder(record: &Record, details: &Details, owner: &[u64], moment: &Mom
             && is_in_owner(death.stack)
             && site(death.stack).is_some_and(|site| site.variable == variable)
     };
-    match details.deaths.iter().find(is_its) {
+    // No variable of the function's, and nothing else was stored there: a field
+    // of a block that was freed later.
+    let is_holders = |death: &&Death| {
+        death.time >= holder.read
+            && site(death.stack).is_some_and(|site| site.cause == Some(Cause::HolderFreed))
+    };
+    match details.deaths.iter().find(is_its).or_else(|| details.deaths.iter().find(is_holders)) {
         Some(death) => {
-            let cause = site(death.stack).and_then(|site| site.cause);
-            End { stack: Some(death.stack), variable, cause }
+            let site = site(death.stack);
+            let named = site.and_then(|site| site.variable.clone());
+            End {
+                stack: Some(death.stack),
+                variable: named.or(variable),
+                cause: site.and_then(|it| it.cause),
+            }
         }
         None => End { variable, ..End::default() },
     }
@@ -193,9 +208,8 @@ struct Moment {
 /// The moment from which on the count is more than the holders, `inner` of which
 /// stay to the end.
 fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
-    let holding = holding(lives, counts);
-    let holders =
-        |time: u64| inner + holding.iter().filter(|(from, to)| (*from..*to).contains(&time)).count() as u64;
+    let spans = holders::spans(lives, counts);
+    let holders = |time: u64| inner + spans.iter().filter(|span| span.contains(&time)).count() as u64;
     let references =
         |time: u64| counts.iter().rev().find(|count| count.time <= time).map_or(0, |count| count.value);
     let mut times: Vec<u64> = lives
@@ -214,38 +228,6 @@ fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
     Some(Moment { time, stack, references: references(time), holders: holders(time) })
 }
 
-/// From when to when slots hold the block. One that is set before its reference is
-/// counted holds it from then on.
-fn holding(lives: &[Life], counts: &[Count]) -> Vec<(u64, u64)> {
-    let mut from: Vec<u64> = lives.iter().map(|life| life.set).collect();
-    for pair in counts.windows(2).filter(|pair| pair[1].value > pair[0].value) {
-        let is_it = |&(_, life): &(usize, &Life)| (life.set..held_until(life)).contains(&pair[1].time);
-        let latest = lives.iter().enumerate().filter(is_it).max_by_key(|(_, life)| life.set);
-        if let Some((index, life)) = latest.filter(|(_, life)| life.set > pair[0].time) {
-            from[index] = from[index].max(pair[1].time).min(held_until(life));
-        }
-    }
-    let spans = lives.iter().zip(from).filter(|(life, _)| !borrows(life, lives, counts));
-    spans.map(|(life, from)| (from, held_until(life))).collect()
-}
-
-/// A slot that nobody ever read was for later, and has its pointer to the end.
-fn held_until(life: &Life) -> u64 {
-    if life.read == life.set { life.read.max(life.ended) } else { life.read }
-}
-
-/// Whether a slot has its pointer only while another one, from which it came,
-/// has it too.
-fn borrows(life: &Life, lives: &[Life], counts: &[Count]) -> bool {
-    let Some(from) = (life.from as usize).checked_sub(1).and_then(|index| lives.get(index)) else {
-        return false;
-    };
-    let goes_up = counts
-        .windows(2)
-        .any(|pair| pair[1].value > pair[0].value && (life.set..=held_until(life)).contains(&pair[1].time));
-    from.read >= held_until(life) && !goes_up
-}
-
 /// Whether the function of a frame was given the block as a parameter, before a
 /// moment: somebody set a parameter in a call from the same place.
 fn is_given(record: &Record, lives: &[Life], stack: &Stack, frame: usize, time: u64) -> bool {
@@ -259,14 +241,14 @@ fn is_given(record: &Record, lives: &[Life], stack: &Stack, frame: usize, time: 
 mod tests {
     use super::*;
 
-    /// Slots as `name: set-read`, with `/end` if it was overwritten, and `<name` for where it came from; counts as
+    /// Slots as `name: set-read`, a parameter's name in parentheses, with `/end` if it was overwritten, and `<name` for where it came from; counts as
     /// `time=value`. The moment is `time: references/holders`.
     fn check(lives: &str, counts: &str, expected: &str) {
         let names: Vec<&str> = lives.split(", ").map(|it| it.split(':').next().unwrap()).collect();
         let lives: Vec<Life> = lives
             .split(", ")
             .map(|text| {
-                let (_, rest) = text.split_once(": ").unwrap();
+                let (name, rest) = text.split_once(": ").unwrap();
                 let (span, from) = rest.split_once(" <").unwrap_or((rest, ""));
                 let (set, read) = span.split_once('-').unwrap();
                 let from = names.iter().position(|&name| name == from).map_or(0, |index| index as u32 + 1);
@@ -282,7 +264,7 @@ mod tests {
                     set_stack: 0,
                     read_stack: read as u32,
                     from,
-                    is_given: 0,
+                    is_given: name.starts_with('(').into(),
                 }
             })
             .collect();
@@ -315,6 +297,22 @@ mod tests {
         check("a: 1-30, b: 10-29 <a", "2=1 3=2 12=3 31=2 32=1", "3: 2/1");
         // One that is overwritten before anybody read it.
         check("a: 1-30, b: 5-5/20 <a", "2=1 6=2 31=1", "20: 2/1");
+        // A temporary is stored by a function that counts for its table, and
+        // read through slots that are no holders; a copy of the table too.
+        check(
+            "made: 1-5, (value): 6-9 <made, entry: 8-90 <(value), found: 20-21 <entry, result: 22-23 <found, \
+             (copied): 24-30 <result, other: 28-60 <(copied)",
+            "2=1 7=2 25=3 61=2 91=1",
+            "9: 2/1",
+        );
+        // What was found is counted for the caller, who forgets it.
+        check(
+            "made: 1-5, entry: 6-90 <made, found: 20-21 <entry, (object): 22-24 <found, kept: 25-40 <(object)",
+            "2=1 23=2 91=1",
+            "40: 2/1",
+        );
+        // A smart pointer counts through itself what it is made of.
+        check("(object): 1-5, this: 6-30 <(object)", "3=1 8=2 31=1", "5: 1/0");
         // Handed on: the old slot is not read again.
         check("a: 1-4, b: 5-9 <a", "2=1", "9: 1/0");
     }

@@ -185,6 +185,31 @@ impl Debug {
         found
     }
 
+    /// All variables of the function with code at an address that have one place
+    /// for as long as they live, in whatever scope.
+    pub fn fixed(&self, address: u64) -> Vec<(Visible, Expression)> {
+        let (mut found, mut depth) = (Vec::new(), None);
+        for (index, unit) in self.units_at(address) {
+            let mut function = None;
+            let mut entries = unit.entries();
+            while let Ok(Some(entry)) = entries.next_dfs() {
+                let die = Die { unit: index, offset: entry.offset() };
+                if entry.tag() == gimli::DW_TAG_subprogram {
+                    let is_it = has(self.dwarf.die_ranges(unit, entry), address) == Some(true);
+                    (function, depth) = if is_it { (Some(die), Some(entry.depth())) } else { (None, None) };
+                } else if depth.is_some_and(|depth| entry.depth() <= depth) {
+                    function = None;
+                } else if let Some(function) = function
+                    && entry.tag() == gimli::DW_TAG_variable
+                    && let Some(AttributeValue::Exprloc(at)) = entry.attr_value(gimli::DW_AT_location)
+                {
+                    found.push((Visible { die, entry: entry.clone(), function }, at));
+                }
+            }
+        }
+        found
+    }
+
     /// Where the innermost function at an address of code begins in its file.
     fn first_line(&self, address: u64) -> Option<u32> {
         let mut line = None;

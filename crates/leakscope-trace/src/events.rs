@@ -23,6 +23,8 @@ pub struct Event {
     pub cause: Cause,
     /// What held it.
     pub variable: Option<String>,
+    /// It died after that: optimised code kept it in a register.
+    pub is_later: bool,
 }
 
 /// All events that were met, each once.
@@ -47,6 +49,7 @@ impl Events {
                 place,
                 cause: site.and_then(|site| site.cause).map_or(Cause::Unknown, cause),
                 variable: site.and_then(|site| site.variable.clone()).or_else(|| named.held(id)),
+                is_later: false,
             };
             // A frame or thread that is left behind has names of its own.
             if !matches!(event.cause, Cause::Unwound | Cause::ThreadEnd)
@@ -60,6 +63,12 @@ impl Events {
                 };
             }
             by_stack.insert(id, EventId(self.known.insert_full(event).0));
+        }
+        let mut last_uses = HashMap::new();
+        for (stacks, (place, variable)) in named.last_uses() {
+            let cause = by_stack.get(&stacks.0).map_or(Cause::Unknown, |&id| self.event(id).cause);
+            let event = Event { place: *place, cause, variable: variable.clone(), is_later: true };
+            last_uses.insert(stacks, EventId(self.known.insert_full(event).0));
         }
         let unwound = by_stack.values().copied().filter(|&id| self.event(id).cause == Cause::Unwound);
         let is_users = |&id: &EventId| places.is_users(self.event(id).place);
@@ -77,7 +86,7 @@ impl Events {
             _ => Holder::Unknown,
         };
         let roots = Roots::new(&times, holder, &record.edges);
-        RecordEvents { record, by_stack, users, unwound, nameless, copies, roots }
+        RecordEvents { record, by_stack, last_uses, users, unwound, nameless, copies, roots }
     }
 
     pub fn event(&self, id: EventId) -> &Event {
@@ -89,6 +98,8 @@ impl Events {
 pub struct RecordEvents<'r> {
     record: &'r Record,
     by_stack: HashMap<u32, EventId>,
+    /// By stack of a copy's death and of the last use.
+    last_uses: HashMap<(u32, u32), EventId>,
     /// Those in which code of the user's had a part.
     users: HashSet<EventId>,
     /// Frames were left behind; what was in them had a name, or none.
@@ -103,13 +114,17 @@ impl RecordEvents<'_> {
     /// The event by which `block` was lost: the latest of it and of all lost
     /// blocks that reach it.
     /// Where the compiler had a copy in a register that no variable had, what it
-    /// was a copy of is meant. Where libraries drop copies of their own with no
+    /// was a copy of is meant, or the last use by the same function. Where libraries drop copies of their own with no
     /// code of the user's around them, that comes too late to be meant. Frames that are left behind hold copies in words that are nobody's:
     /// the variable that was left with them is meant.
     pub fn leak(&self, block: usize) -> Option<EventId> {
         let latest = self.roots.latest(block)?;
         if let Some(original) = self.original(latest) {
             return Some(original);
+        }
+        let stamps = self.record.stamps.get(latest)?;
+        if let Some(&last_use) = self.last_uses.get(&(stamps.stacks[0], stamps.last_used)) {
+            return Some(last_use);
         }
         let mut stamps = self.stamps(latest);
         let latest = stamps.next()??;
@@ -123,10 +138,17 @@ impl RecordEvents<'_> {
 
     /// What died in memory before the compiler's copy of it did in a register, in
     /// the same call of a function, or by a function of a library that it gave
-    /// the memory to.
+    /// the memory to; or elsewhere, if nobody used the block after that.
     fn original(&self, block: usize) -> Option<EventId> {
         let record = self.record;
         let [copy, original, ..] = record.stamps.get(block)?.stacks;
+        let in_memory = record.stacks.get(&original).and_then(|stack| record.site(stack)?.cause);
+        if self.copies.contains(&copy)
+            && record.unused.contains(&(block as u64))
+            && matches!(in_memory, Some(wire::Cause::Overwritten | wire::Cause::HolderFreed))
+        {
+            return self.by_stack.get(&original).copied().filter(|event| self.users.contains(event));
+        }
         let [copy_at, original_at] = [record.stacks.get(&copy)?, record.stacks.get(&original)?];
         let outside = copy_at.addresses.get(1..).filter(|_| self.copies.contains(&copy))?;
         let inside = original_at.addresses.strip_suffix(outside)?;
@@ -158,6 +180,10 @@ pub fn inexact(event: Option<&Event>, places: &Places) -> Option<String> {
             "no pointer to the block was seen to die: code that is not instrumented had it".to_owned(),
         );
     };
+    if event.is_later {
+        let reason = "optimised code kept the pointer in a register after this, its last use in the function";
+        return Some(reason.to_owned());
+    }
     let caller = places.stack(event.place).nth(1);
     let unseen = caller.filter(|caller| event.cause == Cause::Returned && caller.system)?;
     Some(format!("the pointer was returned to code that is not instrumented, {}", name(unseen)))

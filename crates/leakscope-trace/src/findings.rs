@@ -291,7 +291,8 @@ impl Run {
         sampling: wire::Sampling,
     ) {
         let accesses = record.accesses.iter().map(|&blocks| (named.of(blocks.stack), blocks));
-        let judgement = Judgement::new(predicate, sampling, accesses);
+        let returned = record.returned.iter().map(|&blocks| (named.of(blocks.stack), blocks));
+        let judgement = Judgement::new(predicate, sampling, accesses, returned);
         let key = |place| Key { kind: Kind::Stale, allocated: place, end: None };
         let bursts: HashMap<u32, Vec<PlaceId>> =
             record.bursts.iter().map(|at| (at.place, named.burst(at))).collect();
@@ -447,7 +448,7 @@ impl Run {
         finding.exact = reason.is_none();
         finding.evidence.extend(reason.map(|reason| ("inexact".to_owned(), reason.into())));
         let mut candidates = by_weight(&group.leaks).chain(by_weight(&group.earlier)).map(|id| {
-            let Event { place, cause, variable } = self.events.event(id).clone();
+            let Event { place, cause, variable, .. } = self.events.event(id).clone();
             Candidate { place: self.places.place(place), cause, variable }
         });
         if leak.is_some()

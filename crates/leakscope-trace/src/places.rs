@@ -1,9 +1,10 @@
 //! From the stacks of a record to places. A place is known by a number, since
 //! many blocks, snapshots and processes have the same few.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
+use addr2line::gimli::Register;
 use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
@@ -70,14 +71,56 @@ impl Places {
             if let Some(site) = site {
                 match self.variable(record, &space, stack, site) {
                     Some(name) => drop(held.insert(id, name)),
-                    None if site.is_register() && self.has_variables(&space, stack) => {
+                    None if site.register().is_some() && self.has_variables(&space, stack) => {
                         copies.insert(id);
                     }
                     None => {}
                 }
             }
         }
-        RecordPlaces { by_stack, held, copies, unknown: self.place_of(&[]) }
+        let mut last_uses = BTreeMap::new();
+        for stamps in &record.stamps {
+            let of_block = (stamps.stacks[0], stamps.last_used);
+            if copies.contains(&of_block.0) && !last_uses.contains_key(&of_block) {
+                last_uses.extend(self.last_use(record, &space, of_block).map(|last| (of_block, last)));
+            }
+        }
+        RecordPlaces { by_stack, held, copies, last_uses, unknown: self.place_of(&[]) }
+    }
+
+    /// Where the function that had a copy in a register used the block last, by
+    /// the stacks of the copy's death and of the last use; and the variable that
+    /// was in the register there.
+    fn last_use(
+        &mut self,
+        record: &Record,
+        space: &AddressSpace,
+        (copy, used): (u32, u32),
+    ) -> Option<(PlaceId, Option<String>)> {
+        let (copy, used) = (record.stacks.get(&copy)?, record.stacks.get(&used)?);
+        let own = copy.addresses.len();
+        let addresses = used.addresses.get(used.addresses.len().checked_sub(own)?..)?;
+        if own == 0 || addresses[1..] != copy.addresses[1..] {
+            return None;
+        }
+        let mut located =
+            addresses.iter().map_while(|address| space.find(used.generation, address.wrapping_sub(1)));
+        let (module, probe) = located.next()?;
+        // Another function may be called from the same place.
+        let (died, at) = space.find(copy.generation, copy.addresses[0].wrapping_sub(1))?;
+        let function = |places: &mut Places, probe| places.symboliser.frames(module, probe).last().copied();
+        let [there, here] = [probe, at].map(|probe| function(self, probe));
+        let name = |id: Option<FrameId>| id.and_then(|id| self.symboliser.frame(id).function.clone());
+        if died != module || name(there) != name(here) {
+            return None;
+        }
+        let mut frames: Vec<FrameId> = self.symboliser.frames(module, probe).to_vec();
+        for (module, probe) in located {
+            frames.extend(self.symboliser.frames(module, probe).iter());
+        }
+        let register = Held::Register(Register(record.site(copy)?.register()?));
+        let name = self.variables.name(&[(self.symboliser.path(module), probe)], register);
+        Some((self.place_of(&frames), name))
     }
 
     /// The statement that left the scope in which a pointer died, where the
@@ -231,6 +274,9 @@ pub struct RecordPlaces {
     held: HashMap<u32, String>,
     /// Stacks at which a register lost a pointer, and no variable was there.
     copies: HashSet<u32>,
+    /// By such a stack and that of a last use, where the same function did that, and
+    /// the variable that was in the register there.
+    last_uses: BTreeMap<(u32, u32), (PlaceId, Option<String>)>,
     unknown: PlaceId,
 }
 
@@ -255,6 +301,12 @@ impl RecordPlaces {
     /// Whether what died at a stack was the compiler's own copy of a pointer.
     pub fn is_copy(&self, stack: u32) -> bool {
         self.copies.contains(&stack)
+    }
+
+    /// Where such copies had a variable last, by their stack and that of the last
+    /// use.
+    pub fn last_uses(&self) -> impl Iterator<Item = ((u32, u32), &(PlaceId, Option<String>))> {
+        self.last_uses.iter().map(|(&stacks, last)| (stacks, last))
     }
 
     /// The place of a stack that has frames.

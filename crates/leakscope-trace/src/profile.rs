@@ -17,7 +17,9 @@ pub fn profile(processes: &[Process], program: &Path, predicate: &Predicate) -> 
     for record in processes.iter().filter_map(|process| process.records.last()) {
         let named = places.of_record(record);
         let accesses = record.accesses.iter().map(|&blocks| (named.of(blocks.stack), blocks));
-        let judgement = Judgement::new(predicate, record.sampling.unwrap_or_default(), accesses.clone());
+        let returned = record.returned.iter().map(|&blocks| (named.of(blocks.stack), blocks));
+        let sampling = record.sampling.unwrap_or_default();
+        let judgement = Judgement::new(predicate, sampling, accesses.clone(), returned);
         for block in &record.lost {
             let at = live.entry(named.of(block.stack)).or_default();
             at.in_use.add(1, block.bytes);

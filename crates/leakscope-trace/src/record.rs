@@ -1,6 +1,6 @@
 //! Record files, checked and taken apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,9 @@ pub struct Record {
     pub lost: Vec<wire::LostBlock>,
     /// Of the lost blocks, in their order; empty if the engine has no stamps.
     pub stamps: Vec<wire::Stamps>,
+    /// Lost blocks of which a register lost the last pointer, and which nobody
+    /// used after the death before.
+    pub unused: HashSet<u64>,
     /// The latest death of a pointer to each lost block; empty unless counted.
     pub moments: Vec<wire::Moment>,
     pub edges: Vec<wire::Edge>,
@@ -44,6 +47,8 @@ pub struct Record {
     /// What holds some of the reachable blocks.
     pub holders: Vec<(wire::Holder, Vec<wire::Link>)>,
     pub frees: Vec<wire::Freed>,
+    /// Blocks that had looked stale, and were accessed.
+    pub returned: Vec<wire::Returned>,
     pub fault: Option<wire::Fault>,
     pub totals: wire::Totals,
     /// How long reachable blocks lay idle, where accesses were sampled.
@@ -96,10 +101,15 @@ pub struct Site {
 }
 
 impl Site {
-    /// Whether the pointer was in a register.
-    pub fn is_register(&self) -> bool {
-        let by_place = self.held.is_some_and(|(_, place)| place & wire::IN_REGISTER != 0);
-        by_place || matches!(self.steps[..], [step] if step.kind == wire::StepKind::Held as u32)
+    /// The register that the pointer was in, as debug information counts them;
+    /// none if it was not in one.
+    pub fn register(&self) -> Option<u16> {
+        let by_place = self.held.filter(|(_, place)| place & wire::IN_REGISTER != 0);
+        match (by_place, &self.steps[..]) {
+            (Some((_, place)), _) => Some((place & !wire::IN_REGISTER) as u16),
+            (None, [step]) if step.kind == wire::StepKind::Held as u32 => Some(step.value as u16),
+            _ => None,
+        }
     }
 
     /// Whether it was in memory that a function was given.
@@ -206,7 +216,8 @@ fn by_process(records: Vec<Record>) -> Vec<Process> {
     let mut processes = BTreeMap::new();
     for record in records {
         let new = || Process { pid: record.header.pid, parent: record.header.parent, records: Vec::new() };
-        processes.entry(record.header.pid).or_insert_with(new).records.push(record);
+        let process = (record.header.pid, record.header.started);
+        processes.entry(process).or_insert_with(new).records.push(record);
     }
     let mut processes: Vec<Process> = processes.into_values().collect();
     for process in &mut processes {
@@ -232,11 +243,13 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         sites: Vec::new(),
         lost: Vec::new(),
         stamps: Vec::new(),
+        unused: HashSet::new(),
         moments: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
         holders: Vec::new(),
         frees: Vec::new(),
+        returned: Vec::new(),
         fault: None,
         totals: wire::Totals::default(),
         accesses: Vec::new(),
@@ -273,11 +286,13 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::MOMENTS => record.moments = all(payload)?,
         wire::SectionKind::HOLDERS => record.holders = holders(payload)?,
         wire::SectionKind::FREES => record.frees = all(payload)?,
+        wire::SectionKind::RETURNED => record.returned = all(payload)?,
         wire::SectionKind::ACCESSES => record.accesses = all(payload)?,
         wire::SectionKind::BURSTS => record.bursts = all(payload)?,
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
         wire::SectionKind::DETAILS => record.details = details(payload)?,
         wire::SectionKind::ZEROED => record.zeroed = all(payload)?,
+        wire::SectionKind::UNUSED => record.unused = all::<u64>(payload)?.into_iter().collect(),
         wire::SectionKind::ARGUMENTS => record.arguments = arguments(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}

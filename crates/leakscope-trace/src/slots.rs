@@ -69,7 +69,8 @@ impl FrameSlots {
                     (word.bytes >= POINTER).then_some(word)
                 };
                 let before = || found(code.before_epilogue(probe)?);
-                if let Some(word) = found(probe).or_else(before) {
+                let once = || variables.once_held(probe, held, code.frame_end(probe));
+                if let Some(word) = found(probe).or_else(before).or_else(once) {
                     return word.has_type.then(|| as_written(&word.name).to_owned());
                 }
             }

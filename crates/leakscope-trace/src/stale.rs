@@ -14,7 +14,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::str::FromStr;
 
-use leakscope_wire::{Accessed, Sampling};
+use leakscope_wire::{Accessed, Returned, Sampling};
 
 /// Holds if all terms of any of its parts do.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +77,9 @@ impl Predicate {
 /// a used block is missed for one share shows in those that were seen to be
 /// used again later than a share after their first use: for each that was seen
 /// in the last share, so many were missed then and seen in the one before.
+/// Blocks of a group are not all used alike. Those that are used least show by
+/// coming back, and for how long they had looked stale was counted
+/// ([`Returned`]).
 pub struct Judgement<'a, Group> {
     predicate: &'a Predicate,
     time: u64,
@@ -92,13 +95,19 @@ impl<'a, Group: Copy + Eq + Hash> Judgement<'a, Group> {
         predicate: &'a Predicate,
         sampling: Sampling,
         blocks: impl Iterator<Item = (Group, Accessed)>,
+        returned: impl Iterator<Item = (Group, Returned)>,
     ) -> Judgement<'a, Group> {
-        let mut groups: HashMap<Group, Vec<Accessed>> = HashMap::new();
+        let mut groups: HashMap<Group, (Vec<Accessed>, Vec<Returned>)> = HashMap::new();
         if *predicate == Predicate::default() && sampling.least > 1 {
-            blocks.for_each(|(group, blocks)| groups.entry(group).or_default().push(blocks));
+            blocks.for_each(|(group, blocks)| groups.entry(group).or_default().0.push(blocks));
+            returned.for_each(|(group, blocks)| groups.entry(group).or_default().1.push(blocks));
         }
         let time = sampling.time;
-        let least = groups.into_iter().map(|(group, blocks)| (group, certain_after(&blocks, time)));
+        let certain = |blocks: &[Accessed], returned: &[Returned]| {
+            certain_after(blocks, time).max(none_returns_after(blocks, returned, time))
+        };
+        let least =
+            groups.into_iter().map(|(group, (blocks, returned))| (group, certain(&blocks, &returned)));
         Judgement { predicate, time, least: least.collect() }
     }
 
@@ -127,6 +136,27 @@ fn certain_after(blocks: &[Accessed], time: u64) -> u64 {
         let idle = f64::from(shares) * share;
         used * rate.powi(shares) <= CHANCE * number(&|at| at.idle as f64 > idle)
     });
+    enough.map_or(time, |shares| (f64::from(shares) * share) as u64)
+}
+
+/// After how long idle few of the blocks can be among those that come back.
+/// By Little's law, as many of these look stale at a time as they looked stale
+/// for, all together, in a stretch of the run, divided by its length.
+fn none_returns_after(blocks: &[Accessed], returned: &[Returned], time: u64) -> u64 {
+    let share = time as f64 / 10.0;
+    // The stretch has the orders of the present and the one before.
+    let order = u64::BITS - time.leading_zeros();
+    let stretch = time - (1_u64 << order.saturating_sub(2)).min(time / 2);
+    let late = returned.iter().filter(|blocks| u32::from(blocks.order) + 1 >= order);
+    let looked = |shares: u32| -> f64 {
+        let longer = |at: &Returned| (f64::from(at.shares) + 0.5 - f64::from(shares)).max(0.0);
+        late.clone().map(|at| at.blocks as f64 * longer(at) * share).sum::<f64>() / stretch as f64
+    };
+    let idle = |shares: u32| -> f64 {
+        let idle = blocks.iter().filter(|blocks| blocks.idle as f64 > f64::from(shares) * share);
+        idle.map(|blocks| blocks.blocks as f64).sum()
+    };
+    let enough = (1..10).find(|&shares| looked(shares) <= CHANCE * idle(shares));
     enough.map_or(time, |shares| (f64::from(shares) * share) as u64)
 }
 
@@ -222,6 +252,30 @@ mod tests {
         check(&[(400, 50, 500), (200, 150, 500), (100, 250, 500), (50, 350, 500), (300, 800, 0)], 600);
         // All are used.
         check(&[(400, 50, 500), (200, 150, 500), (100, 250, 500), (50, 350, 500)], 1000);
+    }
+
+    #[test]
+    fn what_comes_back_was_not_stale() {
+        // Shares of a run of a thousand accesses: blocks by idle time, and
+        // those that came back by order of the time and shares.
+        let check = |idle: &[(u64, u64)], returned: &[(u64, u16, u16)], expected: u64| {
+            let idle: Vec<Accessed> =
+                idle.iter().map(|&(blocks, idle)| Accessed { blocks, idle, ..Accessed::default() }).collect();
+            let returned: Vec<Returned> = returned
+                .iter()
+                .map(|&(blocks, order, shares)| Returned { blocks, stack: 0, order, shares })
+                .collect();
+            assert_eq!(none_returns_after(&idle, &returned, 1000), expected, "{idle:?} {returned:?}");
+        };
+        // None came back, or long ago.
+        check(&[(100, 250), (50, 550)], &[], 100);
+        check(&[(100, 250), (50, 550)], &[(500, 8, 3)], 100);
+        // As many as there are now came back after one share, and some after two.
+        check(&[(100, 250), (50, 550)], &[(100, 10, 1), (50, 10, 2)], 200);
+        // They come back after any time.
+        check(&[(100, 250), (50, 550)], &[(100, 10, 1), (50, 10, 5), (50, 10, 9)], 1000);
+        // So few that they do not matter.
+        check(&[(100, 250), (500, 850)], &[(10, 9, 1), (5, 10, 3)], 100);
     }
 
     #[test]

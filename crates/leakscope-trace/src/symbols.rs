@@ -13,6 +13,7 @@ use addr2line::Loader;
 use indexmap::{IndexMap, IndexSet};
 use leakscope_core as core;
 use leakscope_core::Frame;
+use object::elf::{PT_INTERP, ProgramHeader64};
 use object::{Object, ReadCache};
 
 /// A frame that was named, by its number.
@@ -37,6 +38,8 @@ struct Module {
     name: Option<String>,
     /// As it decides whose its frames are; none for the user's program.
     path: Option<String>,
+    /// Code in it without debug information is the system's.
+    has_libraries: bool,
     /// The separate debug file if there is one, and the module itself.
     loaders: Vec<Loader>,
 }
@@ -68,6 +71,7 @@ impl Symboliser {
         let module = Module {
             name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
             path: (!is_program).then(|| path.to_string_lossy().into_owned()),
+            has_libraries: is_program && has_libraries(path),
             loaders: loaders(path, id),
         };
         ModuleId(self.modules.insert_full(path.to_owned(), module).0)
@@ -137,9 +141,20 @@ impl Module {
             // What stands nowhere in a source that is known was made by the
             // compiler.
             frame.system |= frame.file.is_some() && frame.line.is_none();
+            frame.system |= frame.file.is_none() && self.has_libraries;
         }
         frames
     }
+}
+
+/// Whether a program is linked statically, and has debug information: code
+/// without it is the system's libraries' then.
+fn has_libraries(path: &Path) -> bool {
+    let Some(content) = path.is_file().then(|| File::open(path).ok()).flatten() else { return false };
+    let cache = ReadCache::new(content);
+    let Ok(object::File::Elf64(file)) = object::File::parse(&cache) else { return false };
+    let is_interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
+    file.section_by_name(".debug_info").is_some() && !file.elf_program_headers().iter().any(is_interpreter)
 }
 
 /// Frames from debug information, innermost first.

@@ -131,27 +131,45 @@ impl Variables {
     /// copies.
     pub fn held(&self, address: u64, held: Held, end: Option<FrameEnd>) -> Option<Word> {
         let debug = &self.types.debug;
-        debug.visible(address).iter().find_map(|variable| {
-            let location = debug.location(variable, address)?;
-            let base = frame_base(debug, variable, end);
-            parts(debug, variable.die, &location).into_iter().find_map(|(at, part)| {
-                let place = match at {
-                    At::Frame(offset) => Held::Below(-offset.wrapping_add(base?)),
-                    At::Behind(register, offset) => {
-                        let end = end.filter(|end| end.register == register)?;
-                        Held::Below(end.offset.wrapping_sub(offset))
-                    }
-                    At::Register(register) => Held::Register(register),
-                    At::Static(_) | At::ThreadLocal(_) => return None,
-                };
-                let offset = match (place, held) {
-                    (Held::Below(start), Held::Below(below)) => {
-                        u64::try_from(start.checked_sub(below)?).ok()?
-                    }
-                    (place, held) => (place == held).then_some(0)?,
-                };
-                self.word(variable.die, &variable.entry, part, offset, Some(variable.function))
-            })
+        debug
+            .visible(address)
+            .iter()
+            .find_map(|variable| self.held_by(variable, &debug.location(variable, address)?, held, end))
+    }
+
+    /// The one variable of a function that ever had a place of its frame: its
+    /// scope may have ended.
+    pub fn once_held(&self, address: u64, held: Held, end: Option<FrameEnd>) -> Option<Word> {
+        let all = self.types.debug.fixed(address);
+        let mut found = all.iter().filter_map(|(variable, at)| self.held_by(variable, at, held, end));
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// What a variable has in a place, if it is there.
+    fn held_by(
+        &self,
+        variable: &Visible,
+        at: &Expression,
+        held: Held,
+        end: Option<FrameEnd>,
+    ) -> Option<Word> {
+        let debug = &self.types.debug;
+        let base = frame_base(debug, variable, end);
+        parts(debug, variable.die, at).into_iter().find_map(|(at, part)| {
+            let place = match at {
+                At::Frame(offset) => Held::Below(-offset.wrapping_add(base?)),
+                At::Behind(register, offset) => {
+                    let end = end.filter(|end| end.register == register)?;
+                    Held::Below(end.offset.wrapping_sub(offset))
+                }
+                At::Register(register) => Held::Register(register),
+                At::Static(_) | At::ThreadLocal(_) => return None,
+            };
+            let offset = match (place, held) {
+                (Held::Below(start), Held::Below(below)) => u64::try_from(start.checked_sub(below)?).ok()?,
+                (place, held) => (place == held).then_some(0)?,
+            };
+            self.word(variable.die, &variable.entry, part, offset, Some(variable.function))
         })
     }
 

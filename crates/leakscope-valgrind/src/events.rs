@@ -5,6 +5,7 @@ use leakscope_wire::Cause;
 use crate::arena;
 use crate::calls::{self, Carries};
 use crate::heap::{self, Block, Held, NOWHERE, Point};
+use crate::inside;
 use crate::ir::{RAX, REGISTERS, RESTORED, RSP};
 use crate::memory::Single;
 use crate::modules;
@@ -223,6 +224,13 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     pools::returns(now, registers[RAX]);
 }
 
+/// An allocation function of the program's begins: its result is ours.
+pub unsafe extern "C" fn stand_in(guest: *const u8, number: usize) -> usize {
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
+    inside::stand_in(number, [7, 6, 2].map(|register: usize| registers[register]))
+}
+
 /// A function of a pool begins, with its return address at `slot`.
 pub unsafe extern "C" fn on_pool(guest: *const u8, number: usize, slot: usize) {
     // SAFETY: VEX gives the guest state.
@@ -362,6 +370,7 @@ fn is_followed(site: u32) -> bool {
 pub unsafe extern "C" fn on_use(address: usize, site: u32) {
     if let Some(block) = parts::find(address).or_else(|| heap::at(address)) {
         block.used = Point { context: tool::current().calls.context(), site };
+        block.is_used = true;
     }
 }
 

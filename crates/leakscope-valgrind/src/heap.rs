@@ -138,6 +138,8 @@ pub struct Block {
     pub stale: u16,
     /// The scan reached it once, where the first part of a pool in it starts.
     pub is_shared: bool,
+    /// It was used after its latest death in memory.
+    pub is_used: bool,
 }
 
 impl Block {
@@ -176,6 +178,13 @@ impl Block {
         } else {
             [first, second, if register.time() > third.time() { register } else { third }]
         }
+    }
+
+    /// Whether a register lost the last pointer, and nobody used the block after
+    /// the death before.
+    pub fn is_unused_since(&self) -> bool {
+        let before = self.stamps[0].time();
+        before > 0 && self.register.time() > before && !self.is_used
     }
 
     /// The words of the block that can hold pointers.
@@ -396,6 +405,7 @@ fn new_block(start: usize, bytes: usize, class: u8) -> Block {
         link: 0,
         stale: 0,
         is_shared: false,
+        is_used: false,
     }
 }
 

@@ -26,7 +26,7 @@ use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
-use crate::{arena, events, pools, stamps, tool};
+use crate::{arena, events, inside, pools, stamps, tool};
 use steps::{TRAIL, Way};
 
 /// What a temporary is known to hold.
@@ -104,6 +104,9 @@ pub unsafe extern "C" fn block(
         block.entry = block.code.register(RSP);
         for (index, &statement) in statements.iter().enumerate().skip(body) {
             block.index = index;
+            if block.stands_in(statement) {
+                return block.code.0;
+            }
             block.ends = returns && last_exit.is_none_or(|exit| exit < index);
             block.statement(statement);
             // Valgrind may follow a call, so that a function begins here too.
@@ -215,6 +218,34 @@ impl Block<'_> {
             }
         }
         self.code.add(statement);
+    }
+
+    /// If an allocation function of the program's begins here: a call of our own
+    /// in its place, and a return. Nothing else is left of the block then.
+    fn stands_in(&mut self, statement: *mut IRStmt) -> bool {
+        // SAFETY: VEX's statement; its tag says which arm is there.
+        let address = unsafe {
+            match (*statement).tag {
+                vg::Ist_IMark => (*statement).Ist.IMark.addr,
+                _ => return false,
+            }
+        };
+        let Some(function) = inside::function_at(address as usize) else { return false };
+        (self.instruction, self.statement) = (address, address);
+        self.code.add(statement);
+        let result = self.code.call_for_result(&STAND_IN, [ir::guest_state(), constant(function as u64)]);
+        self.code.set_register(RAX, result);
+        self.sets_result = true;
+        let stack = self.code.register(RSP);
+        let back = self.code.load(vg::Ity_I64, stack);
+        let above = self.code.binary(vg::Iop_Add64, stack, constant(8), vg::Ity_I64);
+        self.code.set_register(RSP, above);
+        if let Known::Stack(offset) = &mut self.stack {
+            *offset += 8;
+        }
+        self.code.return_to(back);
+        self.end(vg::Ijk_Ret);
+        true
     }
 
     /// If a function of a pool begins here, that is told. `parts` are where the
@@ -584,6 +615,7 @@ helper!(ON_CALL, c"leakscope_call", events::on_call, true);
 helper!(ON_VARIADIC, c"leakscope_variadic", events::on_variadic, true);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
 helper!(ON_POOL, c"leakscope_pool", events::on_pool, true);
+helper!(STAND_IN, c"leakscope_stand_in", events::stand_in, false);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
 helper!(ON_USE, c"leakscope_use", events::on_use, false);

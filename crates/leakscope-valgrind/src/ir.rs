@@ -78,6 +78,35 @@ impl Code {
         self.value(vg::Ity_I64, expression)
     }
 
+    pub fn set_register(&mut self, register: usize, value: *mut IRExpr) {
+        // SAFETY: VEX's own construction function.
+        self.add(unsafe { vg::IRStmt_Put(offset_of_register(register), value) });
+    }
+
+    /// The block ends with a return to an address.
+    pub fn return_to(&mut self, address: *mut IRExpr) {
+        // SAFETY: the block is ours.
+        unsafe {
+            (*self.0).next = address;
+            (*self.0).jumpkind = vg::Ijk_Ret;
+        }
+    }
+
+    /// The word that a function of ours gives, which is given [`guest_state`]
+    /// and reads general registers there.
+    pub fn call_for_result(&mut self, helper: &Helper, arguments: [*mut IRExpr; 2]) -> *mut IRExpr {
+        // SAFETY: VEX's own construction functions; the function takes two words.
+        unsafe {
+            let result = vg::newIRTemp((*self.0).tyenv, vg::Ity_I64);
+            let list = vg::mkIRExprVec_2(arguments[0], arguments[1]);
+            let function = helper.function as *mut c_void;
+            let call = vg::unsafeIRDirty_1_N(result, 0, helper.name.as_ptr(), function, list);
+            reads_registers(&mut *call);
+            self.add(vg::IRStmt_Dirty(call));
+            vg::IRExpr_RdTmp(result)
+        }
+    }
+
     /// Puts aside what a register holds.
     pub fn set_aside(&mut self, register: usize) {
         let old = self.register(register);
@@ -118,18 +147,22 @@ impl Code {
                 (*call).mFx = vg::Ifx_Modify;
                 (*call).mAddr = arguments[2];
                 (*call).mSize = 8;
-
-                (*call).nFxState = 1;
-                let effect = &mut (*call).fxState[0];
-                effect.set_fx(vg::Ifx_Read);
-                effect.offset = REGISTERS as u16;
-                effect.size = 128;
-                effect.nRepeats = 0;
-                effect.repeatLen = 0;
+                reads_registers(&mut *call);
             }
             self.add(vg::IRStmt_Dirty(call));
         }
     }
+}
+
+/// Says that a call reads the general registers.
+fn reads_registers(call: &mut vg::IRDirty) {
+    call.nFxState = 1;
+    let effect = &mut call.fxState[0];
+    effect.set_fx(vg::Ifx_Read);
+    effect.offset = REGISTERS as u16;
+    effect.size = 128;
+    effect.nRepeats = 0;
+    effect.repeatLen = 0;
 }
 
 /// A function of ours that instrumented code calls.

@@ -32,6 +32,8 @@ mod events;
 #[cfg(all(valgrind, not(test)))]
 mod holders;
 #[cfg(all(valgrind, not(test)))]
+mod inside;
+#[cfg(all(valgrind, not(test)))]
 mod instrument;
 #[cfg(all(valgrind, not(test)))]
 mod ir;

@@ -2,8 +2,6 @@
 //! names of their functions, whose entries are noted when code is translated,
 //! and what they return when they return.
 
-use core::ffi::CStr;
-
 use leakscope_wire::Cause;
 
 use crate::heap::{self, Block, Point};
@@ -11,7 +9,7 @@ use crate::list::List;
 use crate::memory::Single;
 use crate::parts::{self, New};
 use crate::replace;
-use crate::{calls, life, stamps, tool, vg};
+use crate::{calls, inside, life, stamps, tool, vg};
 
 /// A size that is that of a string, with its end.
 const STRING: usize = usize::MAX;
@@ -144,15 +142,7 @@ pub fn function_at(address: usize) -> Option<usize> {
     if FUNCTIONS.get().is_empty() {
         return None;
     }
-    let mut name = core::ptr::null();
-    // SAFETY: Valgrind's question about an address, with a place for the answer.
-    let name = unsafe {
-        let epoch = vg::vgPlain_current_DiEpoch();
-        if vg::vgPlain_get_fnname_if_entry(epoch, address as u64, &mut name) == 0 {
-            return None;
-        }
-        CStr::from_ptr(name).to_bytes()
-    };
+    let name = inside::entry_name(address)?;
     let name = name.split(|&byte| byte == b'(').next().unwrap_or(name);
     FUNCTIONS.get().iter().position(|function| function.name == name)
 }

@@ -188,6 +188,7 @@ impl Writer {
             parent,
             sequence: occasion.sequence,
             time,
+            started: 0,
         });
         self.modules();
         match &occasion.fault {
@@ -257,6 +258,17 @@ impl Writer {
                 });
             });
         });
+        if OPTIONS.get().last_use {
+            self.section(SectionKind::UNUSED, |writer| {
+                let mut number: u64 = 0;
+                scan::for_each_lost(|block| {
+                    if block.is_unused_since() {
+                        writer.put(&number);
+                    }
+                    number += 1;
+                });
+            });
+        }
         self.section(SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });

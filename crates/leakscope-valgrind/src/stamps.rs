@@ -99,6 +99,7 @@ pub fn stamp_block(block: &mut Block, point: Point, held: Held) {
     let time = TIME.get();
     *time += 1;
     let new = Stamp::new(*time, held, point);
+    block.is_used = false;
     // Of the deaths in one call of a function the last is enough.
     let [first, second, third] = block.stamps;
     block.stamps = if first.point.context == point.context {

@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int};
 use crate::calls::Calls;
 use crate::heap::Point;
 use crate::memory::Single;
-use crate::{calls, events, heap, instrument, life, modules, pools, replace, vg};
+use crate::{calls, events, heap, inside, instrument, life, modules, pools, replace, vg};
 
 /// A thread of the program.
 pub struct Thread {
@@ -209,6 +209,8 @@ unsafe extern "C" fn option(text: *const c_char) -> vg::Bool {
         options.snapshot_every = number(millis) as u32;
     } else if let Some(signal) = value(b"--snapshot-signal=") {
         options.snapshot_signal = number(signal) as u32;
+    } else if bytes == b"--allocator=inside" {
+        inside::choose();
     } else if let Some(function) = value(b"--pool=") {
         return pools::add_function(function).into();
     } else {
@@ -224,7 +226,7 @@ pub fn number(text: &[u8]) -> usize {
 }
 
 unsafe extern "C" fn usage() {
-    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n    --snapshot-signal=N     signal that asks for a snapshot, 0 for none [0]\n    --pool=ROLE,...,NAME    a function of the program's own allocator\n";
+    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n    --snapshot-signal=N     signal that asks for a snapshot, 0 for none [0]\n    --allocator=inside      the program has malloc inside, as a static one\n    --pool=ROLE,...,NAME    a function of the program's own allocator\n";
     // SAFETY: a C string without directives.
     unsafe { vg::vgPlain_printf(text.as_ptr()) };
 }

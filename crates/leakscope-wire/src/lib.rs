@@ -18,7 +18,7 @@ pub use steps::{Argument, BEHIND_ARGUMENT, BY_STEPS, Step, StepKind};
 pub const MAGIC: [u8; 8] = *b"LEAKSCOP";
 
 /// Raised when a layout below changes its meaning.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Section of a derived program that says what the source calls the objects on
 /// which functions of libraries are called. Lines of text: file, line, column,
@@ -153,6 +153,9 @@ pub struct Header {
     pub sequence: u32,
     /// Seconds since 1970.
     pub time: u64,
+    /// When the process began, in nanoseconds since 1970: another process may
+    /// have had the same number. 0 where a folder has records of one run alone.
+    pub started: u64,
 }
 
 /// Why a record was written.
@@ -227,6 +230,11 @@ impl SectionKind {
     pub const ARGUMENTS: SectionKind = SectionKind(17);
     /// [`Burst`]s that led to last accesses.
     pub const BURSTS: SectionKind = SectionKind(18);
+    /// Numbers of lost blocks, as `u64`, of which a register lost the last
+    /// pointer, and which nobody used after the death before.
+    pub const UNUSED: SectionKind = SectionKind(19);
+    /// [`Returned`] totals.
+    pub const RETURNED: SectionKind = SectionKind(20);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -312,6 +320,21 @@ pub const PLACE_IS_VARIABLE: u64 = 1 << 60;
 pub const fn place_of_variable(offset: usize) -> u64 {
     let word = offset as u64 / 8;
     if word < 1 << 20 { PLACE_IS_LINE | PLACE_IS_VARIABLE | word << 40 } else { 0 }
+}
+
+/// What is added to the line of a statement to say which [`Field`] of memory that
+/// died as a whole; without it, what is there is zero.
+pub const fn place_of_field(offset: u64) -> u64 {
+    let word = offset / 8 + 1;
+    if word < 1 << 20 { word << 40 } else { 0 }
+}
+
+/// The offset of the field in such a place, if it has one.
+pub const fn field_of_place(place: u64) -> Option<u64> {
+    match place >> 40 & 0xf_ffff {
+        0 => None,
+        word => Some((word - 1) * 8),
+    }
 }
 
 /// [`Site::frame`] of a variable of the thread: the place is its offset in the
@@ -653,6 +676,20 @@ pub struct Accessed {
     pub never: u32,
     /// 1 if their frees were left out ([`env::INJECT`]).
     pub injected: u32,
+}
+
+/// Blocks of one allocation stack that were seen to be accessed after they had
+/// lain idle for a tenth of the run or more, and for longer than they were
+/// active: they had looked stale.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Returned {
+    pub blocks: u64,
+    pub stack: u32,
+    /// Bits of the time at which they were accessed.
+    pub order: u16,
+    /// For how many tenths of the run until then they lay idle, rounded down.
+    pub shares: u16,
 }
 
 /// Places that a [`Burst`] has at most.

@@ -147,7 +147,10 @@ fn plan_as(options: &Run, variant: DeriveEngine) -> Result<Plan> {
         Ok((store, link)) => track_plan(&store, &link, target, options, variant),
         Err(error) if options.engine.is_none() => {
             let reason = match error {
-                CaptureError::NotCaptured(_) | CaptureError::NoSuchFile(_) | CaptureError::NotAProgram(_) => {
+                CaptureError::NotCaptured(_)
+                | CaptureError::NoSuchFile(_)
+                | CaptureError::Folder(_)
+                | CaptureError::NotAProgram(_) => {
                     format!(
                         "{} was not captured, which `leakscope build -- <your build command>` does",
                         target.display()
@@ -211,7 +214,12 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
     }
     let path = existing(target)?;
     let allocator = match kind_of(&path)? {
-        Kind::Dynamic if has_own_operators(&path) => Allocator::Wrapped,
+        Kind::Dynamic if defines(&path, "_Znwm") => Allocator::Wrapped,
+        Kind::Static if defines(&path, "malloc") => Allocator::Inside,
+        Kind::Static => {
+            let shown = path.display();
+            bail!("{shown} is statically linked and has no symbol malloc: run it as it was before `strip`");
+        }
         _ => Allocator::Library,
     };
     // Valgrind refuses these even where the user stays the same.
@@ -248,7 +256,13 @@ fn existing(target: &Path) -> Result<PathBuf> {
 
 fn preload_plan(target: &Path) -> Result<Plan> {
     let path = existing(target)?;
-    kind_of(&path)?;
+    if kind_of(&path)? == Kind::Static {
+        let shown = path.display();
+        bail!(
+            "{shown} is statically linked, so nothing can be preloaded: \
+             use --engine valgrind, or capture it with `leakscope build`"
+        );
+    }
     let stand_ins = interpose::library(&models::pools()?)?;
     let how = How::Preload([Runtime::unpack()?.preload].into_iter().chain(stand_ins).collect());
     Ok(Plan {
@@ -275,6 +289,8 @@ fn executable(target: &Path) -> Option<PathBuf> {
 enum Kind {
     Script,
     Dynamic,
+    /// Nothing can be preloaded into it.
+    Static,
 }
 
 /// Says why a program cannot be run as it is.
@@ -297,10 +313,8 @@ fn kind_of(path: &Path) -> Result<Kind> {
     if is_others || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
         bail!("{}", changes_user(path));
     }
-    if !file.elf_program_headers().iter().any(interpreter) {
-        bail!("{shown} is statically linked, so nothing can be preloaded: capture it with `leakscope build`");
-    }
-    Ok(Kind::Dynamic)
+    let is_dynamic = file.elf_program_headers().iter().any(interpreter);
+    Ok(if is_dynamic { Kind::Dynamic } else { Kind::Static })
 }
 
 fn changes_user(path: &Path) -> String {
@@ -308,13 +322,13 @@ fn changes_user(path: &Path) -> String {
     format!("{shown} is setuid or setgid, so the system lets nothing into it: copy it and run the copy")
 }
 
-/// Whether a program has its own `operator new`.
-fn has_own_operators(path: &Path) -> bool {
+/// Whether a program has a function of this name inside.
+fn defines(path: &Path, function: &str) -> bool {
     let Ok(content) = fs::read(path) else { return false };
     let Ok(file) = object::File::parse(&*content) else { return false };
     file.symbols()
         .chain(file.dynamic_symbols())
-        .any(|symbol| symbol.is_definition() && symbol.name() == Ok("_Znwm"))
+        .any(|symbol| symbol.is_definition() && symbol.name() == Ok(function))
 }
 
 /// How much the runtime looks at.

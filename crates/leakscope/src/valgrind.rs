@@ -90,6 +90,7 @@ impl Valgrind {
         }
         match options.allocator {
             Allocator::Library => {}
+            Allocator::Inside => _ = command.arg("--allocator=inside"),
             Allocator::Wrapped => _ = command.arg("--soname-synonyms=somalloc=nouserintercepts"),
         }
         command.arg(program);
@@ -139,6 +140,8 @@ pub enum Allocator {
     Library,
     /// In libc, and around it the program's own operators, which must run.
     Wrapped,
+    /// In a static program, into which nothing can be preloaded.
+    Inside,
 }
 
 /// Why Valgrind could not go on, if it said so in its log.

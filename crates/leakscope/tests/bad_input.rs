@@ -29,6 +29,9 @@ static void lose(void) { char *block = malloc(10); block[0] = 1; block = NULL; }
 int main(void) { lose(); puts(\"ready\"); fflush(stdout); for (;;) pause(); }
 ";
 
+const FOLDER: &str = "folder is a folder: build what is in it with `leakscope build -- make`, or whatever builds it, \
+                      then give the program";
+
 /// `leakscope` with these arguments says only this line, with code 2.
 fn check(folder: &Folder, arguments: &str, line: &str) {
     let ran = folder.run(arguments);
@@ -58,7 +61,9 @@ fn no_program() {
     for (command, line) in [
         ("derive missing -o out", "no such file: missing"),
         ("derive text -o out", "text is neither an ELF program nor a shared library"),
-        ("inspect folder", "folder is neither an ELF program nor a shared library"),
+        ("inspect folder", FOLDER),
+        ("check folder", FOLDER),
+        ("check text", "text is neither an ELF program nor a shared library"),
         ("report missing", "cannot read missing: No such file or directory (os error 2)"),
         ("report folder", "no records in folder: was LEAKSCOPE_DIR set to it?"),
         ("build -- missing", "cannot run missing: No such file or directory (os error 2)"),
@@ -346,12 +351,18 @@ fn entries(folder: &Path) -> Vec<String> {
 fn programs_that_nothing_can_be_preloaded_into() {
     let folder = Folder::with(&[("prog.c", LEAKY), ("loop.c", "void _start(void) { for (;;) {} }\n")]);
     folder.shell(
-        "gcc -static prog.c -o static; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog",
+        "gcc -static prog.c -o static; gcc -static -s prog.c -o stripped; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog",
     );
     check(
         &folder,
-        "run static",
-        "./static is statically linked, so nothing can be preloaded: capture it with `leakscope build`",
+        "run --engine preload static",
+        "./static is statically linked, so nothing can be preloaded: \
+         use --engine valgrind, or capture it with `leakscope build`",
+    );
+    check(
+        &folder,
+        "run --engine valgrind stripped",
+        "./stripped is statically linked and has no symbol malloc: run it as it was before `strip`",
     );
     check(&folder, "run small", "./small is not an x86-64 program; leakscope runs no others");
 

@@ -41,9 +41,9 @@ fn place(ran: &Ran, field: &str) -> String {
 #[test]
 fn a_program_as_it_is_has_leak_points() {
     let folder = Folder::with(&[("prog.c", LEAKY)]);
-    folder.shell("gcc -g prog.c -o prog; echo './prog | cat' > script");
+    folder.shell("gcc -g prog.c -o prog; gcc -g -static prog.c -o static; echo './prog | cat' > script");
     folder.shell("sed -i '1i #!/bin/sh' script; chmod +x script");
-    for program in ["prog", "script"] {
+    for program in ["prog", "static", "script"] {
         let ran = folder.run(&format!("run --format json {program}"));
         assert_eq!(ran.json()["engine"], "valgrind", "{program}: {ran:?}");
         assert_eq!((ran.code, ran.stdout.as_str()), (23, "done\n"), "{program}: {ran:?}");

@@ -159,6 +159,34 @@ fn a_run_says_what_went_stale_and_where() {
 }
 
 #[test]
+fn a_last_use_has_its_callers_where_the_function_has_no_frame() {
+    let source = FEED.replace(
+        "int main(",
+        "static void __attribute__((noinline)) visit(struct entry *e) { look(e); hot[1]++; }\nint main(",
+    );
+    // Behind the other accesses to the entry.
+    let project = Project::new(&source.replace("archive = e;", "archive = e; visit(e);"));
+    let arguments = [
+        "watch",
+        "--once",
+        "--min",
+        "100%",
+        "--cflag=-O2",
+        "--format",
+        "json",
+        "-o",
+        "report.json",
+        "feed.c",
+    ];
+    project.leakscope(&arguments);
+    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+    let finding = stale(&report);
+    let stack = finding["last_used"]["stack"].as_array().unwrap();
+    let functions: Vec<_> = stack.iter().map(|frame| frame["function"].as_str().unwrap()).collect();
+    assert_eq!(functions, ["look", "visit", "main"], "{finding:#}");
+}
+
+#[test]
 fn other_predicates_say_otherwise() {
     let project = Project::new(FEED);
     let check = |stale: &str, expected: u64| {
@@ -260,6 +288,54 @@ fn snapshots_that_cannot_be_read_are_passed_over() {
     ] {
         assert!(said(&once).contains(words), "{words}: {}", said(&once));
     }
+}
+
+#[test]
+fn two_processes_may_have_had_one_number() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    project.run(&program, &[], &[]);
+    project.run(&program, &[], &[]);
+    let files = project.records();
+    assert_eq!(files.len(), 2);
+    for file in &files {
+        let mut bytes = fs::read(file).unwrap();
+        let pid = std::mem::offset_of!(leakscope_wire::Header, pid);
+        bytes[pid..pid + 4].copy_from_slice(&7_u32.to_le_bytes());
+        fs::write(file, bytes).unwrap();
+    }
+    project.leakscope(&["watch", "--once", "--format", "json", "-o", "report.json", "records"]);
+    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+    assert_eq!(stale(&report)["evidence"]["live"]["blocks"], 600, "{report:#}");
+}
+
+#[test]
+fn two_programs_may_write_to_one_folder() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    let other = project.path("other.watched");
+    fs::copy(&program, &other).unwrap();
+    project.run(&program, &[], &[]);
+    project.run(&other, &[], &[]);
+    let once = project.leakscope(&["watch", "--once", "records"]);
+    for words in ["feed.watched", "other.watched", "write to this folder: all of them are in this report"] {
+        assert!(said(&once).contains(words), "{words}: {}", said(&once));
+    }
+}
+
+#[test]
+fn where_nothing_can_be_written_the_program_goes_on() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    let records = project.path("records");
+    fs::create_dir(&records).unwrap();
+    let full = "ulimit -f 0; exec \"$0\" x";
+    let mut command = Command::new("sh");
+    command.args(["-c", full]).arg(&program).env("LEAKSCOPE_DIR", &records).env("LEAKSCOPE_MIN", "1");
+    let output = command.output().unwrap();
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), ""));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4498500\n");
+    assert_eq!(project.records(), Vec::<PathBuf>::new());
 }
 
 #[test]

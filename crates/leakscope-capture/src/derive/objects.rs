@@ -153,6 +153,9 @@ impl Workshop<'_> {
         clang.arg(format!("-{level}")).args(&unit.codegen);
         if let Passes::Done = passes {
             clang.args(["-Xclang", "-disable-llvm-passes"]);
+            // Guards compare a few bits; as constants in registers they would
+            // take them from the program.
+            clang.args(["-mllvm", "-disable-constant-hoisting"]);
         }
         let output = run(clang.args(["-x", "ir"]).arg(&module).arg("-o").arg(&object))?;
         if !output.status.success() {

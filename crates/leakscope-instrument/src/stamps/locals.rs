@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use leakscope_wire::Cause;
 
 use super::{Body, INLINE_WORDS, LEAVES_FRAMES, is_first, is_pointer};
+use crate::epochs::Start;
 use crate::ir::{Opcode, Value};
 use crate::scopes::Life;
 use crate::unwinding;
@@ -28,6 +29,7 @@ pub(super) struct Local<'m> {
     pub(super) is_marked: bool,
     /// The call that fills it, if it is for a result that has no name.
     pub(super) filled_by: Option<Value<'m>>,
+    pub(super) start: Start,
 }
 
 /// How the value of a local dies: where, and what takes its place.
@@ -106,20 +108,14 @@ impl<'m> Body<'_, 'm> {
             (starts, ends) = (vec![*start], unmarked.clone());
         }
         let is_own = starts.is_empty() && !self.names.is_named(at);
-        let words = if is_own || self.is_callers(at) { Some(Vec::new()) } else { words };
+        let start = start(at);
+        // What is lent the caller has too, unless it is nobody's after the
+        // call, which is seen there. Of a function whose address is taken the
+        // caller may be code that was not derived.
+        let is_callers = start == Start::Lent && !self.is_called_by_others;
+        let words = if is_own || is_callers { Some(Vec::new()) } else { words };
         let filled_by = if self.names.is_named(at) { None } else { at.users().find_map(filled_by) };
-        Some(Local { filled_by, alloca: at, words, bytes, starts, ends, is_marked: life.is_none() })
-    }
-
-    /// A parameter that is never assigned: the caller has the pointer too,
-    /// unless it is nobody's after the call, which is seen there. Of a function
-    /// whose address is taken the caller may be code that was not derived.
-    fn is_callers(&self, slot: Value<'m>) -> bool {
-        let mut stores = slot.users().filter(|user| user.is(Opcode::LLVMStore));
-        let only = stores.next().filter(|store| store.operand(0).is_parameter() && store.operand(1) == slot);
-        let is_read = |user: Value<'m>| user.is(Opcode::LLVMLoad) || user.is_call() && user.is_intrinsic();
-        only.is_some_and(|store| slot.users().all(|user| user == store || is_read(user)))
-            && !self.is_called_by_others
+        Some(Local { filled_by, alloca: at, words, bytes, starts, ends, is_marked: life.is_none(), start })
     }
 
     /// A local is null where its life begins.
@@ -128,11 +124,8 @@ impl<'m> Body<'_, 'm> {
         let places =
             if local.starts.is_empty() { std::slice::from_ref(&local.alloca) } else { &local.starts[..] };
         for &place in places {
+            self.epochs.begin(builder, local.alloca, place);
             builder.after(place);
-            // A function whose address is taken may be called by code that
-            // was not derived, and that gives what it has.
-            let has_it_alone = self.is_called_by_others && holds_parameter(local.alloca);
-            self.epochs.begin(builder, local.alloca, has_it_alone);
             match &local.words {
                 Some(words) if local.bytes < BUFFER => {
                     for &word in words {
@@ -304,7 +297,15 @@ fn holds_pointer(user: Value<'_>, slot: Value<'_>) -> bool {
     user.is(Opcode::LLVMStore) && user.operand(1) == slot && is_pointer(user.operand(0), 4)
 }
 
-/// Whether a local is for a parameter.
-fn holds_parameter(local: Value<'_>) -> bool {
-    local.users().any(|user| user.is(Opcode::LLVMStore) && is_first(user.operand(0), local))
+/// What a local has when its life begins.
+fn start(local: Value<'_>) -> Start {
+    let is_given = |user: Value<'_>| user.is(Opcode::LLVMStore) && is_first(user.operand(0), local);
+    let is_read = |user: Value<'_>| user.is(Opcode::LLVMLoad) || user.is_call() && user.is_intrinsic();
+    if !local.users().any(is_given) {
+        Start::Nothing
+    } else if local.users().all(|user| is_given(user) || is_read(user)) {
+        Start::Lent
+    } else {
+        Start::Given
+    }
 }

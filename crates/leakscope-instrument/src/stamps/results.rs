@@ -3,6 +3,7 @@
 use leakscope_wire::Cause;
 
 use super::Body;
+use crate::contexts::needs_context;
 use crate::ir::{Block, Opcode, Value};
 
 impl<'m> Body<'_, 'm> {
@@ -81,6 +82,22 @@ impl<'m> Body<'_, 'm> {
         };
         builder.after(last);
         builder.call(self.shared.dropped, &[at, site, since, until]);
+    }
+
+    /// Says around a call that it gives what nobody may hold: neither a
+    /// variable's value nor an address that is known. Only functions ask whose
+    /// address is taken.
+    pub(super) fn gives(&self, at: Value<'m>) {
+        let builder = &self.shared.builder;
+        let may_be_alone = |argument: Value<'m>| {
+            let origin = argument.without_steps().opcode();
+            argument.ty().is_pointer()
+                && origin.is_some_and(|origin| !matches!(origin, Opcode::LLVMLoad | Opcode::LLVMAlloca))
+        };
+        if needs_context(at) && !at.must_be_tail_call() && at.arguments().any(may_be_alone) {
+            builder.before(at).store(builder.word(1), self.shared.given);
+            builder.after(at).store(builder.word(0), self.shared.given);
+        }
     }
 
     /// Where an instruction stands in the function, in the order of the text.

@@ -11,7 +11,7 @@
 
 #define KEEPS_REGISTERS __attribute__((preserve_most))
 
-WORD leakscope_context, leakscope_site, leakscope_clock, leakscope_outer, leakscope_tables;
+WORD leakscope_context, leakscope_site, leakscope_clock, leakscope_outer, leakscope_tables, leakscope_given;
 unsigned long leakscope_reach;
 char leakscope_uses;
 

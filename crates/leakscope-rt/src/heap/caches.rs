@@ -257,8 +257,15 @@ fn new_chunk(class: usize) -> Option<usize> {
     *chunk.pooled.get_mut() = false;
     chunk.start = 0;
     chunk.set_usage(Use::Small);
+    if !chunk.dirty && arena::top() > POPULATED_FROM {
+        arena::populate(index, chunk.capacity as usize);
+    }
     Some(index)
 }
+
+/// Chunks of a heap that is so large that one of each class, got whole from
+/// the system before it is needed, is little beside it.
+const POPULATED_FROM: usize = 512;
 
 impl Class {
     fn take_back(&mut self, slot: u64) {

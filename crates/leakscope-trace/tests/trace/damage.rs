@@ -72,7 +72,7 @@ fn what_is_wrong_is_said() {
     check(&[b'x'; 100], FOREIGN);
     let mut newer = whole();
     newer[8] = 99;
-    check(&newer, "has record version 99, this leakscope reads 2: use the leakscope that ran the program");
+    check(&newer, "has record version 99, this leakscope reads 3: use the leakscope that ran the program");
     // A section whose length goes beyond the file.
     let mut long = whole();
     long[size_of::<wire::Header>() + 8..][..8].copy_from_slice(&u64::MAX.to_le_bytes());

@@ -24,6 +24,7 @@ impl Written {
             parent: 1,
             sequence,
             time: 1_700_000_000,
+            started: 0,
         };
         Written { header, sections: Vec::new() }
     }

@@ -3,6 +3,8 @@
 
 mod live;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -213,12 +215,14 @@ fn serve(watched: &Watched, options: &Watch) -> Result<()> {
     Ok(())
 }
 
-/// Changes when a snapshot comes or goes.
-pub fn state_of(folder: &Path) -> Option<(usize, SystemTime)> {
+/// Changes when a snapshot comes or goes, whatever the clock does meanwhile.
+pub fn state_of(folder: &Path) -> Option<BTreeMap<OsString, SystemTime>> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let records = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "record"));
-    let times: Vec<SystemTime> = records.filter_map(|entry| entry.metadata().ok()?.modified().ok()).collect();
-    Some((times.len(), times.into_iter().max()?))
+    let state: BTreeMap<_, _> = records
+        .filter_map(|entry| Some((entry.file_name(), entry.metadata().ok()?.modified().ok()?)))
+        .collect();
+    (!state.is_empty()).then_some(state)
 }
 
 /// The captured program, or the capture of bare source files.
@@ -255,4 +259,26 @@ fn command(watched: &Watched, options: &Watch) -> Command {
         command.env(wire_env::INJECT, one_in.to_string()).env(wire_env::SEED, options.seed.to_string());
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_hides_no_snapshot() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, second: u64| {
+            let file = fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(second)).unwrap();
+        };
+        assert_eq!(state_of(folder.path()), None);
+        write("5-77-0.record", 900);
+        write("5-77-1.record", 901);
+        let before = state_of(folder.path());
+        assert_eq!(state_of(folder.path()), before);
+        fs::remove_file(folder.path().join("5-77-0.record")).unwrap();
+        write("5-77-2.record", 3);
+        assert_ne!(state_of(folder.path()), before);
+    }
 }

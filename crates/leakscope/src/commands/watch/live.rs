@@ -73,6 +73,7 @@ pub fn follow(
     let mut before = None;
     loop {
         let now = state_of(&watched.folder);
+        let snapshots = now.as_ref().map_or(0, |now| now.len());
         if terminal.is_some() && before != now {
             view.report = watched.report(options, filters, Say::Nothing)?.or(view.report);
             before = now;
@@ -86,7 +87,7 @@ pub fn follow(
             std::thread::sleep(PATIENCE);
             continue;
         };
-        terminal.show(&view.text(watched, terminal.size(), now.map_or(0, |(count, _)| count)));
+        terminal.show(&view.text(watched, terminal.size(), snapshots));
         match terminal.key(PATIENCE) {
             Some(Key::Letter('q')) if child.is_some() => return Ok(Quit::End),
             Some(Key::Letter('q' | 'l')) => return Ok(Quit::Leave),
