@@ -251,6 +251,31 @@ void words_good(char *text)
     free(word);
 }
 
+// Lines that are read one after the other come to rest, and what lies beside
+// the loop is seen.
+static char *title;
+
+static void assign_title(char *line)
+{
+    char *value = strchr(line, '=');
+    if (value == NULL)
+        return;
+    char *copy = strdup(value + 1);
+    if (copy == NULL)
+        return;
+    title = copy;
+}
+
+void titles_bad(void)
+{
+    char line[32];
+    char *own = malloc(8);                    // alloc @beside
+    while (fgets(line, sizeof line, stdin) != NULL)
+        assign_title(line);
+    free(title);
+    title = NULL;
+}                                             // leak @beside: own
+
 int main(int count, char **words)
 {
     struct session session;
@@ -271,5 +296,6 @@ int main(int count, char **words)
     first_line_bad(words[0]);
     first_line_good(words[0]);
     words_good(words[0]);
+    titles_bad();
     return 0;
 }

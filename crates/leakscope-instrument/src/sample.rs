@@ -106,10 +106,8 @@ pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
         }
         checks.finish();
     }
-    module.run_passes(
-        "always-inline,function(mem2reg,simplifycfg,early-cse,simplifycfg)",
-        &PassOptions::new(Vectors::None),
-    )?;
+    module
+        .run_passes(&format!("always-inline,function({})", twins::TIDY), &PassOptions::new(Vectors::None))?;
     for function in module.functions().filter(|function| !function.is_declaration()) {
         // The runtime is called where the optimiser sees no call.
         function.set(Kind::named("noredzone"));
@@ -150,7 +148,6 @@ fn wanted(module: &Module<'_>) -> HashSet<String> {
     let accesses = |function: &Function<'_>| function.instructions().any(|at| !accessed_by(at).is_empty());
     module
         .functions()
-        .filter(|function| !function.is_declaration() && !function.is_for_inlining_only())
         .filter(|&function| twins::is_possible(function))
         .filter(accesses)
         .map(|function| function.name().to_owned())

@@ -26,6 +26,9 @@ pub struct Twins<'m> {
     twins: HashMap<Block<'m>, Block<'m>>,
 }
 
+/// The passes that take values out of memory again.
+pub const TIDY: &str = "mem2reg,simplifycfg,early-cse,simplifycfg";
+
 /// Whether a function may have two bodies.
 pub fn is_possible(function: Function<'_>) -> bool {
     const UNFIT: [&str; 4] = ["naked", "optnone", "presplitcoroutine", "returns_twice"];
@@ -34,6 +37,7 @@ pub fn is_possible(function: Function<'_>) -> bool {
     let [once, twice] = ["noduplicate", "returns_twice"].map(Kind::named);
     let has_label = |at: Value<'_>| at.assembler().is_some_and(|text| text.contains(':'));
     !function.is_declaration()
+        && !function.is_for_inlining_only()
         && !UNFIT.iter().any(|name| function.is(Kind::named(name)))
         && !function
             .instructions()

@@ -47,12 +47,12 @@ pub fn insert(module: &mut Module<'_>, bodies: Bodies) -> Result<(), String> {
     module.run_passes("function(break-crit-edges)", &PassOptions::new(Vectors::None))?;
     module.add(&guards::after_optimisation())?;
     report(module);
-    let mut tidy = "always-inline,function(lower-expect)";
+    let mut tidy = "always-inline,function(lower-expect)".to_owned();
     if bodies == Bodies::Two {
         part(module)?;
-        tidy = "always-inline,function(lower-expect,mem2reg,simplifycfg,early-cse,simplifycfg)";
+        tidy = format!("always-inline,function(lower-expect,{})", twins::TIDY);
     }
-    module.run_passes(tidy, &PassOptions::new(Vectors::None))
+    module.run_passes(&tidy, &PassOptions::new(Vectors::None))
 }
 
 /// Marks the uses, all of which ask whether they are wanted.
@@ -81,7 +81,7 @@ fn part(module: &mut Module<'_>) -> Result<(), String> {
     let uses = |function: &Function<'_>| function.instructions().any(is_report);
     let wanted: HashSet<String> = module
         .bodies()
-        .filter(|&function| !function.is_for_inlining_only() && twins::is_possible(function))
+        .filter(|&function| twins::is_possible(function))
         .filter(uses)
         .map(|function| function.name().to_owned())
         .collect();

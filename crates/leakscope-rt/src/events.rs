@@ -196,9 +196,8 @@ fn remember(thread: &mut Thread, key: u64, number: u32) {
     let entry = &tables.numbers[index(key)];
     let (before, others) = entry.get();
     if before != 0 {
-        let mut places = spare(tables, before);
         let is_free = |place: &&Number| [0, before].contains(&place.get().0);
-        if let Some(place) = spare(tables, before).find(is_free).or_else(|| places.next()) {
+        if let Some(place) = spare(tables, before).find(is_free).or_else(|| spare(tables, before).next()) {
             place.set(before, others);
         }
     }

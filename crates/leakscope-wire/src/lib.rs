@@ -8,11 +8,15 @@
 
 #![no_std]
 
+pub mod env;
+pub mod followed;
+mod sampled;
 mod steps;
 pub mod symbolic;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+pub use sampled::{Accessed, BURST_PLACES, Burst, Returned, Sampling};
 pub use steps::{Argument, BEHIND_ARGUMENT, BY_STEPS, Step, StepKind};
 
 pub const MAGIC: [u8; 8] = *b"LEAKSCOP";
@@ -26,104 +30,6 @@ pub const VERSION: u32 = 3;
 /// and the object, with tabs between them. With `c` and no object: there an
 /// integer in memory changes by one.
 pub const OBJECTS: &str = ".leakscope.objects";
-
-/// Environment variables by which the target's runtime is told what to do.
-pub mod env {
-    /// File that a program derived with the `symbolic` engine tells its terms
-    /// and events in ([`crate::symbolic`]); without it, it runs plainly.
-    pub const SYMBOLIC: &str = "LEAKSCOPE_SYMBOLIC";
-    /// Folder for record files; without it nothing is written.
-    pub const DIR: &str = "LEAKSCOPE_DIR";
-    /// Name of an abstract Unix socket for records that no file can hold.
-    pub const SOCKET: &str = "LEAKSCOPE_SOCKET";
-    /// Frames kept of an allocation's stack.
-    pub const DEPTH: &str = "LEAKSCOPE_DEPTH";
-    /// Number of the signal that asks for a snapshot.
-    pub const SNAPSHOT_SIGNAL: &str = "LEAKSCOPE_SNAPSHOT_SIGNAL";
-    /// How much is followed: [`MODE_MINIMAL`], [`MODE_PARTIAL`] and a number
-    /// of bytes, or anything else for all.
-    pub const MODE: &str = "LEAKSCOPE_MODE";
-    pub const MODE_MINIMAL: &str = "minimal";
-    pub const MODE_PARTIAL: &str = "partial=";
-    /// Whether last uses are kept: [`LAST_USE_OFF`], [`LAST_USE_EXACT`], or
-    /// anything else for some of them.
-    pub const LAST_USE: &str = "LEAKSCOPE_LAST_USE";
-    pub const LAST_USE_OFF: &str = "off";
-    pub const LAST_USE_EXACT: &str = "exact";
-    /// How accesses are sampled: executions in a burst (`nInstr0`), what the
-    /// rate is divided by after each (`Decr`), and one in how many are seen at
-    /// least (the reciprocal of `Min`).
-    pub const BURST: &str = "LEAKSCOPE_BURST";
-    pub const DECR: &str = "LEAKSCOPE_DECR";
-    pub const MIN: &str = "LEAKSCOPE_MIN";
-    /// One in how many frees is left out, to see whether it is found; and
-    /// what the choice begins with.
-    pub const INJECT: &str = "LEAKSCOPE_INJECT";
-    pub const SEED: &str = "LEAKSCOPE_SEED";
-    /// Set if what was accessed before each last access is wanted.
-    pub const BURST_HISTORY: &str = "LEAKSCOPE_BURST_HISTORY";
-    /// Bytes that the records in the folder may take; the oldest go first.
-    pub const DIR_MAX: &str = "LEAKSCOPE_DIR_MAX";
-    /// Whether a sampled program writes records that say nothing is wrong:
-    /// set to anything for yes.
-    pub const ALWAYS: &str = "LEAKSCOPE_ALWAYS";
-    /// Milliseconds between snapshots.
-    pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
-    /// A file ([`crate::Only`]) that says which allocations are followed;
-    /// without it all are.
-    pub const ONLY: &str = "LEAKSCOPE_ONLY";
-    /// Whether deaths of pointers are counted for each block:
-    /// [`MOMENTS_COUNT`] writes the counts into the record, and
-    /// [`MOMENTS_STOP`], followed by identity, ordinal and stamp of a
-    /// [`crate::Moment`] in decimal with commas between them, calls
-    /// [`LEAK_HERE`] when that one comes.
-    pub const MOMENTS: &str = "LEAKSCOPE_MOMENTS";
-    pub const MOMENTS_COUNT: &str = "count";
-    pub const MOMENTS_STOP: &str = "stop=";
-    /// A function of the runtime for a debugger's breakpoint. Its first
-    /// argument is the address at which the program goes on.
-    pub const LEAK_HERE: &str = "leakscope_leak_here";
-    /// Set to anything: how pointers to the followed blocks come and go is kept,
-    /// if the program was derived to tell it.
-    pub const EXPLAIN: &str = "LEAKSCOPE_EXPLAIN";
-    /// What happens to the program when something is lost: [`ON_LEAK_ABORT`],
-    /// [`ON_LEAK_STOP`], or anything else for nothing.
-    pub const ON_LEAK: &str = "LEAKSCOPE_ON_LEAK";
-    pub const ON_LEAK_ABORT: &str = "abort";
-    pub const ON_LEAK_STOP: &str = "stop";
-    /// Bytes that must be lost for that.
-    pub const LEAK_LIMIT: &str = "LEAKSCOPE_LEAK_LIMIT";
-}
-
-/// Where a program that follows pointers keeps what its own code looks at:
-/// places that instrumented code has built in.
-pub mod followed {
-    /// The blocks, and the end of the addresses that they may have.
-    pub const BLOCKS: u64 = 4 << 42;
-    pub const END: u64 = 5 << 42;
-    /// A stamp of 16 bytes for each 16 bytes of blocks, in chunks as theirs:
-    /// time and event of the latest death, and the events before it.
-    pub const STAMPS: u64 = 6 << 42;
-    pub const EVENT_BITS: u32 = 26;
-    /// An event of four bytes for each stamp: the last use of the block.
-    pub const USES: u64 = 15 << 41;
-    /// For each chunk, four bytes by which the offset of an address in it is
-    /// multiplied, and divided by 2^32, to get the number of its block; 0 if
-    /// it is part of a large block.
-    pub const STEPS: u64 = 8 << 42;
-    /// That of a chunk in which pools have blocks: it is divided by 16 bytes, but
-    /// uses are elsewhere.
-    pub const SPLIT: u32 = 1 << 28 | 1;
-    /// Every so many uses the runtime wants to know.
-    pub const USES_SHARE: u64 = 64;
-    pub const CHUNK_BITS: u32 = 16;
-    /// Each thread has a table from keys to events, of this many entries of 16
-    /// bytes. The key of what happens in a context is their product.
-    pub const NUMBERS_BITS: u32 = 15;
-    pub const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
-    /// Every so many ticks of a thread's clock the runtime wants to know.
-    pub const TICKS: u64 = 1024;
-}
 
 /// Through a socket a record comes in pieces, each followed by its bytes; the
 /// last one, which has none, says that the record is whole.
@@ -652,73 +558,6 @@ pub struct Totals {
     pub limits: u64,
     /// Bytes of heap that the address space limit left, if `limits` says so.
     pub heap_limit: u64,
-}
-
-/// Reachable blocks of one allocation stack that were last accessed by one
-/// stack, at about the same time and after about the same active time. Times
-/// are numbers of heap accesses.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Accessed {
-    pub blocks: u64,
-    pub bytes: u64,
-    /// Sum of bytes times idle time.
-    pub drag: u64,
-    /// Since the last access, or since the allocation of blocks that were
-    /// never accessed: the least of them.
-    pub idle: u64,
-    /// From the first access to the last: the most of them.
-    pub active: u64,
-    pub stack: u32,
-    /// Stack of the last access, 0 where unknown.
-    pub last_used: u32,
-    /// 1 if no access was seen.
-    pub never: u32,
-    /// 1 if their frees were left out ([`env::INJECT`]).
-    pub injected: u32,
-}
-
-/// Blocks of one allocation stack that were seen to be accessed after they had
-/// lain idle for a tenth of the run or more, and for longer than they were
-/// active: they had looked stale.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Returned {
-    pub blocks: u64,
-    pub stack: u32,
-    /// Bits of the time at which they were accessed.
-    pub order: u16,
-    /// For how many tenths of the run until then they lay idle, rounded down.
-    pub shares: u16,
-}
-
-/// Places that a [`Burst`] has at most.
-pub const BURST_PLACES: usize = 14;
-
-/// What was accessed before a last access, in the same burst.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Burst {
-    /// Stack of the last access.
-    pub place: u32,
-    pub count: u32,
-    /// Stacks of those before it, the earliest first.
-    pub places: [u32; BURST_PLACES],
-}
-
-/// How accesses were sampled.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Sampling {
-    /// Heap accesses so far, seen or not.
-    pub time: u64,
-    /// Executions in a burst.
-    pub burst: u32,
-    /// What the rate is divided by after each.
-    pub divisor: u32,
-    /// One in so many is seen at least.
-    pub least: u32,
-    pub reserved: u32,
 }
 
 /// Why a record may be less exact than usual.

@@ -64,6 +64,14 @@ impl Project {
         output
     }
 
+    /// What `watch --once` says, and reports.
+    fn watch(&self, options: &[&str]) -> (Output, Value) {
+        let arguments = ["watch", "--once", "--format", "json", "-o", "report.json"];
+        let ran = self.leakscope(&[&arguments[..], options].concat());
+        let report = fs::read(self.path("report.json")).unwrap();
+        (ran, serde_json::from_slice(&report).unwrap())
+    }
+
     /// One file to deploy.
     fn deploy(&self) -> PathBuf {
         let built = self.leakscope(&["build", "-q", "--", "cc", "-O1", "-g", "feed.c", "-o", "feed"]);
@@ -112,25 +120,11 @@ fn stale(report: &Value) -> Value {
 #[test]
 fn a_run_says_what_went_stale_and_where() {
     let project = Project::new(FEED);
-    let ran = project.leakscope(&[
-        "watch",
-        "--once",
-        "--min",
-        "100%",
-        "--burst-history",
-        "--cflag=-O1",
-        "--format",
-        "json",
-        "-o",
-        "report.json",
-        "feed.c",
-        "--",
-        "x",
-    ]);
+    let (ran, report) =
+        project.watch(&["--min", "100%", "--burst-history", "--cflag=-O1", "feed.c", "--", "x"]);
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "4498500\n");
     assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
     assert!(said(&ran).contains("stale means idle>"), "{}", said(&ran));
-    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
     assert_eq!((report["command"].as_str(), report["engine"].as_str()), (Some("watch"), Some("sample")));
     let finding = stale(&report);
     assert_eq!(line(&finding["allocated"]), Some(13));
@@ -166,20 +160,7 @@ fn a_last_use_has_its_callers_where_the_function_has_no_frame() {
     );
     // Behind the other accesses to the entry.
     let project = Project::new(&source.replace("archive = e;", "archive = e; visit(e);"));
-    let arguments = [
-        "watch",
-        "--once",
-        "--min",
-        "100%",
-        "--cflag=-O2",
-        "--format",
-        "json",
-        "-o",
-        "report.json",
-        "feed.c",
-    ];
-    project.leakscope(&arguments);
-    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+    let (_, report) = project.watch(&["--min", "100%", "--cflag=-O2", "feed.c"]);
     let finding = stale(&report);
     let stack = finding["last_used"]["stack"].as_array().unwrap();
     let functions: Vec<_> = stack.iter().map(|frame| frame["function"].as_str().unwrap()).collect();
@@ -190,21 +171,7 @@ fn a_last_use_has_its_callers_where_the_function_has_no_frame() {
 fn other_predicates_say_otherwise() {
     let project = Project::new(FEED);
     let check = |stale: &str, expected: u64| {
-        let arguments = [
-            "watch",
-            "--once",
-            "--min",
-            "100%",
-            "--stale",
-            stale,
-            "--format",
-            "json",
-            "-o",
-            "report.json",
-            "feed.c",
-        ];
-        project.leakscope(&arguments);
-        let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+        let (_, report) = project.watch(&["--min", "100%", "--stale", stale, "feed.c"]);
         assert_eq!(report["summary"]["stale"]["blocks"], expected, "{stale}");
     };
     check("never", 0);
@@ -217,10 +184,8 @@ fn other_predicates_say_otherwise() {
 #[test]
 fn frees_that_are_left_out_are_found() {
     let project = Project::new(FEED);
-    let arguments =
-        ["watch", "--once", "--inject-leaks", "50%", "--format", "json", "-o", "report.json", "feed.c"];
-    assert_eq!(project.leakscope(&arguments).status.code(), Some(23));
-    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+    let (ran, report) = project.watch(&["--inject-leaks", "50%", "feed.c"]);
+    assert_eq!(ran.status.code(), Some(23));
     let injected = |finding: &Value| finding["evidence"]["injected"].as_u64().unwrap_or(0);
     let found: u64 = report["findings"].as_array().unwrap().iter().map(injected).sum();
     // About half of 2,700.
@@ -304,8 +269,7 @@ fn two_processes_may_have_had_one_number() {
         bytes[pid..pid + 4].copy_from_slice(&7_u32.to_le_bytes());
         fs::write(file, bytes).unwrap();
     }
-    project.leakscope(&["watch", "--once", "--format", "json", "-o", "report.json", "records"]);
-    let report: Value = serde_json::from_slice(&fs::read(project.path("report.json")).unwrap()).unwrap();
+    let (_, report) = project.watch(&["records"]);
     assert_eq!(stale(&report)["evidence"]["live"]["blocks"], 600, "{report:#}");
 }
 
