@@ -11,6 +11,8 @@
 //! Where an argument or a variable holds a line feed, all of them end with a
 //! NUL instead.
 
+mod pieces;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -117,6 +119,12 @@ impl Input {
         }
     }
 
+    /// How many bytes it has in all.
+    pub fn size(&self) -> usize {
+        let texts = self.args.iter().chain([&self.stdin]).chain(self.files.values()).chain(self.env.values());
+        texts.map(Vec::len).sum()
+    }
+
     /// The input with the values of a model in it. Counts and sizes come
     /// first, so that bytes find their room; a byte behind the end makes room
     /// for itself.
@@ -142,46 +150,6 @@ impl Input {
         for text in self.args.iter_mut().chain(self.env.values_mut()) {
             let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
             text.truncate(end);
-        }
-    }
-
-    /// The same, where a word that the model ends with a zero is cut there:
-    /// what follows the word stays.
-    pub fn with_words(&self, model: &Model, names: &Names) -> Option<Input> {
-        let ended = |(&id, &value): (&InputId, &u64)| match part(id)? {
-            found @ (Part::Stdin(_) | Part::File(..) | Part::Argument(..) | Part::Variable(..)) => {
-                let before = self.value(id, names) as u8;
-                (value == 0 && before != 0).then_some((found, before))
-            }
-            _ => None,
-        };
-        let ends: Vec<(Part, u8)> = model.iter().filter_map(ended).collect();
-        let mut input = (!ends.is_empty()).then(|| self.filled(model, names))?;
-        // From the last one on, so that places stay what they are.
-        for (end, before) in ends.into_iter().rev() {
-            let has_lines = matches!(end, Part::Stdin(_) | Part::File(..));
-            let Some((text, at)) = input.text(end, names).filter(|(text, at)| *at < text.len()) else {
-                continue;
-            };
-            text[at] = before;
-            let rest = text[at..].iter().position(|byte| !byte.is_ascii_alphanumeric());
-            let gone = rest.unwrap_or(text.len() - at);
-            text.splice(at..at + gone, (has_lines && rest.is_none()).then_some(b'\n'));
-        }
-        input.end_at_zeros();
-        Some(input)
-    }
-
-    /// The text that a byte is of, and its place there.
-    fn text(&mut self, part: Part, names: &Names) -> Option<(&mut Vec<u8>, usize)> {
-        match part {
-            Part::Stdin(at) => Some((&mut self.stdin, at)),
-            Part::File(number, at) => Some((self.files.get_mut(names.get(&(source::FILE + number))?)?, at)),
-            Part::Argument(number, at) => Some((self.args.get_mut(number)?, at)),
-            Part::Variable(number, at) => {
-                Some((self.env.get_mut(names.get(&(source::VARIABLE + number))?)?, at))
-            }
-            _ => None,
         }
     }
 
@@ -353,25 +321,6 @@ mod tests {
             fails: [3, 7].into(),
             ..Input::default()
         });
-    }
-
-    #[test]
-    fn words_are_cut_and_what_follows_stays() {
-        let names: Names = [(source::VARIABLE, "LIST".to_owned())].into();
-        let base = Input {
-            args: vec![b"aaaa=1".to_vec()],
-            stdin: b"aaaa 1".to_vec(),
-            env: [("LIST".to_owned(), b"aaaa,b".to_vec())].into(),
-            ..Input::default()
-        };
-        let check = |source: u16, expected: Input| {
-            let model: Model = [(id(source, 0), b'x'.into()), (id(source, 2), 0)].into_iter().collect();
-            assert_eq!(base.with_words(&model, &names), Some(expected));
-        };
-        check(source::STDIN, Input { stdin: b"xa 1".to_vec(), ..base.clone() });
-        check(source::ARGUMENT + 1, Input { args: vec![b"xa=1".to_vec()], ..base.clone() });
-        let env = [("LIST".to_owned(), b"xa,b".to_vec())].into();
-        check(source::VARIABLE, Input { env, ..base.clone() });
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Knowledge {
     /// The ways that runs took where there are many: by the hash of the path
     /// before a place, and the place.
     ways: FxHashMap<(u64, PlaceId), Vec<Seen>>,
+    /// The runs with the smallest inputs that went each way.
+    by_way: FxHashMap<WayId, Vec<(usize, usize)>>,
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
     pub influence: Influence,
@@ -47,6 +49,9 @@ pub struct Knowledge {
 const GUESSES_KNOWN: u32 = 6;
 const GUESSES_NEW: u32 = 24;
 
+/// So many runs are known of each way.
+const MOST_OF_WAY: usize = 3;
+
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
 
@@ -57,12 +62,21 @@ impl Knowledge {
 
     /// Takes in a run, and says in it whether it went new ways.
     pub fn add(&mut self, mut run: Run) -> Arc<Run> {
+        run.number = self.runs.len();
         self.runs.push(run.input.clone());
         self.paths.extend(&run.trace.paths);
         self.edges.extend(run.trace.decisions.iter().map(|decision| decision.edge(decision.way)));
         for &way in &run.trace.coverage {
             run.is_new |= self.covered.insert(way);
             self.gone.insert(way >> TIMES_BITS);
+        }
+        let size = run.input.size();
+        let mut ways: Vec<WayId> = run.trace.coverage.iter().map(|way| way >> TIMES_BITS).collect();
+        ways.dedup();
+        for way in ways {
+            let runs = self.by_way.entry(way).or_default();
+            runs.insert(runs.partition_point(|&(known, _)| known <= size), (size, run.number));
+            runs.truncate(MOST_OF_WAY);
         }
         for word in words(&run.trace) {
             if self.words.len() < MOST_WORDS && self.words.insert(word.clone()) {
@@ -72,6 +86,11 @@ impl Knowledge {
         let run = Arc::new(run);
         self.note_ways(&run);
         run
+    }
+
+    /// Runs that went a way, those with small inputs.
+    pub fn runs_of(&self, way: WayId) -> impl Iterator<Item = usize> + '_ {
+        self.by_way.get(&way).into_iter().flatten().map(|&(_, run)| run)
     }
 
     /// Options that the program understands.

@@ -10,9 +10,11 @@
 
 mod automaton;
 mod crossing;
+mod encore;
 mod evidence;
 mod influence;
 mod input;
+mod joining;
 mod journal;
 mod knowledge;
 mod objects;

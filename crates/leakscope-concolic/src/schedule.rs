@@ -73,6 +73,8 @@ pub enum Rank {
 pub struct Schedule {
     candidates: Vec<Candidate>,
     turned: FxHashMap<Edge, u32>,
+    /// The same for each run.
+    turned_in: FxHashMap<(usize, Edge), u32>,
     detour: Detour,
 }
 
@@ -117,6 +119,10 @@ const MOST: usize = 40_000;
 const MARK: u64 = 64;
 const KNOWN: u64 = 6;
 const AGAIN: u64 = 8;
+
+/// And each time it was turned in the same run: where a long word ends is one
+/// question, whichever of its bytes is asked.
+const CROWD: u64 = 2;
 
 /// Writes of what a branch reads count from so many branches away, each so much.
 const DETOUR: Cost = 5;
@@ -181,6 +187,7 @@ impl Schedule {
         // The order of the rest is that of their making: it breaks ties.
         let candidate = self.candidates.remove(index);
         *self.turned.entry(candidate.edge).or_default() += 1;
+        *self.turned_in.entry((candidate.run.number, candidate.edge)).or_default() += 1;
         candidate
     }
 
@@ -195,6 +202,8 @@ impl Schedule {
         let turned = self.turned.get(&candidate.edge).copied().unwrap_or(0);
         // In a run that went new ways every decision is worth a turn.
         let again = if candidate.run.is_new { AGAIN / 2 } else { AGAIN } * u64::from((turned + 1).ilog2());
+        let in_run = self.turned_in.get(&(candidate.run.number, candidate.edge)).copied().unwrap_or(0);
+        let again = again + CROWD * u64::from(in_run);
         let depth = u64::from((candidate.decision as u32 + 1).ilog2());
         let is_known = known.edges.contains(&candidate.edge);
         let idle = candidate.leaves.map_or(0, |function| IDLE * known.influence.idleness(function));

@@ -94,6 +94,10 @@ pub type Teller<'t> = &'t mut (dyn FnMut(News<'_>) + Send);
 /// is known to leak.
 const AFTER_OTHER_WAY: u32 = 100;
 
+/// A search goes on for so many runs after the path was first followed, however
+/// late that was: what frees an object once may not free a second one.
+const AFTER_PATH: u32 = 100;
+
 /// Asked for a warning whose object is left where the program gave up.
 const MOST_FATES: u32 = 3;
 
@@ -215,7 +219,11 @@ impl<'a> Search<'a> {
                 let known = self.distances.entry(spot.clone());
                 known.or_insert_with(|| Arc::new(self.reach.distances(spot))).clone()
             };
-            let writes = frontier.writes.iter().map(distances).collect();
+            let writes: Vec<Arc<Distances>> = frontier.writes.iter().map(distances).collect();
+            let leading = |write: &Arc<Distances>| self.frontiers.leading(self.reach, write);
+            pursuit.writing = writes.iter().flat_map(leading).collect();
+            pursuit.runs_before_frontier = pursuit.runs;
+            pursuit.joined.clear();
             pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes), self.reach);
             pursuit.frontier = frontier;
         }
@@ -233,9 +241,13 @@ impl<'a> Search<'a> {
             let since_new = pursuit.tally.suite - pursuit.suite_when_new;
             let is_enough =
                 pursuit.tally.suite >= self.options.enough && since_new >= self.options.enough / 2;
-            let stop = if has_leak || is_enough || pursuit.schedule.is_empty() {
+            let after_path = AFTER_PATH.min(self.options.runs);
+            let most = pursuit.runs_before_path.map_or(0, |before| before + after_path);
+            let most = most.max(self.options.runs);
+            let is_explored = pursuit.schedule.is_empty() && pursuit.encores.is_empty();
+            let stop = if has_leak || is_enough || is_explored {
                 Some(Stop::Explored)
-            } else if pursuit.runs >= self.options.runs || pursuit.runs_after_other_way > AFTER_OTHER_WAY {
+            } else if pursuit.runs >= most || pursuit.runs_after_other_way > AFTER_OTHER_WAY {
                 Some(Stop::OutOfRuns)
             } else if pursuit.spent >= self.options.time {
                 Some(Stop::OutOfTime)

@@ -177,7 +177,7 @@ fn an_input_with_failing_calls_is_replayed() {
     let id = finding["id"].as_str().expect("an id");
     let again = support::ran(&mut folder.leakscope(["replay", &id[..8]]));
     assert_eq!(again.code, 23, "{again:?}");
-    for part in ["a.c:4", "8 bytes in 1 block was not freed; what of it was lost is not known"] {
+    for part in ["a.c:4", "1 block, 8 bytes was not freed; what of it was lost is not known"] {
         assert!(again.stderr.contains(part), "{part}: {}", again.stderr);
     }
 }

@@ -11,7 +11,9 @@ use rustc_hash::FxHashSet;
 
 use super::{Search, Teller};
 use crate::ConcolicError;
+use crate::encore::encores;
 use crate::input::Input;
+use crate::joining::joined;
 use crate::schedule::{Candidate, Edge, Rank};
 use crate::solve::{Run, Turned};
 
@@ -121,6 +123,22 @@ impl Search<'_> {
                 }
                 let pursuit = &mut self.pursuits[index];
                 if pursuit.outcome.is_some() {
+                    continue;
+                }
+                if let Some(run) = pursuit.encores.pop() {
+                    let children = encores(&self.known.runs[run], &self.options.bounds);
+                    units.push(Unit { pursuit: index, candidates: Vec::new(), children });
+                    found = true;
+                    continue;
+                }
+                if let Some((writer, came)) = pursuit.pair(&self.known) {
+                    let (writer, came) = (&self.known.runs[writer], &self.known.runs[came]);
+                    let orders = [(writer, came), (came, writer)];
+                    let children = orders
+                        .into_iter()
+                        .filter_map(|(first, second)| joined(first, second, &self.options.bounds));
+                    units.push(Unit { pursuit: index, candidates: Vec::new(), children: children.collect() });
+                    found = true;
                     continue;
                 }
                 loop {
