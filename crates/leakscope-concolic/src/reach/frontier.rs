@@ -8,7 +8,9 @@
 //! Memory behind pointers is told apart by offset alone; a wrong guess costs a
 //! few runs.
 
-use leakscope_ir::{Body, Call, Callee, FuncId, GlobalId, Op, Operand, Program, Terminator, ValueId};
+use leakscope_ir::{
+    BlockId, Body, Call, Callee, FuncId, GlobalId, Op, Operand, Program, Terminator, ValueId,
+};
 use leakscope_wire::symbolic::MODELS;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -48,6 +50,8 @@ pub struct Frontiers {
 #[derive(Default)]
 struct Reads {
     variables: Vec<Variable>,
+    /// Where locals that are in no memory get a constant.
+    spots: Vec<Spot>,
     /// A library function of which there is no model.
     foreign: Option<FuncId>,
 }
@@ -125,10 +129,10 @@ impl Frontiers {
             (cost != NEVER).then_some((cost, edge))
         });
         let Some((_, edge)) = edges.min_by_key(|&(cost, _)| cost) else { return Frontier::default() };
-        let read = self.read_at(reach, &edge).unwrap_or_default().variables;
-        let written = read.iter().filter_map(|variable| self.writes.get(variable));
-        let mut writes: Vec<Spot> =
-            written.filter(|spots| spots.len() <= MOST_WRITES).flatten().cloned().collect();
+        let read = self.read_at(reach, &edge).unwrap_or_default();
+        let written = read.variables.iter().filter_map(|variable| self.writes.get(variable));
+        let written = written.chain([&read.spots]).filter(|spots| spots.len() <= MOST_WRITES);
+        let mut writes: Vec<Spot> = written.flatten().cloned().collect();
         writes.sort_unstable();
         writes.dedup();
         Frontier { ways: edge.ways, writes }
@@ -194,9 +198,13 @@ impl Edge {
 /// What a value is computed from, into so many calls.
 fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, calls: u32, found: &mut Reads) {
     let mut open = vec![(value.clone(), DEEPEST)];
+    let mut seen: FxHashSet<ValueId> = FxHashSet::default();
     while let Some((value, depth)) = open.pop() {
         let Operand::Value(value) = value else { continue };
-        let Some(op) = values.get(&value).filter(|_| depth > 0) else { continue };
+        let Some(op) = values.get(&value).filter(|_| depth > 0 && seen.insert(value)) else { continue };
+        if let Op::Phi { incoming } = op {
+            found.spots.extend(incoming.iter().filter_map(|way| assigned(program, id, way)));
+        }
         match op {
             Op::Load { from, .. } => {
                 found.variables.extend(variable(id, values, from));
@@ -234,6 +242,16 @@ type Values<'p> = FxHashMap<ValueId, &'p Op>;
 fn values(body: &Body) -> Values<'_> {
     let instructions = body.blocks.iter().flat_map(|block| &block.instructions);
     instructions.map(|instruction| (instruction.result, &instruction.op)).collect()
+}
+
+/// Where a local got a constant, on one way into a block.
+fn assigned(program: &Program, id: FuncId, (from, value): &(BlockId, Operand)) -> Option<Spot> {
+    if matches!(value, Operand::Value(_)) || from.0 == 0 {
+        return None;
+    }
+    let at = program.function(id).body.as_deref()?.block(*from).end_at;
+    let file = program.files.get(at.file.0 as usize)?;
+    (at.line != 0).then(|| Spot::new(file.clone(), at.line))
 }
 
 /// The address that is written to. Most library functions that write take it
@@ -323,8 +341,8 @@ int main(void) {
     return 0;
 }
 ";
-        check(source, 19, 20, &[17]);
         check(source, 21, 22, &[15]);
+        check(source, 19, 20, &[17]);
         check(source, 23, 24, &[6]);
     }
 }
