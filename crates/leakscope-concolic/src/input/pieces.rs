@@ -90,6 +90,14 @@ mod tests {
     }
 
     #[test]
+    fn a_word_may_end_behind_the_new_end() {
+        let base = Input { stdin: b"aaaa 1".to_vec(), ..Input::default() };
+        let model: Model = [(id(source::STDIN_SIZE, 0), 2), (id(source::STDIN, 3), 0)].into_iter().collect();
+        let found = base.with_words(&model, &Names::new()).expect("an input");
+        assert_eq!(found.stdin, b"aa");
+    }
+
+    #[test]
     fn numbers_get_longer() {
         let check = |stdin: &str, at: u32, expected: Option<&str>| {
             let input = Input { stdin: stdin.into(), ..Input::default() };

@@ -121,26 +121,15 @@ impl Search<'_> {
                 if units.len() == UNITS {
                     return units;
                 }
-                let pursuit = &mut self.pursuits[index];
-                if pursuit.outcome.is_some() {
+                if self.pursuits[index].outcome.is_some() {
                     continue;
                 }
-                if let Some(run) = pursuit.encores.pop() {
-                    let children = encores(&self.known.runs[run], &self.options.bounds);
+                if let Some(children) = self.due(index) {
                     units.push(Unit { pursuit: index, candidates: Vec::new(), children });
                     found = true;
                     continue;
                 }
-                if let Some((writer, came)) = pursuit.pair(&self.known) {
-                    let (writer, came) = (&self.known.runs[writer], &self.known.runs[came]);
-                    let orders = [(writer, came), (came, writer)];
-                    let children = orders
-                        .into_iter()
-                        .filter_map(|(first, second)| joined(first, second, &self.options.bounds));
-                    units.push(Unit { pursuit: index, candidates: Vec::new(), children: children.collect() });
-                    found = true;
-                    continue;
-                }
+                let pursuit = &mut self.pursuits[index];
                 loop {
                     pursuit.chosen += 1;
                     if self.crossing.is_due(pursuit.chosen) && !pursuit.schedule.is_empty() {
@@ -174,6 +163,20 @@ impl Search<'_> {
                 return units;
             }
         }
+    }
+
+    /// Inputs that a warning's runs gave rise to, before anything is turned: a
+    /// part twice, or two runs in a row.
+    fn due(&mut self, index: usize) -> Option<Vec<Input>> {
+        let (known, bounds) = (&self.known, &self.options.bounds);
+        let pursuit = &mut self.pursuits[index];
+        if let Some(run) = pursuit.encores.pop() {
+            return Some(encores(&known.runs[run], bounds));
+        }
+        let (writer, came) = pursuit.pair(known)?;
+        let (writer, came) = (&known.runs[writer], &known.runs[came]);
+        let orders = [(writer, came), (came, writer)];
+        Some(orders.into_iter().filter_map(|(first, second)| joined(first, second, bounds)).collect())
     }
 
     /// Solves and runs; changes nothing that others see.
