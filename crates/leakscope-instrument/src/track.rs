@@ -13,6 +13,7 @@
 use leakscope_core::PoolFunction;
 
 use crate::builder::Builder;
+use crate::guards::Size;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::{contexts, details, guards, pools, stamps, superseded, unwinding};
 
@@ -41,7 +42,11 @@ pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<
     unwinding::let_return(module);
     unwinding::keep_frames(module);
     prepare(module);
-    stamps::insert(module, own, &guards::before_optimisation())?;
+    let size = match module.bodies().any(Function::is_made_where_used) {
+        true => Size::Ignored,
+        false => Size::Counted,
+    };
+    stamps::insert(module, own, &guards::before_optimisation(size))?;
     pools::insert(module, own)
 }
 

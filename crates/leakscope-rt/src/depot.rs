@@ -68,8 +68,8 @@ impl Entry for Known {
 struct Table<T> {
     base: AtomicUsize,
     reserved: AtomicUsize,
-    /// How many buckets are in use.
-    bits: AtomicU32,
+    /// How often the buckets in use became twice as many.
+    splits: AtomicU32,
     buckets: [AtomicU32; 1 << MOST_BITS],
     entries: PhantomData<T>,
 }
@@ -199,20 +199,26 @@ impl<T: Entry + 'static> Table<T> {
         Table {
             base: AtomicUsize::new(0),
             reserved: AtomicUsize::new(0),
-            bits: AtomicU32::new(FIRST_BITS),
+            splits: AtomicU32::new(0),
             buckets: [const { AtomicU32::new(0) }; 1 << MOST_BITS],
             entries: PhantomData,
         }
     }
 
+    /// Binary logarithm of the buckets in use.
+    #[inline(always)]
+    fn bits(&self) -> u32 {
+        FIRST_BITS + self.splits.load(Ordering::Relaxed)
+    }
+
     #[inline(always)]
     fn bucket(&self, hash: u64) -> &AtomicU32 {
-        &self.buckets[(hash >> 20) as usize & ((1 << self.bits.load(Ordering::Relaxed)) - 1)]
+        &self.buckets[(hash >> 20) as usize & ((1 << self.bits()) - 1)]
     }
 
     /// Puts a new entry into its bucket.
     fn list(&self, index: u32, entry: &T) {
-        let bits = self.bits.load(Ordering::Relaxed);
+        let bits = self.bits();
         if index >> bits != 0 && bits < MOST_BITS {
             self.split(bits);
         }
@@ -238,7 +244,7 @@ impl<T: Entry + 'static> Table<T> {
                 self.buckets[place | half << bits].store(first, Ordering::Release);
             }
         }
-        self.bits.store(bits + 1, Ordering::Relaxed);
+        self.splits.store(bits + 1 - FIRST_BITS, Ordering::Relaxed);
     }
 
     #[inline(always)]
