@@ -381,6 +381,18 @@ fn a_changed_file_or_key_is_linked_again() {
 }
 
 #[test]
+fn static_programs_are_loaded() {
+    let project = Project::new();
+    let main = project.unit("main.c", HELLO);
+    for how in ["-static", "-static-pie"] {
+        let link = project.link("prog", "/usr/bin/gcc", vec![flag(how), units(&[&main])]);
+        let derived = project.check(&link, "hello\n");
+        let program = fs::read(&derived.program).unwrap();
+        assert!(program.windows(8).any(|bytes| bytes == b"ld-linux"), "{how}");
+    }
+}
+
+#[test]
 fn errors_say_what_is_wrong() {
     let project = Project::new();
     let check = |link: &LinkId, expected: &[&str]| {

@@ -2,7 +2,6 @@
 
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
-use llvm_sys::prelude::*;
 
 use crate::builder::Builder;
 use crate::ir::{Block, Opcode, Value};
@@ -121,10 +120,4 @@ impl<'m> Value<'m> {
                 && !LLVMGetEnumAttributeAtIndex(called, index, kind.number()).is_null()
         }
     }
-}
-
-/// What a module says of how it was compiled.
-pub fn module_flag(module: LLVMModuleRef, name: &str) -> bool {
-    // SAFETY: a live module; the name is a live string.
-    unsafe { !LLVMGetModuleFlag(module, name.as_ptr().cast(), name.len()).is_null() }
 }

@@ -127,7 +127,9 @@ pub fn transform(bitcode: &[u8], job: &Job<'_>) -> Result<Vec<u8>, InstrumentErr
             track::after_optimisation(&module);
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });
         }
-        Variant::Sample => sample::after_optimisation(&mut module).map_err(InstrumentError::Instrument)?,
+        Variant::Sample => {
+            sample::after_optimisation(&mut module, part).map_err(InstrumentError::Instrument)?
+        }
         Variant::Symbolic => {}
     }
     if part == Part::Program {

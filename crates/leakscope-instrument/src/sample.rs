@@ -14,9 +14,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::Part;
 use crate::builder::Builder;
 use crate::contexts::LEAVES;
-use crate::edges::module_flag;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::loops::{self, Loop};
@@ -86,14 +86,16 @@ const FRAME: &str = "frame-pointer";
 /// Bytes of a counter in memory, as `leakscope-rt` has it.
 const COUNTER: u64 = 8;
 
-pub fn after_optimisation(module: &mut Module<'_>) -> Result<(), String> {
+pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), String> {
     for function in module.functions().filter(|&function| !function.is_declaration() && !is_leaf(function)) {
         function.set_string(FRAME, "all");
     }
     let wanted = wanted(module);
     twins::demote(module, &wanted)?;
-    let in_executable = module_flag(module.raw(), "PIE Level") || !module_flag(module.raw(), "PIC Level");
-    let check = if in_executable { CHECK.replace("SEGMENT", SEGMENT) } else { shared_check() };
+    let check = match part {
+        Part::Program => CHECK.replace("SEGMENT", SEGMENT),
+        Part::Library => shared_check(),
+    };
     module.add(&check.replace("CLOBBERED", &clobbered(module)))?;
     module.add_assembler(WEAK);
     {

@@ -33,6 +33,10 @@ const UNFIT: &[&str] = &[
     "-x",
 ];
 
+/// What stands for a driver option instead: a runtime reaches libc's own
+/// functions through the loader, which a static program does not have.
+const LOADED: [(&str, &str); 2] = [("-static", "-no-pie"), ("-static-pie", "-pie")];
+
 /// The file name by which a program that needs this output looks for it.
 pub fn output_name(link: &Link) -> PathBuf {
     let Ok(words) = words::<Infallible>(link, |_| Ok(Vec::new()));
@@ -281,10 +285,19 @@ fn fitting(words: Vec<Word>, link: &Link) -> Vec<String> {
         if fits {
             // The loader would look beside the derived file.
             let moved = |word: String| word.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
+            let word = match word {
+                Word::Driver(flag) if !shared => Word::Driver(loaded(flag)),
+                word => word,
+            };
             fitting.extend(word.arguments().into_iter().map(moved));
         }
     }
     fitting
+}
+
+/// A driver option for a program that a loader loads.
+fn loaded(flag: String) -> String {
+    LOADED.iter().find(|(unloaded, _)| *unloaded == flag).map_or(flag, |(_, loaded)| (*loaded).to_owned())
 }
 
 /// The name of a linker option, which one dash and two begin alike.
@@ -304,7 +317,6 @@ fn whole(file: &Path) -> Vec<String> {
     }
 }
 
-/// The user's driver, or clang where it is no longer there.
 /// Whether a link takes code from static libraries that were not captured:
 /// those named as such, and those of which there is no shared one.
 fn has_foreign_code(link: &Link) -> bool {
@@ -333,7 +345,7 @@ fn has_foreign_code(link: &Link) -> bool {
         find(&format!("lib{name}.so")).is_some() || find(&format!("lib{name}.a")).is_some_and(is_empty)
     };
     flags.iter().any(|flag| {
-        flag.starts_with("-static")
+        flag.starts_with("-static-lib")
             || flag.contains("-Bstatic")
             || flag.contains("-dn")
             || flag.ends_with(".a")
@@ -342,6 +354,7 @@ fn has_foreign_code(link: &Link) -> bool {
     })
 }
 
+/// The user's driver, or clang where it is no longer there.
 fn driver(link: &Link) -> PathBuf {
     let cxx = link.driver.to_string_lossy().contains("++");
     match link.driver.exists() {
