@@ -1,5 +1,5 @@
 // A list that is changed by commands; the middle of three is unlinked only.
-// options: --runs 60
+// options: --runs 300
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void del(int key)
             struct node *gone = *p;
             *p = gone->next;
             if (p != &head && *p != NULL)
-                return; // @x LK = must-leak lost gap
+                return; // @x LK = must-leak lost
             free(gone);
             return;
         }

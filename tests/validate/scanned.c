@@ -9,7 +9,7 @@ static int date(const char *text)
     if (!name)
         return 1;
     if (sscanf(text, "%d-%d", &year, &month) == 2 && year % 4 == 0 && year > 1999 && month == 2) // @date BT
-        return 2;                                               // @date LK = must-leak lost gap
+        return 2;                                               // @date LK = must-leak lost
     free(name);
     return 0;
 }

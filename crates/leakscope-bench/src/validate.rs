@@ -62,8 +62,10 @@ struct Effort {
     runs: u64,
 }
 
-/// What the cost of following objects is measured with.
-const TRACKED: Effort = Effort { seconds: 60, runs: 60 };
+/// What the cost of following objects is measured with: hardly more than the
+/// first inputs, which are the same with and without, and so often.
+const TRACKED: Effort = Effort { seconds: 60, runs: 1 };
+const TRACKED_ROUNDS: u32 = 10;
 
 pub fn measured(bench: &Bench) -> Result<String> {
     let mut data: Data = data::read(&bench.data.join("validate.toml"))?;
@@ -92,13 +94,13 @@ pub fn measured(bench: &Bench) -> Result<String> {
 
 impl Judgement {
     fn of(bench: &Bench, program: &Program, injected: &Injected, effort: Effort) -> Result<Judgement> {
-        let (findings, usage) = validated(bench, injected, &injected.warnings, effort)?;
+        let Validated { findings, usage, runs, .. } = validated(bench, injected, effort, &[])?;
         let mut judgement = Judgement {
             name: program.name.clone(),
             lines: injected.lines,
             warnings: injected.truth.len(),
             usage: Some(usage),
-            runs: runs(&findings),
+            runs: runs as u64,
             ..Judgement::default()
         };
         for (line, truth) in &injected.truth {
@@ -122,7 +124,7 @@ impl Judgement {
             }
         }
         if program.tracking {
-            judgement.tracking = tracking(bench, injected)?;
+            judgement.tracking = Some(tracking(bench, injected)?);
         }
         Ok(judgement)
     }
@@ -132,46 +134,44 @@ impl Judgement {
     }
 }
 
-/// The findings of `leakscope validate`, and what it took.
-fn validated(
-    bench: &Bench,
-    injected: &Injected,
-    warnings: &std::path::Path,
-    effort: Effort,
-) -> Result<(Vec<serde_json::Value>, Usage)> {
+/// What `leakscope validate` said, and what it took.
+struct Validated {
+    findings: Vec<serde_json::Value>,
+    /// Processor time of the program's runs, and how many there were.
+    run_seconds: f64,
+    runs: f64,
+    usage: Usage,
+}
+
+fn validated(bench: &Bench, injected: &Injected, effort: Effort, further: &[&str]) -> Result<Validated> {
     let report = injected.tree.with_extension("report");
     let inputs = injected.tree.with_extension("inputs");
     // What an interrupted search left is no part of this one.
     let _ = fs::remove_dir_all(&inputs);
     let mut command = Command::new(&bench.leakscope);
     command.args(["validate", "--quiet", "--fail-on", "none", "--format", "json", "-o"]).arg(&report);
-    command.arg("--warnings").arg(warnings).arg("--keep-inputs").arg(&inputs);
+    command.arg("--warnings").arg(&injected.warnings).arg("--keep-inputs").arg(&inputs);
     command.args(["--time", &effort.seconds.to_string(), "--runs", &effort.runs.to_string()]);
-    command.arg(&injected.program).current_dir(&injected.tree);
+    command.args(further).arg(&injected.program).current_dir(&injected.tree);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let (status, usage) = measure::run_within(Duration::from_secs(3600), &mut command)?;
     ensure!(status.success(), "leakscope validate of {} ended with {status}", injected.program.display());
     let report: serde_json::Value = serde_json::from_slice(&fs::read(&report)?)?;
-    let findings = report["findings"].as_array().context("a report without findings")?;
-    Ok((findings.clone(), usage))
+    let findings = report["findings"].as_array().context("a report without findings")?.clone();
+    let number = |key: &str| report["validation"][key].as_f64().context("a report without its cost");
+    Ok(Validated { findings, run_seconds: number("run_seconds")?, runs: number("runs")?, usage })
 }
 
-fn runs(findings: &[serde_json::Value]) -> u64 {
-    findings.iter().filter_map(|finding| finding["evidence"]["runs"]["made"].as_u64()).sum()
-}
-
-/// The same warnings with points on a path in the place of allocations have no
-/// objects to follow.
-fn tracking(bench: &Bench, injected: &Injected) -> Result<Option<f64>> {
-    let without = injected.tree.with_extension("points");
-    fs::write(&without, fs::read_to_string(&injected.warnings)?.replace("\tMA\n", "\tPP\n"))?;
-    let mut of_a_run = Vec::new();
-    for warnings in [&injected.warnings, &without] {
-        let (findings, usage) = validated(bench, injected, warnings, TRACKED)?;
-        let runs = Some(runs(&findings)).filter(|runs| *runs > 0);
-        of_a_run.push(runs.map(|runs| usage.cpu.as_secs_f64() / runs as f64));
+/// Processor time of a run with objects followed, over one without.
+fn tracking(bench: &Bench, injected: &Injected) -> Result<f64> {
+    let mut of_a_run = [0.0, 0.0];
+    for _ in 0..TRACKED_ROUNDS {
+        for (sum, further) in of_a_run.iter_mut().zip([&[] as &[&str], &["--no-objects"]]) {
+            let validated = validated(bench, injected, TRACKED, further)?;
+            *sum += validated.run_seconds / validated.runs;
+        }
     }
-    Ok(of_a_run[0].zip(of_a_run[1]).map(|(with, without)| with / without))
+    Ok(of_a_run[0] / of_a_run[1])
 }
 
 fn document(bench: &Bench, data: &Data, judgements: &[Judgement]) -> Result<String> {
@@ -201,9 +201,8 @@ fn document(bench: &Bench, data: &Data, judgements: &[Judgement]) -> Result<Stri
          mixed up."
             .to_owned(),
         format!(
-            "*Tracking*: processor time for a run, solving included, with {} runs for each warning, over that with the same \
-             warnings whose allocations are points on the path, so that there is no object to follow.",
-            TRACKED.runs
+            "*Tracking*: processor time of a run of the symbolic program on the first inputs, over that with `--no-objects`, \
+             {TRACKED_ROUNDS} times in turn."
         ),
     ]);
     document.finished()

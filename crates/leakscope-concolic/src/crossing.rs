@@ -59,7 +59,7 @@ impl Crossing {
         known: &Knowledge,
         bounds: &Bounds,
     ) -> Vec<Input> {
-        let options: Vec<&ProgramOption> = known.options.iter().collect();
+        let options: Vec<&ProgramOption> = known.options().collect();
         let mut child = |number: usize| {
             let near = number.is_multiple_of(2) && !nearest.is_empty();
             let from = if near { nearest } else { &self.parents };

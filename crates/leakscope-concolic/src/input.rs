@@ -11,6 +11,8 @@
 //! Where an argument or a variable holds a line feed, all of them end with a
 //! NUL instead.
 
+mod pieces;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -117,10 +119,23 @@ impl Input {
         }
     }
 
+    /// How many bytes it has in all.
+    pub fn size(&self) -> usize {
+        let texts = self.args.iter().chain([&self.stdin]).chain(self.files.values()).chain(self.env.values());
+        texts.map(Vec::len).sum()
+    }
+
     /// The input with the values of a model in it. Counts and sizes come
     /// first, so that bytes find their room; a byte behind the end makes room
     /// for itself.
     pub fn with(&self, model: &Model, names: &Names) -> Input {
+        let mut input = self.filled(model, names);
+        input.end_at_zeros();
+        input
+    }
+
+    /// The same, where arguments and variables may have zeros in them.
+    fn filled(&self, model: &Model, names: &Names) -> Input {
         let mut input = self.clone();
         for (&id, &value) in model {
             input.resize(part(id), value, names);
@@ -128,42 +143,13 @@ impl Input {
         for (&id, &value) in model {
             input.set(part(id), value, names);
         }
-        for text in input.args.iter_mut().chain(input.env.values_mut()) {
-            let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-            text.truncate(end);
-        }
         input
     }
 
-    /// The same, where a word that the model ends with a zero is cut there:
-    /// what follows the word stays.
-    pub fn with_words(&self, model: &Model, names: &Names) -> Option<Input> {
-        let ended = |(&id, &value): (&InputId, &u64)| match part(id)? {
-            found @ (Part::Stdin(_) | Part::File(..)) => {
-                let before = self.value(id, names) as u8;
-                (value == 0 && before != 0).then_some((found, before))
-            }
-            _ => None,
-        };
-        let ends: Vec<(Part, u8)> = model.iter().filter_map(ended).collect();
-        let mut input = (!ends.is_empty()).then(|| self.with(model, names))?;
-        // From the last one on, so that places stay what they are.
-        for (end, before) in ends.into_iter().rev() {
-            let Some((text, at)) = input.text(end, names) else { continue };
-            text[at] = before;
-            let rest = text[at..].iter().position(|byte| !byte.is_ascii_alphanumeric());
-            let gone = rest.unwrap_or(text.len() - at);
-            text.splice(at..at + gone, rest.is_none().then_some(b'\n'));
-        }
-        Some(input)
-    }
-
-    /// The text that a byte is of, and its place there.
-    fn text(&mut self, part: Part, names: &Names) -> Option<(&mut Vec<u8>, usize)> {
-        match part {
-            Part::Stdin(at) => Some((&mut self.stdin, at)),
-            Part::File(number, at) => Some((self.files.get_mut(names.get(&(source::FILE + number))?)?, at)),
-            _ => None,
+    fn end_at_zeros(&mut self) {
+        for text in self.args.iter_mut().chain(self.env.values_mut()) {
+            let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+            text.truncate(end);
         }
     }
 

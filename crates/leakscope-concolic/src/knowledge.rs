@@ -1,5 +1,5 @@
 //! What the runs have shown so far, whichever warning they were made for: ways
-//! that were gone, paths that are known, options that there are.
+//! that were gone, paths that are known, words that the program asks for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crate::schedule::{Candidate, Edge};
 use crate::solve::{Run, Seen};
 use crate::target::{ProgramOption, TIMES_BITS};
 use crate::trace::{Decision, Way, mixed};
+use crate::wording::{Word, words};
 
 #[derive(Default)]
 pub struct Knowledge {
@@ -31,16 +32,28 @@ pub struct Knowledge {
     /// The ways that runs took where there are many: by the hash of the path
     /// before a place, and the place.
     ways: FxHashMap<(u64, PlaceId), Vec<Seen>>,
+    /// The runs with the smallest inputs that went each way.
+    by_way: FxHashMap<WayId, Vec<(usize, usize)>>,
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
     pub influence: Influence,
-    pub options: BTreeSet<ProgramOption>,
+    /// What the program asked for.
+    pub words: BTreeSet<Word>,
+    /// Words that no input was made for yet, with the input whose run came to
+    /// them first.
+    pub untried: Vec<(Word, Input)>,
 }
 
 /// Inputs are guessed so often for an edge that some run has taken, and for one
 /// that none has.
 const GUESSES_KNOWN: u32 = 6;
 const GUESSES_NEW: u32 = 24;
+
+/// So many runs are known of each way.
+const MOST_OF_WAY: usize = 3;
+
+/// More words are not looked at: names may come from the input.
+const MOST_WORDS: usize = 200;
 
 impl Knowledge {
     pub fn new(influence: Influence) -> Knowledge {
@@ -49,6 +62,7 @@ impl Knowledge {
 
     /// Takes in a run, and says in it whether it went new ways.
     pub fn add(&mut self, mut run: Run) -> Arc<Run> {
+        run.number = self.runs.len();
         self.runs.push(run.input.clone());
         self.paths.extend(&run.trace.paths);
         self.edges.extend(run.trace.decisions.iter().map(|decision| decision.edge(decision.way)));
@@ -56,9 +70,35 @@ impl Knowledge {
             run.is_new |= self.covered.insert(way);
             self.gone.insert(way >> TIMES_BITS);
         }
+        let size = run.input.size();
+        let mut ways: Vec<WayId> = run.trace.coverage.iter().map(|way| way >> TIMES_BITS).collect();
+        ways.dedup();
+        for way in ways {
+            let runs = self.by_way.entry(way).or_default();
+            runs.insert(runs.partition_point(|&(known, _)| known <= size), (size, run.number));
+            runs.truncate(MOST_OF_WAY);
+        }
+        for word in words(&run.trace) {
+            if self.words.len() < MOST_WORDS && self.words.insert(word.clone()) {
+                self.untried.push((word, run.input.clone()));
+            }
+        }
         let run = Arc::new(run);
         self.note_ways(&run);
         run
+    }
+
+    /// Runs that went a way, those with small inputs.
+    pub fn runs_of(&self, way: WayId) -> impl Iterator<Item = usize> + '_ {
+        self.by_way.get(&way).into_iter().flatten().map(|&(_, run)| run)
+    }
+
+    /// Options that the program understands.
+    pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
+        self.words.iter().filter_map(|word| match word {
+            Word::Option(option) => Some(option),
+            Word::Variable(_) => None,
+        })
     }
 
     fn note_ways(&mut self, run: &Arc<Run>) {

@@ -10,9 +10,11 @@
 
 mod automaton;
 mod crossing;
+mod encore;
 mod evidence;
 mod influence;
 mod input;
+mod joining;
 mod journal;
 mod knowledge;
 mod objects;
@@ -40,7 +42,7 @@ pub use input::{Bounds, Input, Names};
 pub use journal::Journal;
 pub use objects::{Object, State, unfreed};
 pub use places::{Located, PlaceId, Places, read as read_places};
-pub use process::{Program as DerivedProgram, Settings, bounded};
+pub use process::{Bounded, Program as DerivedProgram, Settings, bounded};
 pub use reach::Reach;
 pub use search::{News, Options, Subject, Teller, validate};
 pub use solve::SolverChoice;

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -70,6 +70,8 @@ pub struct Program {
     /// Where runs have their folders.
     root: tempfile::TempDir,
     runs: AtomicU64,
+    /// Processor time of all runs, in microseconds.
+    spent: AtomicU64,
 }
 
 impl Program {
@@ -86,6 +88,7 @@ impl Program {
             wanted: vec![0; 1 << 20],
             root,
             runs: AtomicU64::new(0),
+            spent: AtomicU64::new(0),
         })
     }
 
@@ -123,6 +126,11 @@ impl Program {
         Sandbox::new(&[self.root.path()], 0).holds_back_writes()
     }
 
+    /// Processor time that all runs took.
+    pub fn spent(&self) -> Duration {
+        Duration::from_micros(self.spent.load(Ordering::Relaxed))
+    }
+
     fn start(&self, input: &Input) -> Result<Finished, ConcolicError> {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let folder = Scratch(self.root.path().join(number.to_string()));
@@ -142,8 +150,9 @@ impl Program {
         }
         command.env(wire_env::SYMBOLIC, &shared).current_dir(&work);
         command.stdin(File::open(&stdin).map_err(cannot)?).stdout(Stdio::null()).stderr(Stdio::null());
-        let ended = bounded(&mut command, &folder.0, &self.settings)
+        let Bounded { ended, spent } = bounded(&mut command, &folder.0, &self.settings)
             .map_err(|error| ConcolicError::Start(self.executable.clone(), error))?;
+        self.spent.fetch_add(spent.as_micros() as u64, Ordering::Relaxed);
         Ok(Finished { map, ended, _folder: folder })
     }
 
@@ -213,7 +222,7 @@ fn coverage(counts: &[u8]) -> Vec<u32> {
 
 /// Runs a command within bounds on time, memory and processes. It may write
 /// below `folder` only; whatever it started ends with it.
-pub fn bounded(command: &mut Command, folder: &Path, settings: &Settings) -> io::Result<Ended> {
+pub fn bounded(command: &mut Command, folder: &Path, settings: &Settings) -> io::Result<Bounded> {
     let sandbox = Sandbox::new(&[folder], settings.time.as_secs());
     // SAFETY: `enter` only makes system calls.
     unsafe { command.pre_exec(move || sandbox.enter()) };
@@ -224,14 +233,40 @@ pub fn bounded(command: &mut Command, folder: &Path, settings: &Settings) -> io:
         end_session(session);
         let _ = child.kill();
     }
-    let status = child.wait()?;
+    let (status, spent) = reaped(&child)?;
     end_session(session);
-    Ok(match (status.code(), status.signal()) {
+    let ended = match (status.code(), status.signal()) {
         _ if !exited => Ended::OutOfTime,
         (Some(code), _) => Ended::Exit(code),
         (_, Some(signal)) => Ended::Signal(signal),
         _ => Ended::Unknown,
-    })
+    };
+    Ok(Bounded { ended, spent })
+}
+
+/// What came of a bounded run.
+pub struct Bounded {
+    pub ended: Ended,
+    /// Processor time, of what it waited for too.
+    pub spent: Duration,
+}
+
+/// Waits for the end of a process: how it ended, and what it took.
+fn reaped(child: &Child) -> io::Result<(ExitStatus, Duration)> {
+    let mut status = 0;
+    // SAFETY: a child that nobody has waited for; numbers that the call fills.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        while libc::wait4(child.id() as i32, &mut status, 0, &mut usage) < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        usage
+    };
+    let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
+    Ok((ExitStatus::from_raw(status), time(usage.ru_utime) + time(usage.ru_stime)))
 }
 
 /// Whether the processes of a session keep to the bounds.

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use leakscope_core::Verdict;
 use leakscope_ir::FuncId;
+use rustc_hash::FxHashSet;
 
 use crate::automaton::Automaton;
 use crate::evidence::{Obstacles, Outcome, Stop};
 use crate::input::Input;
 use crate::knowledge::Knowledge;
 use crate::objects::objects;
-use crate::places::Places;
+use crate::places::{Places, WayId};
 use crate::reach::frontier::Frontier;
 use crate::reach::{Cost, Distances, NEVER, Reach, UNKNOWN};
 use crate::schedule::{Candidate, Schedule};
@@ -31,16 +32,37 @@ pub struct Pursuit {
     pub passed: usize,
     /// Runs that passed so many: the first, and those that went new ways.
     pub nearest: Vec<usize>,
+    /// Those of them whose parts are to be repeated, and how many were.
+    pub encores: Vec<usize>,
+    pub repeated: usize,
     pub runs: u32,
     pub spent: Duration,
     pub chosen: u32,
     pub runs_after_other_way: u32,
+    /// Runs that were made before the path was followed.
+    pub runs_before_path: Option<u32>,
     pub fates: u32,
     pub frontier: Frontier,
+    /// Ways to the lines that write what the frontier reads.
+    pub writing: Vec<WayId>,
+    /// Runs that were made before the frontier was this one, and pairs of runs
+    /// that were joined since.
+    pub runs_before_frontier: u32,
+    pub joined: FxHashSet<(usize, usize)>,
     /// Runs of the suite when one of them last went a way that was new.
     pub suite_when_new: u32,
     pub outcome: Option<Outcome>,
 }
+
+/// Of the runs that passed equally many marks, the parts of so many are repeated.
+const MOST_REPEATED: usize = 6;
+
+/// As far as this, or never: behind the path, the way to the first mark again.
+const AWAY: Cost = 8;
+
+/// A frontier is stuck after so many runs; then so many pairs of runs are joined.
+const STUCK: u32 = 12;
+const MOST_JOINED: usize = 12;
 
 /// What there is to expect of a decision that goes another way.
 #[derive(Default)]
@@ -63,12 +85,18 @@ impl Pursuit {
             obstacles: Obstacles::default(),
             passed: 0,
             nearest: Vec::new(),
+            encores: Vec::new(),
+            repeated: 0,
             runs: 0,
             spent: Duration::ZERO,
             chosen: 0,
             runs_after_other_way: 0,
+            runs_before_path: None,
             fates: 0,
             frontier: Frontier::default(),
+            writing: Vec::new(),
+            runs_before_frontier: 0,
+            joined: FxHashSet::default(),
             suite_when_new: 0,
             outcome: None,
         }
@@ -143,15 +171,40 @@ impl Pursuit {
         }
         if count > self.passed {
             self.nearest.clear();
+            self.encores.clear();
+            self.repeated = 0;
         }
         self.passed = self.passed.max(count);
         if count == self.passed && count > 0 && (run.is_new || self.nearest.is_empty()) {
             self.nearest.push(number);
+            if self.repeated < MOST_REPEATED {
+                self.encores.push(number);
+                self.repeated += 1;
+            }
+        }
+        if count == all {
+            self.runs_before_path.get_or_insert(self.runs);
         }
         self.tally.add(number, &Coverage { passed: count, is_whole: count == all, objects, end });
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;
         }
+    }
+
+    /// A run that came to the frontier, and one that writes what it reads, if
+    /// no run gets past it: two that were not joined yet.
+    pub fn pair(&mut self, known: &Knowledge) -> Option<(usize, usize)> {
+        if self.runs < self.runs_before_frontier + STUCK || self.joined.len() >= MOST_JOINED {
+            return None;
+        }
+        let mut writers = self.writing.iter().flat_map(|&way| known.runs_of(way));
+        let came = || self.frontier.ways.clone().flat_map(|way| known.runs_of(way));
+        let pair = writers.find_map(|writer| {
+            let is_new = |&came: &usize| came != writer && !self.joined.contains(&(writer, came));
+            came().find(is_new).map(|came| (writer, came))
+        })?;
+        self.joined.insert(pair);
+        Some(pair)
     }
 
     /// What there is to expect if a decision goes this way after `count` marks;
@@ -165,9 +218,16 @@ impl Pursuit {
         decision: usize,
         way: Way,
     ) -> Option<Promise> {
-        let Some(mark) = automaton.marks.get(count) else { return Some(Promise::default()) };
-        let missing = automaton.marks.len() - count;
         let decision = &trace.decisions[decision];
+        let Some(mark) = automaton.marks.get(count) else {
+            // Another object may be the one that is lost.
+            let again = self
+                .distances
+                .first()
+                .map_or(AWAY, |first| reach.after(first, decision.place, way, trace.frames(decision.stack)));
+            return Some(Promise { distance: again.min(AWAY), ..Promise::default() });
+        };
+        let missing = automaton.marks.len() - count;
         if let Way::Branch(taken) = way
             && mark.is_branch(decision.place, taken)
         {

@@ -73,6 +73,8 @@ pub enum Rank {
 pub struct Schedule {
     candidates: Vec<Candidate>,
     turned: FxHashMap<Edge, u32>,
+    /// The same for each run.
+    turned_in: FxHashMap<(usize, Edge), u32>,
     detour: Detour,
 }
 
@@ -118,6 +120,10 @@ const MARK: u64 = 64;
 const KNOWN: u64 = 6;
 const AGAIN: u64 = 8;
 
+/// And each time it was turned in the same run: where a long word ends is one
+/// question, whichever of its bytes is asked.
+const CROWD: u64 = 2;
+
 /// Writes of what a branch reads count from so many branches away, each so much.
 const DETOUR: Cost = 5;
 const DETOUR_STEP: u64 = 6;
@@ -131,6 +137,10 @@ const STALE: u64 = 10;
 /// Each object less than a few: many are lost to another of their kind.
 const OBJECT: u64 = 6;
 const FEW_OBJECTS: usize = 3;
+
+/// Back to what a run lost when it was guessed from another: a checksum that was
+/// right before a byte behind it was changed.
+const LOST: u64 = 48;
 
 /// A call that is made to fail, for each that fails already.
 const FAILS: u64 = 16;
@@ -177,6 +187,7 @@ impl Schedule {
         // The order of the rest is that of their making: it breaks ties.
         let candidate = self.candidates.remove(index);
         *self.turned.entry(candidate.edge).or_default() += 1;
+        *self.turned_in.entry((candidate.run.number, candidate.edge)).or_default() += 1;
         candidate
     }
 
@@ -191,6 +202,8 @@ impl Schedule {
         let turned = self.turned.get(&candidate.edge).copied().unwrap_or(0);
         // In a run that went new ways every decision is worth a turn.
         let again = if candidate.run.is_new { AGAIN / 2 } else { AGAIN } * u64::from((turned + 1).ilog2());
+        let in_run = self.turned_in.get(&(candidate.run.number, candidate.edge)).copied().unwrap_or(0);
+        let again = again + CROWD * u64::from(in_run);
         let depth = u64::from((candidate.decision as u32 + 1).ilog2());
         let is_known = known.edges.contains(&candidate.edge);
         let idle = candidate.leaves.map_or(0, |function| IDLE * known.influence.idleness(function));
@@ -206,7 +219,8 @@ impl Schedule {
                 let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
                 let far = missing + u64::from(candidate.distance);
                 let score = far + known + again + idle + fails + stale + lonely + depth / 2;
-                score.saturating_sub(self.detour.worth(candidate.edge, &candidate.run))
+                let lost = if candidate.run.lost.contains(&candidate.edge) { LOST } else { 0 };
+                score.saturating_sub(self.detour.worth(candidate.edge, &candidate.run) + lost)
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * (again + idle) + depth,
         }

@@ -5,15 +5,17 @@
 //! begins and does not depend on how many threads there are, so the same seed
 //! gives the same runs; only limits of time can make a difference.
 
-use std::collections::BTreeSet;
+mod first;
+mod round;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use leakscope_ir::Program;
 use leakscope_solve::{Limits, Model};
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::ConcolicError;
 use crate::automaton::Automaton;
@@ -27,13 +29,12 @@ use crate::places::Places;
 use crate::pursuit::Pursuit;
 use crate::reach::frontier::Frontiers;
 use crate::reach::{Distances, Reach};
-use crate::schedule::{Candidate, Detour, Rank, Schedule};
+use crate::schedule::{Detour, Schedule};
 use crate::solve::{Run, SolverChoice, Turned};
-use crate::target::{Ended, ProgramOption, Target};
+use crate::target::{Ended, Target};
 use crate::trace::Trace;
 use crate::verdict::Fate;
 use crate::warning::{Spot, Warning};
-use crate::wording::with_option;
 
 /// What bounds a search.
 #[derive(Clone, Debug)]
@@ -89,49 +90,16 @@ pub enum News<'a> {
 /// Who is told.
 pub type Teller<'t> = &'t mut (dyn FnMut(News<'_>) + Send);
 
-/// Decisions turned in a round, and in one go with one solver.
-const UNITS: usize = 8;
-const IN_ONE_GO: usize = 4;
-
-/// Models that are tried before the solver is asked.
-const RECENT: usize = 16;
-
-/// Options are tried with so many inputs.
-const MOST_BASES: usize = 2;
-
-/// Every so many choices one is for new code.
-const NEWEST_EVERY: u32 = 4;
-
 /// A search goes on for so many runs when only another way than the warning's
 /// is known to leak.
 const AFTER_OTHER_WAY: u32 = 100;
 
+/// A search goes on for so many runs after the path was first followed, however
+/// late that was: what frees an object once may not free a second one.
+const AFTER_PATH: u32 = 100;
+
 /// Asked for a warning whose object is left where the program gave up.
 const MOST_FATES: u32 = 3;
-
-/// A task of a round: decisions to turn, or inputs to try.
-struct Unit {
-    pursuit: usize,
-    candidates: Vec<Candidate>,
-    children: Vec<Input>,
-}
-
-/// What came of a unit.
-struct Done {
-    answers: Vec<Answered>,
-    children: Vec<Ran>,
-    spent: Duration,
-}
-
-/// An input that is new, and its run.
-type Ran = (Input, Result<Run, ConcolicError>);
-
-struct Answered {
-    candidate: Candidate,
-    turned: Turned,
-    model: Option<Model>,
-    runs: Vec<Ran>,
-}
 
 /// Verdicts for all warnings, in their order.
 pub fn validate(
@@ -167,7 +135,7 @@ struct Search<'a> {
     distances: FxHashMap<Spot, Arc<Distances>>,
     recent: Vec<Model>,
     crossing: Crossing,
-    /// Inputs that options are tried with.
+    /// Inputs that words are tried with.
     bases: Vec<Input>,
 }
 
@@ -208,233 +176,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The first runs.
-    fn seed(&mut self, seeds: &[Input], news: Teller<'_>) -> Result<(), ConcolicError> {
-        let mut new: Vec<Input> = seeds.to_vec();
-        // The seed of the search decides which comes first.
-        let count = new.len().max(1);
-        new.rotate_left(self.options.seed as usize % count);
-        let mut ended: Vec<(usize, Input)> = Vec::new();
-        let mut told = BTreeSet::new();
-        for run in self.run_first(new) {
-            let run = self.take_in(run?, None, news);
-            told.extend(run.trace.options.iter().cloned());
-            if run.trace.ended == Ended::Exit(0) {
-                ended.push((run.trace.coverage.len(), run.input.clone()));
-            }
-        }
-        // Those that did most, each with another number of arguments.
-        ended.sort_by_key(|(covered, _)| std::cmp::Reverse(*covered));
-        for (_, input) in ended {
-            if self.bases.len() < MOST_BASES
-                && self.bases.iter().all(|base| base.args.len() != input.args.len())
-            {
-                self.bases.push(input);
-            }
-        }
-        if self.bases.is_empty() {
-            self.bases.extend(seeds.first().cloned());
-        }
-        self.try_options(told, news)
-    }
-
-    /// Runs the program with options that nobody has tried.
-    fn try_options(
-        &mut self,
-        mut told: BTreeSet<ProgramOption>,
-        news: Teller<'_>,
-    ) -> Result<(), ConcolicError> {
-        while !told.is_empty() {
-            let new: Vec<ProgramOption> =
-                told.iter().filter(|&option| self.known.options.insert(option.clone())).cloned().collect();
-            let bounds = &self.options.bounds;
-            let inputs = new.iter().flat_map(|option| with_option(option, &self.bases, bounds)).collect();
-            told.clear();
-            for run in self.run_first(inputs) {
-                let run = self.take_in(run?, None, news);
-                told.extend(run.trace.options.iter().cloned());
-            }
-            told.retain(|option| !self.known.options.contains(option));
-        }
-        Ok(())
-    }
-
-    /// Runs of inputs that no warning asked for.
-    fn run_first(&mut self, mut inputs: Vec<Input>) -> Vec<Result<Run, ConcolicError>> {
-        inputs.retain(|input| self.known.inputs.insert(input.clone()));
-        inputs.par_iter().map(|input| self.run(input)).collect()
-    }
-
     fn run(&self, input: &Input) -> Result<Run, ConcolicError> {
         let record = self.subject.target.run(input)?;
         let trace = Trace::new(record, self.subject.places);
         Ok(Run::new(input.clone(), trace, &self.options.bounds))
-    }
-
-    /// Turns a few decisions; false when nothing is left to do.
-    fn round(&mut self, news: Teller<'_>) -> Result<bool, ConcolicError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
-        let units = self.choose();
-        if units.is_empty() {
-            return Ok(false);
-        }
-        let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
-        let mut told = BTreeSet::new();
-        for (unit, done) in units.iter().zip(done) {
-            self.pursuits[unit.pursuit].spent += done.spent;
-            for Answered { candidate, turned, model, runs } in done.answers {
-                self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
-                self.journal.add(candidate.path, &turned);
-                self.asked.insert(candidate.path, turned);
-                self.recent.extend(model);
-                match &self.asked[&candidate.path] {
-                    Turned::To(_) => {
-                        let place = candidate.edge.place;
-                        self.pursuits[unit.pursuit].obstacles.promised.push((place, candidate.expected));
-                    }
-                    Turned::Closed => drop(self.known.paths.insert(candidate.expected)),
-                    Turned::Guessed(_) => {
-                        self.known.paths.insert(candidate.expected);
-                        self.known.note_guess(candidate.edge);
-                    }
-                    _ => {}
-                }
-                for run in self.take_all_in(runs, unit.pursuit, news)? {
-                    let (before, after) = (&candidate.run.trace.coverage, &run.trace.coverage);
-                    self.known.influence.note(self.reach, candidate.edge.place, before, after);
-                    told.extend(run.trace.options.iter().cloned());
-                }
-            }
-            self.take_all_in(done.children, unit.pursuit, news)?;
-        }
-        self.try_options(told, news)?;
-        let old = self.recent.len().saturating_sub(RECENT);
-        self.recent.drain(..old);
-        self.close(news);
-        Ok(true)
-    }
-
-    fn take_all_in(
-        &mut self,
-        runs: Vec<Ran>,
-        by: usize,
-        news: Teller<'_>,
-    ) -> Result<Vec<Arc<Run>>, ConcolicError> {
-        let mut taken = Vec::new();
-        for (input, run) in runs {
-            if self.known.inputs.insert(input) {
-                self.pursuits[by].runs += 1;
-                taken.push(self.take_in(run?, Some(by), news));
-            }
-        }
-        Ok(taken)
-    }
-
-    /// The units of a round: the warnings take turns.
-    fn choose(&mut self) -> Vec<Unit> {
-        let mut units: Vec<Unit> = Vec::new();
-        let mut chosen: FxHashSet<u64> = FxHashSet::default();
-        loop {
-            let mut found = false;
-            for index in 0..self.pursuits.len() {
-                if units.len() == UNITS {
-                    return units;
-                }
-                let pursuit = &mut self.pursuits[index];
-                if pursuit.outcome.is_some() {
-                    continue;
-                }
-                loop {
-                    pursuit.chosen += 1;
-                    if self.crossing.is_due(pursuit.chosen) && !pursuit.schedule.is_empty() {
-                        let (nearest, bounds) = (&pursuit.nearest, &self.options.bounds);
-                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.known, bounds);
-                        units.push(Unit { pursuit: index, candidates: Vec::new(), children });
-                        found = true;
-                        break;
-                    }
-                    let newest = pursuit.chosen.is_multiple_of(NEWEST_EVERY);
-                    let rank = if newest { Rank::Newest } else { Rank::Nearest };
-                    let mut candidates = pursuit.schedule.take(rank, &self.known, IN_ONE_GO);
-                    if candidates.is_empty() {
-                        break;
-                    }
-                    // What another warning asked is known.
-                    candidates.retain(|candidate| {
-                        if let Some(turned) = self.asked.get(&candidate.path) {
-                            pursuit.obstacles.note(candidate, turned);
-                        }
-                        !self.asked.contains_key(&candidate.path) && chosen.insert(candidate.path)
-                    });
-                    if !candidates.is_empty() {
-                        units.push(Unit { pursuit: index, candidates, children: Vec::new() });
-                        found = true;
-                        break;
-                    }
-                }
-            }
-            if !found {
-                return units;
-            }
-        }
-    }
-
-    /// Solves and runs; changes nothing that others see.
-    fn work(&self, unit: &Unit) -> Done {
-        let start = Instant::now();
-        let mut solver = None;
-        let mut pool = unit.candidates.first().map(|first| first.run.trace.pool.clone()).unwrap_or_default();
-        let mut answers = Vec::new();
-        for candidate in &unit.candidates {
-            let (turned, model) = match self.journal.get(candidate.path) {
-                Some(turned) => (turned.clone(), None),
-                None => {
-                    let started = match &mut solver {
-                        Some(solver) => Ok(solver),
-                        none => self.options.solver.start(self.options.limits).map(|new| none.insert(new)),
-                    };
-                    match started {
-                        Err(error) => (Turned::Failed(error.to_string()), None),
-                        Ok(solver) => {
-                            let seen = self.known.seen(candidate.decision());
-                            candidate.run.turn(
-                                &mut pool,
-                                candidate.turn(),
-                                seen,
-                                solver.as_mut(),
-                                &self.recent,
-                            )
-                        }
-                    }
-                }
-            };
-            if let Turned::Failed(_) = turned {
-                solver = None;
-            }
-            let turned = match (turned, &mut solver) {
-                (Turned::Closed, Some(solver)) if self.known.may_guess(candidate) => {
-                    let guessed = candidate.run.guess(&pool, candidate.turn(), solver.as_mut());
-                    if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
-                }
-                (turned, _) => turned,
-            };
-            let inputs = match &turned {
-                Turned::To(input) | Turned::Pinned(_, input) => std::slice::from_ref(input),
-                Turned::Guessed(inputs) => inputs,
-                _ => &[],
-            };
-            let runs = self.run_new(inputs);
-            answers.push(Answered { candidate: candidate.clone(), turned, model, runs });
-        }
-        let children = self.run_new(&unit.children);
-        Done { answers, children, spent: start.elapsed() }
-    }
-
-    fn run_new(&self, inputs: &[Input]) -> Vec<Ran> {
-        let new = inputs.iter().filter(|&input| !self.known.inputs.contains(input));
-        new.map(|input| (input.clone(), self.run(input))).collect()
     }
 
     /// Reads a run for every warning that is still open.
@@ -474,7 +219,11 @@ impl<'a> Search<'a> {
                 let known = self.distances.entry(spot.clone());
                 known.or_insert_with(|| Arc::new(self.reach.distances(spot))).clone()
             };
-            let writes = frontier.writes.iter().map(distances).collect();
+            let writes: Vec<Arc<Distances>> = frontier.writes.iter().map(distances).collect();
+            let leading = |write: &Arc<Distances>| self.frontiers.leading(self.reach, write);
+            pursuit.writing = writes.iter().flat_map(leading).collect();
+            pursuit.runs_before_frontier = pursuit.runs;
+            pursuit.joined.clear();
             pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes), self.reach);
             pursuit.frontier = frontier;
         }
@@ -492,9 +241,13 @@ impl<'a> Search<'a> {
             let since_new = pursuit.tally.suite - pursuit.suite_when_new;
             let is_enough =
                 pursuit.tally.suite >= self.options.enough && since_new >= self.options.enough / 2;
-            let stop = if has_leak || is_enough || pursuit.schedule.is_empty() {
+            let after_path = AFTER_PATH.min(self.options.runs);
+            let most = pursuit.runs_before_path.map_or(0, |before| before + after_path);
+            let most = most.max(self.options.runs);
+            let is_explored = pursuit.schedule.is_empty() && pursuit.encores.is_empty();
+            let stop = if has_leak || is_enough || is_explored {
                 Some(Stop::Explored)
-            } else if pursuit.runs >= self.options.runs || pursuit.runs_after_other_way > AFTER_OTHER_WAY {
+            } else if pursuit.runs >= most || pursuit.runs_after_other_way > AFTER_OTHER_WAY {
                 Some(Stop::OutOfRuns)
             } else if pursuit.spent >= self.options.time {
                 Some(Stop::OutOfTime)

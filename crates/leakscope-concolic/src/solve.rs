@@ -5,10 +5,12 @@ use std::sync::Arc;
 use leakscope_solve::{
     Answer, Evaluator, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3,
 };
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Part, part};
 use crate::places::PlaceId;
+use crate::schedule::Edge;
 use crate::trace::{Trace, Way};
 
 /// Who solves.
@@ -35,8 +37,13 @@ pub struct Run {
     pub input: Input,
     pub trace: Trace,
     pub sizes: Sizes,
+    /// Which of all runs it is.
+    pub number: usize,
     /// Whether it went a way that no run before it went.
     pub is_new: bool,
+    /// Edges that the run took which this one was guessed from, and this one
+    /// did not: what else it must do as that one did.
+    pub lost: FxHashSet<Edge>,
 }
 
 /// What held in a run at a place with many ways.
@@ -78,6 +85,9 @@ const PLAIN: [u8; 3] = [b'a', b'0', b' '];
 /// So many bytes of a model are looked at.
 const MOST_PLAIN: usize = 128;
 
+/// So many numbers of one question are made longer, each alone.
+const MOST_NUMBERS: usize = 2;
+
 fn is_byte(id: InputId) -> bool {
     matches!(part(id), Some(Part::Stdin(_) | Part::Argument(..) | Part::File(..) | Part::Variable(..)))
 }
@@ -88,7 +98,12 @@ const VARIABLE_BYTES: usize = 32;
 impl Run {
     pub fn new(input: Input, mut trace: Trace, bounds: &Bounds) -> Run {
         let sizes = Sizes::new(&mut trace, &input, bounds);
-        Run { input, trace, sizes, is_new: false }
+        Run { input, trace, sizes, number: 0, is_new: false, lost: FxHashSet::default() }
+    }
+
+    /// Edges of the decisions before one of them.
+    pub fn edges_before(&self, decision: usize) -> impl Iterator<Item = Edge> + '_ {
+        self.trace.decisions[..decision].iter().map(|decision| decision.edge(decision.way))
     }
 
     /// An input for which decision `number` goes its `other`-th other way, and
@@ -127,18 +142,26 @@ impl Run {
 
     /// Inputs for which the decision would go its other way if nothing before
     /// it stood in the way: a word that is to be another one may only have the
-    /// wrong length.
+    /// wrong length, and a number too few digits.
     pub fn guess(&self, pool: &Pool, (number, other): (usize, usize), solver: &mut dyn Solver) -> Vec<Input> {
         let (way, question) = self.trace.decisions[number].others[other];
         if !matches!(way, Way::Branch(_) | Way::Case(_)) || pool.value(question).is_some() {
             return Vec::new();
         }
+        let names = &self.trace.names;
+        let mut numbers: Vec<Input> = pool
+            .inputs(question)
+            .into_iter()
+            .filter_map(|(id, _)| self.input.with_longer_number(id, names))
+            .collect();
+        numbers.dedup();
+        numbers.truncate(MOST_NUMBERS);
         let Ok(Answer::Sat(model)) = solver.check(pool, &self.sizes.with(pool, &[question], 0)) else {
-            return Vec::new();
+            return numbers;
         };
         let model = self.plainer(pool, &[question], model);
-        let shorter = self.input.with_words(&model, &self.trace.names);
-        shorter.into_iter().chain([self.input.with(&model, &self.trace.names)]).collect()
+        let shorter = self.input.with_words(&model, names);
+        shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
     }
 
     /// Within the bounds, and as small as a few questions find.

@@ -1,11 +1,37 @@
-//! Inputs with the options that a program understands: each alone, before the
-//! arguments of runs that ended well. Options that must come together are found
-//! by crossing.
+//! Inputs with the words that a program asks for: options that it understands,
+//! each alone before the arguments of runs that ended well, and environment
+//! variables. Options that must come together are found by crossing.
 
-use leakscope_wire::symbolic::TakesArgument;
+use leakscope_wire::symbolic::{TakesArgument, source};
 
 use crate::input::{Bounds, Input};
 use crate::target::ProgramOption;
+use crate::trace::Trace;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Word {
+    Option(ProgramOption),
+    Variable(String),
+}
+
+/// The words that a run came to.
+pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
+    let is_variable = |number: u16| number - number % source::MOST == source::VARIABLE;
+    let variables = trace.names.iter().filter(move |(number, _)| is_variable(**number));
+    let variables = variables.map(|(_, name)| Word::Variable(name.clone()));
+    trace.options.iter().cloned().map(Word::Option).chain(variables)
+}
+
+/// Inputs that have the word: made of `bases`, and for a variable of the input
+/// `from` whose run asked for it.
+pub fn with_word(word: &Word, from: &Input, bases: &[Input], bounds: &Bounds) -> Vec<Input> {
+    match word {
+        Word::Option(option) => with_option(option, bases, bounds).collect(),
+        Word::Variable(name) => {
+            with_variable(name, from).chain(bases.iter().flat_map(|base| with_variable(name, base))).collect()
+        }
+    }
+}
 
 /// Arguments that options are tried with; the solver finds better ones.
 const VALUES: [&[u8]; 2] = [b"1", b"aaaaaaaa"];
@@ -26,7 +52,7 @@ pub fn with_option<'a>(
 }
 
 /// How the option can be given.
-pub fn ways(option: &ProgramOption) -> impl Iterator<Item = Vec<Vec<u8>>> + '_ {
+fn ways(option: &ProgramOption) -> impl Iterator<Item = Vec<Vec<u8>>> + '_ {
     let alone = (option.takes != TakesArgument::Always).then(|| vec![option.name.clone()]);
     let with = |value: &[u8]| match option.takes {
         TakesArgument::No => None,
@@ -38,6 +64,18 @@ pub fn ways(option: &ProgramOption) -> impl Iterator<Item = Vec<Vec<u8>>> + '_ {
     };
     alone.into_iter().chain(VALUES.into_iter().filter_map(with))
 }
+
+/// Inputs in which an environment variable has a value.
+fn with_variable<'a>(name: &'a str, base: &'a Input) -> impl Iterator<Item = Input> + 'a {
+    VARIABLE_VALUES.into_iter().map(|value| {
+        let mut input = base.clone();
+        input.env.insert(name.to_owned(), value.to_vec());
+        input
+    })
+}
+
+/// A number, and a text that has room for several words.
+const VARIABLE_VALUES: [&[u8]; 2] = [b"1", b"aaaaaaaaaaaaaaaa"];
 
 #[cfg(test)]
 mod tests {

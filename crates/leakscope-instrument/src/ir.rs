@@ -150,6 +150,12 @@ impl<'m> Block<'m> {
         Value::new(unsafe { LLVMBasicBlockAsValue(self.raw) }).users().filter(|at| at.is_terminator())
     }
 
+    /// Takes a block out to which no way leads.
+    pub fn delete(self) {
+        // SAFETY: a live block without users.
+        unsafe { LLVMDeleteBasicBlock(self.raw) }
+    }
+
     /// The first place at which ordinary instructions may stand.
     pub fn start(self) -> Option<Value<'m>> {
         self.instructions().find(|at| !matches!(at.opcode(), Some(Opcode::LLVMPHI | Opcode::LLVMLandingPad)))
@@ -480,6 +486,11 @@ impl<'m> Value<'m> {
             LLVMGetMDNodeOperands(node, &mut constant);
             non_null(constant).map(Value::new)
         }
+    }
+
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: asked of loads only.
+        self.is(Opcode::LLVMLoad) && unsafe { LLVMGetVolatile(self.raw) } != 0
     }
 
     pub fn is_conditional(self) -> bool {

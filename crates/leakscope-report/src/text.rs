@@ -12,7 +12,9 @@ use std::path::PathBuf;
 
 use annotate_snippets::renderer::{AnsiColor, Effects, Style};
 use annotate_snippets::{AnnotationKind, Level};
-use leakscope_core::{Command, Exit, Finding, Frame, Kind, Place, Report, SiblingFree, Totals, Verdict};
+use leakscope_core::{
+    Command, Engine, Exit, Finding, Frame, Kind, Place, Report, SiblingFree, Totals, Verdict,
+};
 
 use crate::hint;
 use crate::snippet::{self, Files, Sources, Spot};
@@ -348,6 +350,9 @@ impl Page<'_> {
             return String::new();
         }
         let left_out = summary.suppressed.findings + summary.baseline.findings > 0;
+        if self.report.engine == Engine::Concolic && self.report.command == Command::Run {
+            return self.unfreed();
+        }
         let says = match (self.report.command, left_out) {
             (Command::Check | Command::Validate, false) => "no leak was found",
             (Command::Check | Command::Validate, true) => "no other leak was found",
@@ -366,6 +371,20 @@ impl Page<'_> {
             Totals { blocks, bytes, .. } => {
                 let verb = if blocks == 1 { "was" } else { "were" };
                 format!("{says}; {} {verb} {}\n", wording::size(blocks, bytes), self.reachable())
+            }
+        }
+    }
+
+    /// What a run left that nobody has searched for pointers.
+    fn unfreed(&self) -> String {
+        match self.report.summary.forgotten {
+            Totals { findings: 0, .. } => "no other block was left unfreed\n".to_owned(),
+            Totals { blocks, bytes, .. } => {
+                let verb = if blocks == 1 { "was" } else { "were" };
+                format!(
+                    "{} {verb} not freed; what of it was lost is not known\n",
+                    wording::size(blocks, bytes)
+                )
             }
         }
     }

@@ -64,7 +64,7 @@ pub fn seeds(options: &Validate, program: &Program) -> Result<Vec<Input>> {
             Input { args: vec![word; count as usize], stdin: stdin.clone(), ..with_file(b"") }
         };
         seeds.extend(WORDS.map(|word| of_words(word, count)));
-        seeds.extend((1..count).map(|fewer| of_words(WORDS[0], fewer)));
+        seeds.extend((1..count).flat_map(|fewer| [of_words(WORDS[0], fewer), of_words(WORDS[1], fewer)]));
     }
     if !options.no_env && program.functions.iter().any(|function| function.name == "setlocale") {
         let env: BTreeMap<String, Vec<u8>> = [(LOCALE.0.to_owned(), LOCALE.1.into())].into();

@@ -161,6 +161,27 @@ fn a_kept_input_leaks_again() {
     assert_eq!(native.code, 1, "{shell}: {native:?}");
 }
 
+/// Calls that failed fail again; what is lost then, nobody knows.
+#[test]
+fn an_input_with_failing_calls_is_replayed() {
+    let source = "#include <stdlib.h>\nint main(void)\n{\n    char *a = malloc(8);\n    if (!a)\n        return 1;\n    \
+                  char *b = malloc(9);\n    if (!b)\n        return 2;\n    free(a);\n    free(b);\n    return 0;\n}\n";
+    let folder = Folder::with(&[("a.c", source), ("list", "a.c\t4\tMA\na.c\t9\tLK\nEND_PATH\n")]);
+    let arguments = ["validate", "--warnings", "list", "--format", "json", "-o", "report.json", "a.c"];
+    let ran = support::ran(&mut folder.leakscope(arguments));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
+    let finding = &report["findings"][0];
+    assert_eq!(finding["verdict"], "must-leak", "{finding:#}");
+    assert_eq!(finding["evidence"]["input"]["fails"], serde_json::json!([1]));
+    let id = finding["id"].as_str().expect("an id");
+    let again = support::ran(&mut folder.leakscope(["replay", &id[..8]]));
+    assert_eq!(again.code, 23, "{again:?}");
+    for part in ["a.c:4", "1 block, 8 bytes was not freed; what of it was lost is not known"] {
+        assert!(again.stderr.contains(part), "{part}: {}", again.stderr);
+    }
+}
+
 #[test]
 fn check_validates_on_request() {
     let source = "#include <stdlib.h>\nstatic void f(int n)\n{\n    char *p = malloc(8);\n    if (n > 1)\n        return;\n    \

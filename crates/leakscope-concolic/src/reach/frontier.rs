@@ -8,7 +8,9 @@
 //! Memory behind pointers is told apart by offset alone; a wrong guess costs a
 //! few runs.
 
-use leakscope_ir::{Body, Call, Callee, FuncId, GlobalId, Op, Operand, Program, Terminator, ValueId};
+use leakscope_ir::{
+    BlockId, Body, Call, Callee, FuncId, GlobalId, Op, Operand, Program, Terminator, ValueId,
+};
 use leakscope_wire::symbolic::MODELS;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -48,6 +50,8 @@ pub struct Frontiers {
 #[derive(Default)]
 struct Reads {
     variables: Vec<Variable>,
+    /// Where locals that are in no memory get a constant.
+    spots: Vec<Spot>,
     /// A library function of which there is no model.
     foreign: Option<FuncId>,
 }
@@ -75,13 +79,15 @@ impl Frontiers {
                 block.instructions.iter().map(move |instruction| (number, instruction))
             });
             for (block, instruction) in instructions {
-                let Op::Store { to, value, .. } = &instruction.op else { continue };
+                let Some(to) = written(program, &instruction.op) else { continue };
                 let file = program.files.get(instruction.at.file.0 as usize);
                 let (Some(variable), Some(file)) = (variable(id, &values, to), file) else { continue };
-                let mut from = Reads::default();
-                reads(program, id, &values, value, 0, &mut from);
-                if let Some(from) = from.foreign {
-                    foreign.insert(variable, from);
+                if let Op::Store { value, .. } = &instruction.op {
+                    let mut from = Reads::default();
+                    reads(program, id, &values, value, 0, &mut from);
+                    if let Some(from) = from.foreign {
+                        foreign.insert(variable, from);
+                    }
                 }
                 // What the first block writes is written anyway.
                 if block == 0 {
@@ -123,30 +129,28 @@ impl Frontiers {
             (cost != NEVER).then_some((cost, edge))
         });
         let Some((_, edge)) = edges.min_by_key(|&(cost, _)| cost) else { return Frontier::default() };
-        let read = self.read_at(reach, &edge).unwrap_or_default().variables;
-        let written = read.iter().filter_map(|variable| self.writes.get(variable));
-        let mut writes: Vec<Spot> =
-            written.filter(|spots| spots.len() <= MOST_WRITES).flatten().cloned().collect();
+        let read = self.read_at(reach, &edge).unwrap_or_default();
+        let written = read.variables.iter().filter_map(|variable| self.writes.get(variable));
+        let written = written.chain([&read.spots]).filter(|spots| spots.len() <= MOST_WRITES);
+        let mut writes: Vec<Spot> = written.flatten().cloned().collect();
         writes.sort_unstable();
         writes.dedup();
         Frontier { ways: edge.ways, writes }
+    }
+
+    /// Ways behind which a goal comes without another branch.
+    pub fn leading(&self, reach: &Reach<'_>, to: &Distances) -> Vec<WayId> {
+        let edges = self.ways.iter().flat_map(|(place, ways)| Edge::all(reach, *place, ways.clone()));
+        let leads = edges.filter(|(_, edge)| reach.down(to, edge.place, edge.way) == 0);
+        leads.map(|(way, _)| way).collect()
     }
 
     /// Ways that were never gone of branches that were reached.
     fn edges(&self, reach: &Reach<'_>, gone: &FxHashSet<WayId>) -> impl Iterator<Item = Edge> {
         let is_gone = |way: &WayId| gone.contains(way);
         let reached = self.ways.iter().filter(move |(_, ways)| ways.clone().any(|way| is_gone(&way)));
-        reached.flat_map(move |(place, ways)| {
-            let is_switch = reach.blocks.get(place).is_some_and(|&(id, block, _)| {
-                let body = reach.program.function(id).body.as_deref();
-                body.is_some_and(|body| matches!(body.block(block).end, Terminator::Switch { .. }))
-            });
-            let way = move |number: u32| {
-                if is_switch { Way::Case(number as u16) } else { Way::Branch(number == 1) }
-            };
-            let open = ways.clone().filter(move |way| !is_gone(way));
-            open.map(move |id| Edge { place: *place, way: way(id - ways.start), ways: ways.clone() })
-        })
+        let edges = reached.flat_map(move |(place, ways)| Edge::all(reach, *place, ways.clone()));
+        edges.filter(move |(way, _)| !is_gone(way)).map(|(_, edge)| edge)
     }
 
     /// What the branch of an edge reads.
@@ -172,14 +176,40 @@ struct Edge {
     ways: std::ops::Range<WayId>,
 }
 
+impl Edge {
+    /// The ways of a branch or switch, with their numbers.
+    fn all(
+        reach: &Reach<'_>,
+        place: PlaceId,
+        ways: std::ops::Range<WayId>,
+    ) -> impl Iterator<Item = (WayId, Edge)> + use<> {
+        let is_switch = reach.blocks.get(&place).is_some_and(|&(id, block, _)| {
+            let body = reach.program.function(id).body.as_deref();
+            body.is_some_and(|body| matches!(body.block(block).end, Terminator::Switch { .. }))
+        });
+        ways.clone().map(move |id| {
+            let number = id - ways.start;
+            let way = if is_switch { Way::Case(number as u16) } else { Way::Branch(number == 1) };
+            (id, Edge { place, way, ways: ways.clone() })
+        })
+    }
+}
+
 /// What a value is computed from, into so many calls.
 fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, calls: u32, found: &mut Reads) {
     let mut open = vec![(value.clone(), DEEPEST)];
+    let mut seen: FxHashSet<ValueId> = FxHashSet::default();
     while let Some((value, depth)) = open.pop() {
         let Operand::Value(value) = value else { continue };
-        let Some(op) = values.get(&value).filter(|_| depth > 0) else { continue };
+        let Some(op) = values.get(&value).filter(|_| depth > 0 && seen.insert(value)) else { continue };
+        if let Op::Phi { incoming } = op {
+            found.spots.extend(incoming.iter().filter_map(|way| assigned(program, id, way)));
+        }
         match op {
-            Op::Load { from, .. } => found.variables.extend(variable(id, values, from)),
+            Op::Load { from, .. } => {
+                found.variables.extend(variable(id, values, from));
+                found.variables.extend(field_of_local(id, values, from));
+            }
             Op::Call(Call { callee: Callee::Function(callee), .. }) => {
                 let function = program.function(*callee);
                 match function.body.as_deref() {
@@ -214,6 +244,36 @@ fn values(body: &Body) -> Values<'_> {
     instructions.map(|instruction| (instruction.result, &instruction.op)).collect()
 }
 
+/// Where a local got a constant, on one way into a block.
+fn assigned(program: &Program, id: FuncId, (from, value): &(BlockId, Operand)) -> Option<Spot> {
+    if matches!(value, Operand::Value(_)) || from.0 == 0 {
+        return None;
+    }
+    let at = program.function(id).body.as_deref()?.block(*from).end_at;
+    let file = program.files.get(at.file.0 as usize)?;
+    (at.line != 0).then(|| Spot::new(file.clone(), at.line))
+}
+
+/// The address that is written to. Most library functions that write take it
+/// first.
+fn written<'p>(program: &Program, op: &'p Op) -> Option<&'p Operand> {
+    match op {
+        Op::Store { to, .. } | Op::Copy { to, .. } | Op::Fill { to, .. } => Some(to),
+        Op::Call(Call { callee: Callee::Function(callee), arguments, .. }) => {
+            arguments.first().filter(|_| program.function(*callee).body.is_none())
+        }
+        _ => None,
+    }
+}
+
+/// A member of a local variable as functions see it that get its address.
+fn field_of_local(id: FuncId, values: &Values<'_>, address: &Operand) -> Option<Variable> {
+    let Operand::Value(value) = address else { return None };
+    let Op::Step { base, offset, .. } = values.get(value)? else { return None };
+    let is_local = matches!(variable(id, values, base), Some(Variable::Local(..)));
+    is_local.then_some(Variable::Field(*offset))
+}
+
 /// The variable at an address.
 fn variable(id: FuncId, values: &Values<'_>, address: &Operand) -> Option<Variable> {
     match address {
@@ -229,5 +289,60 @@ fn variable(id: FuncId, values: &Values<'_>, address: &Operand) -> Option<Variab
             _ => None,
         },
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reach::tests::program;
+
+    /// The lines that write what the branch on line `from` reads, if runs came
+    /// to it and never took it to line `to`.
+    #[track_caller]
+    fn check(source: &str, from: u32, to: u32, expected: &[u32]) {
+        let (program, places) = program(source);
+        let reach = Reach::new(&program, &places);
+        let is_there = |(id, _): &(PlaceId, std::ops::Range<WayId>)| places.get(*id).unwrap().line == from;
+        let (_, ways) = places.ways().find(is_there).expect("a branch");
+        let gone = FxHashSet::from_iter([ways.start]);
+        let to = reach.distances(&Spot::new("a.c", to));
+        let found = Frontiers::new(&program, &places).nearest(&reach, &to, &gone);
+        assert_eq!(found.writes.iter().map(|spot| spot.line).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_a_branch_reads_is_written_by_stores_calls_and_through_pointers() {
+        let source = "\
+extern int in(void);
+extern char *strcpy(char *, const char *);
+struct state { int a, b; };
+static void set(struct state *s) {
+    if (in())
+        s->b = in();
+}
+int main(void) {
+    struct state s = { 0, 0 };
+    char name[8] = \"\";
+    int flag = 0;
+    while (in()) {
+        set(&s);
+        if (in())
+            strcpy(name, \"a\");
+        if (in())
+            flag = 1;
+    }
+    if (flag)
+        return 1;
+    if (*name)
+        return 2;
+    if (s.b == 3)
+        return 3;
+    return 0;
+}
+";
+        check(source, 21, 22, &[15]);
+        check(source, 19, 20, &[17]);
+        check(source, 23, 24, &[6]);
     }
 }

@@ -4,16 +4,18 @@
 //! are no options moved behind. A letter that is an option is returned with
 //! its term, so that the program's switch over it is one over the input; for
 //! the name of a long option each name it could be is a constraint. Which
-//! options there are is told, too.
+//! options there are is told, too ([`told`]).
+
+mod told;
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use leakscope_wire::symbolic::{Event, EventKind, Op, TakesArgument};
+use leakscope_wire::symbolic::{Op, TakesArgument};
 
 use super::{found, models, touch};
 use crate::terms::{self, Known};
-use crate::{inputs, shadow, shared};
+use crate::{inputs, shadow};
 
 /// As in `<getopt.h>`.
 #[repr(C)]
@@ -77,12 +79,6 @@ unsafe extern "C" {
 static REST: AtomicUsize = AtomicUsize::new(0);
 /// Arguments that were skipped: from the first to before the second.
 static SKIPPED: [AtomicUsize; 2] = [AtomicUsize::new(1), AtomicUsize::new(1)];
-
-/// The lists of letters and of long options that were told last.
-static TOLD: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-
-/// Longer names are not told.
-const MOST_NAME: usize = 64;
 
 const QUESTION: c_int = b'?' as c_int;
 const COLON: c_int = b':' as c_int;
@@ -185,7 +181,7 @@ unsafe fn next(call: &Call) -> (c_int, u32) {
             shadow::clear(variable as usize, 4);
         }
         optarg = 0;
-        tell_options(call);
+        told::tell(call);
         if optind == 0 {
             optind = 1;
             REST.store(0, Ordering::Relaxed);
@@ -210,37 +206,6 @@ unsafe fn next(call: &Call) -> (c_int, u32) {
             text += 1;
         }
         short(call, text)
-    }
-}
-
-/// Tells which options there are, once for each list of them.
-unsafe fn tell_options(call: &Call) {
-    let lists = [call.letters, call.options as usize];
-    let is_new = |(list, told): (usize, &AtomicUsize)| told.swap(list, Ordering::Relaxed) != list;
-    if lists.into_iter().zip(&TOLD).filter(|&(list, told)| is_new((list, told))).count() == 0 {
-        return;
-    }
-    let tell = |name: &[u8], takes: u16| {
-        let event = shared::event(EventKind::Option, 0);
-        shared::tell(Event { detail: takes, value: shared::keep_name(name), ..event });
-    };
-    // SAFETY: as the caller says.
-    unsafe {
-        for (letter, takes) in letters(call) {
-            tell(&[b'-', letter], takes as u16);
-        }
-        // A long name for a letter is no other option.
-        let is_letter = |option: &LongOption| {
-            option.flag.is_null() && letters(call).any(|(letter, _)| option.value == c_int::from(letter))
-        };
-        for (_, option) in long_options(call).filter(|(_, option)| !is_letter(option)) {
-            let own = CStr::from_ptr(option.name).to_bytes();
-            let mut name = [b'-'; MOST_NAME];
-            if let Some(room) = name.get_mut(2..2 + own.len()) {
-                room.copy_from_slice(own);
-                tell(&name[..2 + own.len()], option.takes as u16);
-            }
-        }
     }
 }
 

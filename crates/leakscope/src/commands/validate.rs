@@ -45,12 +45,10 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
     };
     fs::create_dir_all(&folder).with_context(|| format!("cannot write {}", folder.display()))?;
 
-    let (mut runs, mut run_seconds) = (0, 0.0);
+    let mut made = Runs::default();
     if !warnings.is_empty() {
         let judge = Judge { options, tracked: OnceLock::new() };
-        let before = seconds_of_children();
-        let outcomes = search(options, &analysed, &warnings, &judge, &folder, &mut runs)?;
-        run_seconds = seconds_of_children() - before;
+        let outcomes = search(options, &analysed, &warnings, &judge, &folder, &mut made)?;
         for (finding, outcome) in report.findings.iter_mut().zip(outcomes) {
             judge.tell(finding, outcome, &folder)?;
         }
@@ -60,6 +58,7 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
     kept.warnings = report.findings.iter().map(kept_warning).collect();
     kept.write(&folder)?;
     let seconds = start.elapsed().as_secs_f64();
+    let Runs { count: runs, seconds: run_seconds } = made;
     report.validation = Some(Validation { runs, run_seconds, seconds, seed: options.seed });
     output.write(&report, &analysed.sources, &report_options)?;
     Ok(ExitCode::from(u8::from(report_options.fail_on.fails(&report))))
@@ -119,14 +118,21 @@ fn warned(options: &Validate, analysed: &Analysed, filters: &Filters) -> Result<
     Ok((report, warnings))
 }
 
-/// An outcome for each warning; `runs` counts all runs.
+/// Runs of the symbolic program, and their processor time.
+#[derive(Default)]
+struct Runs {
+    count: u64,
+    seconds: f64,
+}
+
+/// An outcome for each warning; `made` tells of all runs.
 fn search(
     options: &Validate,
     analysed: &Analysed,
     warnings: &[Warning],
     judge: &Judge,
     folder: &Path,
-    runs: &mut u64,
+    made: &mut Runs,
 ) -> Result<Vec<Outcome>> {
     let report_options = options.report_options();
     let derived = variant(&analysed.store, &analysed.link, DeriveEngine::Symbolic, options.common.quiet)?;
@@ -170,7 +176,7 @@ fn search(
         leakscope_concolic::validate(&subject, &seeds, &search, &mut journal, &STOP, &mut |news| {
             telling.tell(&news)
         });
-    *runs = telling.runs.into();
+    *made = Runs { count: telling.runs.into(), seconds: target.spent().as_secs_f64() };
     bar.finish_and_clear();
     let outcomes = outcomes?;
     if STOP.load(Ordering::Relaxed) {
@@ -400,18 +406,6 @@ fn key(options: &Validate, warnings: &[Warning], seeds: &[Input], program: &Path
         options.solver,
     );
     leakscope_capture::store::hash(&[text.as_bytes()])
-}
-
-/// Processor time of what was started and has ended.
-fn seconds_of_children() -> f64 {
-    // SAFETY: numbers that may be zero, filled by the call.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);

@@ -1,0 +1,61 @@
+//! Inputs that do what one run did and then what another did: a run came to a
+//! branch that reads a flag, and another one set it.
+
+use crate::input::{Bounds, Input};
+
+/// The first input, then the second, within the bounds: whole lines, and the
+/// arguments of both.
+pub fn joined(first: &Input, second: &Input, bounds: &Bounds) -> Option<Input> {
+    let mut input = second.clone();
+    input.args.splice(0..0, first.args.iter().cloned());
+    if input.args.len() > bounds.args as usize {
+        return None;
+    }
+    input.stdin = texts(&first.stdin, &second.stdin, bounds.stdin_bytes as usize);
+    for (name, text) in &first.files {
+        let other = second.files.get(name).map(Vec::as_slice).unwrap_or_default();
+        input.files.insert(name.clone(), texts(text, other, bounds.file_bytes as usize));
+    }
+    for (name, value) in &first.env {
+        input.env.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    Some(input)
+}
+
+/// The lines of both, as far as there is room.
+fn texts(first: &[u8], second: &[u8], most: usize) -> Vec<u8> {
+    if first.is_empty() || second.is_empty() {
+        return [first, second].concat();
+    }
+    let most = most.max(first.len()).max(second.len());
+    let mut text = Vec::new();
+    for line in [first, second].into_iter().flat_map(|text| text.split_inclusive(|&byte| byte == b'\n')) {
+        if text.last().is_some_and(|&byte| byte != b'\n') {
+            text.push(b'\n');
+        }
+        if text.len() + line.len() <= most {
+            text.extend_from_slice(line);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_arguments_of_both() {
+        let words = |text: &str| text.split_whitespace().map(|word| word.as_bytes().to_vec()).collect();
+        let input =
+            |args: &str, stdin: &str| Input { args: words(args), stdin: stdin.into(), ..Input::default() };
+        let check = |first: Input, second: Input, expected: Option<Input>| {
+            let bounds = Bounds { args: 3, stdin_bytes: 6, ..Bounds::default() };
+            assert_eq!(joined(&first, &second, &bounds), expected);
+        };
+        check(input("-a", ""), input("-b 1", "x"), Some(input("-a -b 1", "x")));
+        check(input("-a 1", ""), input("-b 1", ""), None);
+        check(input("", "a\n"), input("", "b\n"), Some(input("", "a\nb\n")));
+        check(input("", "a"), input("", "b\nccc\nd"), Some(input("", "a\nb\nd")));
+    }
+}

@@ -1,0 +1,244 @@
+//! A round: which decisions are turned, which inputs come of that, and their
+//! runs. What a round does is settled before it begins.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use leakscope_solve::Model;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+use super::{Search, Teller};
+use crate::ConcolicError;
+use crate::encore::encores;
+use crate::input::Input;
+use crate::joining::joined;
+use crate::schedule::{Candidate, Edge, Rank};
+use crate::solve::{Run, Turned};
+
+/// Decisions turned in a round, and in one go with one solver.
+const UNITS: usize = 8;
+const IN_ONE_GO: usize = 4;
+
+/// Models that are tried before the solver is asked.
+const RECENT: usize = 16;
+
+/// Every so many choices one is for new code.
+const NEWEST_EVERY: u32 = 4;
+
+/// A task of a round: decisions to turn, or inputs to try.
+struct Unit {
+    pursuit: usize,
+    candidates: Vec<Candidate>,
+    children: Vec<Input>,
+}
+
+/// What came of a unit.
+struct Done {
+    answers: Vec<Answered>,
+    children: Vec<Ran>,
+    spent: Duration,
+}
+
+/// An input that is new, and its run.
+type Ran = (Input, Result<Run, ConcolicError>);
+
+struct Answered {
+    candidate: Candidate,
+    turned: Turned,
+    model: Option<Model>,
+    runs: Vec<Ran>,
+}
+
+impl Search<'_> {
+    /// Turns a few decisions; false when nothing is left to do.
+    pub fn round(&mut self, news: Teller<'_>) -> Result<bool, ConcolicError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let units = self.choose();
+        if units.is_empty() {
+            return Ok(false);
+        }
+        let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
+        for (unit, done) in units.iter().zip(done) {
+            self.pursuits[unit.pursuit].spent += done.spent;
+            for Answered { candidate, turned, model, runs } in done.answers {
+                self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
+                self.journal.add(candidate.path, &turned);
+                self.asked.insert(candidate.path, turned);
+                self.recent.extend(model);
+                match &self.asked[&candidate.path] {
+                    Turned::To(_) => {
+                        let place = candidate.edge.place;
+                        self.pursuits[unit.pursuit].obstacles.promised.push((place, candidate.expected));
+                    }
+                    Turned::Closed => drop(self.known.paths.insert(candidate.expected)),
+                    Turned::Guessed(_) => {
+                        self.known.paths.insert(candidate.expected);
+                        self.known.note_guess(candidate.edge);
+                    }
+                    _ => {}
+                }
+                for run in self.take_all_in(runs, unit.pursuit, news)? {
+                    let (before, after) = (&candidate.run.trace.coverage, &run.trace.coverage);
+                    self.known.influence.note(self.reach, candidate.edge.place, before, after);
+                }
+            }
+            self.take_all_in(done.children, unit.pursuit, news)?;
+        }
+        self.try_words(news)?;
+        let old = self.recent.len().saturating_sub(RECENT);
+        self.recent.drain(..old);
+        self.close(news);
+        Ok(true)
+    }
+
+    fn take_all_in(
+        &mut self,
+        runs: Vec<Ran>,
+        by: usize,
+        news: Teller<'_>,
+    ) -> Result<Vec<Arc<Run>>, ConcolicError> {
+        let mut taken = Vec::new();
+        for (input, run) in runs {
+            if self.known.inputs.insert(input) {
+                self.pursuits[by].runs += 1;
+                taken.push(self.take_in(run?, Some(by), news));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The units of a round: the warnings take turns.
+    fn choose(&mut self) -> Vec<Unit> {
+        let mut units: Vec<Unit> = Vec::new();
+        let mut chosen: FxHashSet<u64> = FxHashSet::default();
+        loop {
+            let mut found = false;
+            for index in 0..self.pursuits.len() {
+                if units.len() == UNITS {
+                    return units;
+                }
+                if self.pursuits[index].outcome.is_some() {
+                    continue;
+                }
+                if let Some(children) = self.due(index) {
+                    units.push(Unit { pursuit: index, candidates: Vec::new(), children });
+                    found = true;
+                    continue;
+                }
+                let pursuit = &mut self.pursuits[index];
+                loop {
+                    pursuit.chosen += 1;
+                    if self.crossing.is_due(pursuit.chosen) && !pursuit.schedule.is_empty() {
+                        let (nearest, bounds) = (&pursuit.nearest, &self.options.bounds);
+                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.known, bounds);
+                        units.push(Unit { pursuit: index, candidates: Vec::new(), children });
+                        found = true;
+                        break;
+                    }
+                    let newest = pursuit.chosen.is_multiple_of(NEWEST_EVERY);
+                    let rank = if newest { Rank::Newest } else { Rank::Nearest };
+                    let mut candidates = pursuit.schedule.take(rank, &self.known, IN_ONE_GO);
+                    if candidates.is_empty() {
+                        break;
+                    }
+                    // What another warning asked is known.
+                    candidates.retain(|candidate| {
+                        if let Some(turned) = self.asked.get(&candidate.path) {
+                            pursuit.obstacles.note(candidate, turned);
+                        }
+                        !self.asked.contains_key(&candidate.path) && chosen.insert(candidate.path)
+                    });
+                    if !candidates.is_empty() {
+                        units.push(Unit { pursuit: index, candidates, children: Vec::new() });
+                        found = true;
+                        break;
+                    }
+                }
+            }
+            if !found {
+                return units;
+            }
+        }
+    }
+
+    /// Inputs that a warning's runs gave rise to, before anything is turned: a
+    /// part twice, or two runs in a row.
+    fn due(&mut self, index: usize) -> Option<Vec<Input>> {
+        let (known, bounds) = (&self.known, &self.options.bounds);
+        let pursuit = &mut self.pursuits[index];
+        if let Some(run) = pursuit.encores.pop() {
+            return Some(encores(&known.runs[run], bounds));
+        }
+        let (writer, came) = pursuit.pair(known)?;
+        let (writer, came) = (&known.runs[writer], &known.runs[came]);
+        let orders = [(writer, came), (came, writer)];
+        Some(orders.into_iter().filter_map(|(first, second)| joined(first, second, bounds)).collect())
+    }
+
+    /// Solves and runs; changes nothing that others see.
+    fn work(&self, unit: &Unit) -> Done {
+        let start = Instant::now();
+        let mut solver = None;
+        let mut pool = unit.candidates.first().map(|first| first.run.trace.pool.clone()).unwrap_or_default();
+        let mut answers = Vec::new();
+        for candidate in &unit.candidates {
+            let (turned, model) = match self.journal.get(candidate.path) {
+                Some(turned) => (turned.clone(), None),
+                None => {
+                    let started = match &mut solver {
+                        Some(solver) => Ok(solver),
+                        none => self.options.solver.start(self.options.limits).map(|new| none.insert(new)),
+                    };
+                    match started {
+                        Err(error) => (Turned::Failed(error.to_string()), None),
+                        Ok(solver) => {
+                            let seen = self.known.seen(candidate.decision());
+                            candidate.run.turn(
+                                &mut pool,
+                                candidate.turn(),
+                                seen,
+                                solver.as_mut(),
+                                &self.recent,
+                            )
+                        }
+                    }
+                }
+            };
+            if let Turned::Failed(_) = turned {
+                solver = None;
+            }
+            let turned = match (turned, &mut solver) {
+                (Turned::Closed, Some(solver)) if self.known.may_guess(candidate) => {
+                    let guessed = candidate.run.guess(&pool, candidate.turn(), solver.as_mut());
+                    if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
+                }
+                (turned, _) => turned,
+            };
+            let inputs = match &turned {
+                Turned::To(input) | Turned::Pinned(_, input) => std::slice::from_ref(input),
+                Turned::Guessed(inputs) => inputs,
+                _ => &[],
+            };
+            let mut runs = self.run_new(inputs);
+            if let Turned::Guessed(_) = turned {
+                for run in runs.iter_mut().filter_map(|(_, run)| run.as_mut().ok()) {
+                    let took: FxHashSet<Edge> = run.edges_before(run.trace.decisions.len()).collect();
+                    let wanted = candidate.run.edges_before(candidate.decision);
+                    run.lost = wanted.filter(|edge| !took.contains(edge)).collect();
+                }
+            }
+            answers.push(Answered { candidate: candidate.clone(), turned, model, runs });
+        }
+        let children = self.run_new(&unit.children);
+        Done { answers, children, spent: start.elapsed() }
+    }
+
+    fn run_new(&self, inputs: &[Input]) -> Vec<Ran> {
+        let new = inputs.iter().filter(|&input| !self.known.inputs.contains(input));
+        new.map(|input| (input.clone(), self.run(input))).collect()
+    }
+}
