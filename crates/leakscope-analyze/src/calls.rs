@@ -13,7 +13,7 @@ use crate::containers::{self, Dropped};
 use crate::exits::summarise;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::refine::assume_compare;
-use crate::simulate::{Bounds, MAX_CASES, Simulation, simulate_with};
+use crate::simulate::{Bounds, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, SymbolKey, Value};
 
@@ -151,8 +151,7 @@ impl Simulation<'_, '_> {
         if let Some(known) = self.with_functions.get(&key) {
             return known.clone();
         }
-        let bounds =
-            Bounds { max_cases: MAX_CASES[0], callbacks: &key.1, depth: self.depth + 1, target: None };
+        let bounds = Bounds { callbacks: &key.1, depth: self.depth + 1, target: None };
         let mut simulated = simulate_with(world, self.summaries, callee, self.options, &bounds);
         let summary = (!simulated.is_cut).then(|| {
             if self.search.is_none() {
@@ -226,7 +225,7 @@ fn clobber_numbers(case: &mut Case, argument: &Value) {
         let cells: Vec<Offset> =
             case.cells(base).filter(|(_, cell)| !cell.value.has_heap()).map(|(at, _)| at).collect();
         for at in cells {
-            if let Some(cell) = Arc::make_mut(&mut case.memory).get_mut(&(base, at)) {
+            if let Some(cell) = case.memory.get_mut(&(base, at)) {
                 cell.value = Value::Top;
             }
         }

@@ -234,7 +234,7 @@ pub fn call(
         Role::Drop => {
             for (base, _) in elements(scope, &this).bases() {
                 let held = case.cells(base).any(|(_, cell)| cell.value.has_heap());
-                std::sync::Arc::make_mut(&mut case.memory).retain(|(other, _), _| *other != base);
+                case.memory.retain(|(other, _), _| *other != base);
                 if held {
                     dropped = Dropped::Elements;
                 }
@@ -305,7 +305,7 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
         if is_foreign(case, scope, base) {
             case.escape(scope, &all);
         }
-        std::sync::Arc::make_mut(&mut case.memory).insert((base, at), Cell { value: all, bytes: 8 });
+        case.memory.insert((base, at), Cell { value: all, bytes: 8 });
     }
 }
 
