@@ -17,6 +17,8 @@ use crate::simulate::{Bounds, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, SymbolKey, Value};
 
+/// Effects of a callee that cost as much as one part of a case.
+const EFFECTS_PER_WORK: usize = 2;
 /// Functions that get functions, one in another, that are followed.
 const MAX_CALLBACKS: usize = 2;
 
@@ -171,6 +173,7 @@ impl Simulation<'_, '_> {
         if summary.writes_numbers {
             site.arguments.iter().for_each(|argument| clobber_numbers(&mut case, argument));
         }
+        self.work = self.work.saturating_sub(summary.size() / EFFECTS_PER_WORK);
         let mut outcomes = instantiate(&case, self.scope(), site, summary);
         if let (true, false, [left, right, ..]) =
             (summary.compares, self.result.scope.is_in_loop(), site.arguments)

@@ -1,7 +1,7 @@
 //! The shape of a body: order of blocks, loops, and where values are last
 //! read.
 
-use leakscope_ir::{BlockId, Body, Op, Operand, ValueId};
+use leakscope_ir::{BlockId, Body, GlobalId, Op, Operand, Shape, ValueId};
 
 pub struct Flow {
     /// Position of each block in reverse postorder; unreachable ones have none.
@@ -58,6 +58,19 @@ impl Flow {
         }
         let is_used = used_values(body);
         Some(Flow { order, is_loop_head, loops, block_of, live_in, is_used, dying })
+    }
+
+    /// Globals to which a block of a loop stores a pointer.
+    pub fn rewritten_globals(&self, body: &Body) -> impl Iterator<Item = GlobalId> {
+        let in_loops = body.blocks.iter().zip(&self.loops).filter(|(_, loops)| !loops.is_empty());
+        in_loops.flat_map(|(block, _)| &block.instructions).filter_map(|instruction| match &instruction.op {
+            Op::Store {
+                to: Operand::Global(global, 0),
+                shape: Shape::Scalar { is_pointer: true, .. },
+                ..
+            } => Some(*global),
+            _ => None,
+        })
     }
 }
 

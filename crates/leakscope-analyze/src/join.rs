@@ -83,7 +83,11 @@ fn kept_blocks(case: &Case, scope: &Scope) -> (BTreeSet<HeapId>, BTreeSet<HeapId
         let held = cell.value.heap_blocks().filter(|block| case.blocks.contains_key(block));
         match base {
             Base::Symbol(_) => kept.extend(held),
-            Base::Global(global) if scope.world.is_never_read(*global) => kept.extend(held),
+            Base::Global(global)
+                if scope.world.is_never_read(*global) || scope.rewritten.contains(global) =>
+            {
+                kept.extend(held);
+            }
             Base::Global(_) => {
                 let held: Vec<HeapId> = held.collect();
                 kept.extend(&held);
