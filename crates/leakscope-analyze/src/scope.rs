@@ -20,7 +20,7 @@ pub struct Scope<'a> {
     pub pools: BTreeSet<usize>,
     /// What came in and is released in some case.
     pub ever_freed: BTreeSet<SymbolId>,
-    /// Globals that a loop writes over: what they held before is its to see to.
+    /// Globals that a loop writes over unseen: what they held is its to see to.
     pub rewritten: FxHashSet<GlobalId>,
     /// Symbols whose parts have addresses: pointers, and no numbers.
     pub pointers: FxHashSet<SymbolId>,

@@ -94,7 +94,7 @@ pub fn simulate_with<'a>(
     let Some(flow) = Flow::of(body) else {
         return Simulated { is_cut: true, ..Simulated::of(scope) };
     };
-    scope.rewritten = flow.rewritten_globals(body).collect();
+    scope.rewritten = flow.rewritten_globals(body);
     let mut first = Case::default();
     for index in 0..function.parameters {
         let given = bounds.callbacks.iter().find(|(at, _)| *at == index);
