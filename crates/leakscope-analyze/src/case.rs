@@ -125,12 +125,7 @@ impl Case {
     }
 
     /// One of `values`; where that cannot be kept apart, their blocks escape.
-    pub fn any_of(&mut self, scope: &mut Scope, mut values: Vec<Value>) -> Value {
-        if let [_] = values[..]
-            && let Some(value @ (Value::Top | Value::Int(_) | Value::Sum(..))) = values.pop()
-        {
-            return value;
-        }
+    pub fn any_of(&mut self, scope: &mut Scope, values: Vec<Value>) -> Value {
         match Value::one_of(values.iter().cloned()) {
             Some(value) => value,
             None => {

@@ -24,10 +24,11 @@ use crate::world::{World, constant};
 
 /// Cases of one block; above, the nearest are joined.
 pub const MAX_CASES: usize = 16;
-/// Work in one procedure, for each block and at least; a run of a block costs
-/// as much as its case is large.
-const WORK_PER_BLOCK: usize = 600;
+/// Work in one procedure: at least, for each block, and at most. A run of a block
+/// costs as much as its case is large.
 const MIN_WORK: usize = 40_000;
+const WORK_PER_BLOCK: usize = 600;
+const MAX_WORK: usize = 2_000_000;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
 
@@ -188,7 +189,7 @@ impl<'a> Simulation<'a, '_> {
     }
 
     fn run(&mut self) {
-        self.work = MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len();
+        self.work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len());
         while let Some((_, block, entry)) = self.queue.pop_first() {
             let case = self.entries[block as usize][entry].case.clone();
             self.work = self.work.saturating_sub(4 + case.size());
