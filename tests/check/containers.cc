@@ -176,3 +176,25 @@ void queue_bad()
     all.push(new char[3]); // alloc @queue
     all.pop();
 } // leak @queue: ?
+
+// A pair releases what its members release.
+
+void pairs_good()
+{
+    std::vector<std::pair<std::string, int *>> all;
+    all.push_back(std::make_pair("a", new int));
+    for (auto &one : all)
+        delete one.second;
+}
+
+void pairs_bad()
+{
+    std::vector<std::pair<int, int *>> all;
+    all.push_back(std::make_pair(1, new int)); // alloc @pairs
+} // leak @pairs: ?
+
+void owners_good()
+{
+    std::vector<std::pair<int, std::unique_ptr<int>>> all;
+    all.push_back(std::make_pair(1, std::unique_ptr<int>(new int)));
+}

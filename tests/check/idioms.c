@@ -276,6 +276,36 @@ void titles_bad(void)
     title = NULL;
 }                                             // leak @beside: own
 
+// A global that each turn of a loop writes over.
+static char *turn;
+
+void turns_bad(int count)
+{
+    for (int i = 0; i < count; i++) {
+        turn = malloc(8);                     // alloc @turns; leak @turns: turn
+        if (turn == NULL)
+            return;
+        puts(turn);
+    }
+    free(turn);
+    turn = NULL;
+}
+
+static char *last_turn;
+
+void turns_good(int count)
+{
+    for (int i = 0; i < count; i++) {
+        free(last_turn);
+        last_turn = malloc(8);
+        if (last_turn == NULL)
+            return;
+        puts(last_turn);
+    }
+    free(last_turn);
+    last_turn = NULL;
+}
+
 int main(int count, char **words)
 {
     struct session session;
@@ -297,5 +327,7 @@ int main(int count, char **words)
     first_line_good(words[0]);
     words_good(words[0]);
     titles_bad();
+    turns_bad(count);
+    turns_good(count);
     return 0;
 }

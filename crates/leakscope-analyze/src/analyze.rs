@@ -139,7 +139,7 @@ fn component_summaries(
         return vec![outcome(world, component[0], simulate(world, ready, component[0], options), options)];
     }
     let mut cycle = InCycle { ready, cycle: component, current: vec![None; component.len()] };
-    let mut outcomes = Vec::new();
+    let mut outcomes: Vec<Outcome> = Vec::new();
     let rounds = match component.len() {
         0..=4 => ROUNDS,
         5..=FEW => ROUNDS - 1,
@@ -151,8 +151,11 @@ fn component_summaries(
         }
     };
     for round in 1..=rounds {
-        outcomes.clear();
         for (index, &id) in component.iter().enumerate() {
+            // What was too much without the others' effects is so with them.
+            if outcomes.get(index).is_some_and(|before| before.is_cut) {
+                continue;
+            }
             let mut done = outcome(world, id, simulate(world, &cycle, id, options), options);
             let summary = Arc::make_mut(&mut done.summary);
             summary.is_recursive = true;
@@ -160,7 +163,10 @@ fn component_summaries(
                 summary.widen_guards();
             }
             cycle.current[index] = Some(done.summary.clone());
-            outcomes.push(done);
+            match outcomes.get_mut(index) {
+                Some(before) => *before = done,
+                None => outcomes.push(done),
+            }
         }
     }
     outcomes

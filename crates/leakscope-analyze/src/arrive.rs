@@ -5,13 +5,16 @@ use leakscope_ir::{Block, BlockId, BlockRole, Instruction, Op, ValueId};
 
 use crate::case::Case;
 use crate::join::{Growth, Property, join};
-use crate::simulate::Simulation;
+use crate::simulate::{MAX_CASES, Simulation};
 use crate::value::{Point, Value};
 
 /// Procedures of so many blocks keep ways with different guards apart outside of
 /// loops, up to so many of them.
 const SMALL: usize = 40;
 const WAYS: usize = 6;
+/// Cases of one block that have no heap block to see to: only callers care for
+/// them.
+const FREE: usize = 6;
 /// How much a status that only one of two cases has keeps them apart, where
 /// there are too many.
 const STATUS: usize = 6;
@@ -39,16 +42,19 @@ impl Simulation<'_, '_> {
         let phis = phis(self.body.block(block));
         let is_straight = self.body.blocks.len() <= SMALL && self.flow.loops[block.0 as usize].is_empty();
         let entries = &mut self.entries[block.0 as usize];
-        let max_cases = self.max_cases;
-        let keeps_ways = is_straight && entries.len() < WAYS.min(max_cases);
+        let keeps_ways = is_straight && entries.len() < WAYS;
         let scope = &self.result.scope;
         let same = entries.iter().position(|entry| {
             entry.property == property && !(keeps_ways && entry.case.excludes(&case, scope))
         });
         // Ways that go on to different places stay apart in any case.
         let nearest = || {
-            let alike = (0..entries.len()).filter(|&i| entries[i].property.selectors == property.selectors);
-            let few = entries.len() < max_cases;
+            let is_free = property.blocks.is_empty();
+            let alike = (0..entries.len()).filter(|&index| {
+                let other = &entries[index].property;
+                other.selectors == property.selectors && other.blocks.is_empty() == is_free
+            });
+            let few = alike.clone().count() < if is_free { FREE } else { MAX_CASES };
             let distance = |index: &usize| {
                 let entry = &entries[*index];
                 entry.property.distance(&property) + STATUS * zeros_apart(&phis, &entry.case, &case)

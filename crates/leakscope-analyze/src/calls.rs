@@ -13,10 +13,12 @@ use crate::containers::{self, Dropped};
 use crate::exits::summarise;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::refine::assume_compare;
-use crate::simulate::{Bounds, MAX_CASES, Simulation, simulate_with};
+use crate::simulate::{Bounds, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, SymbolKey, Value};
 
+/// Effects of a callee that cost as much as one part of a case.
+const EFFECTS_PER_WORK: usize = 2;
 /// Functions that get functions, one in another, that are followed.
 const MAX_CALLBACKS: usize = 2;
 
@@ -151,8 +153,7 @@ impl Simulation<'_, '_> {
         if let Some(known) = self.with_functions.get(&key) {
             return known.clone();
         }
-        let bounds =
-            Bounds { max_cases: MAX_CASES[0], callbacks: &key.1, depth: self.depth + 1, target: None };
+        let bounds = Bounds { callbacks: &key.1, depth: self.depth + 1, target: None };
         let mut simulated = simulate_with(world, self.summaries, callee, self.options, &bounds);
         let summary = (!simulated.is_cut).then(|| {
             if self.search.is_none() {
@@ -172,6 +173,7 @@ impl Simulation<'_, '_> {
         if summary.writes_numbers {
             site.arguments.iter().for_each(|argument| clobber_numbers(&mut case, argument));
         }
+        self.work = self.work.saturating_sub(summary.size() / EFFECTS_PER_WORK);
         let mut outcomes = instantiate(&case, self.scope(), site, summary);
         if let (true, false, [left, right, ..]) =
             (summary.compares, self.result.scope.is_in_loop(), site.arguments)
@@ -226,7 +228,7 @@ fn clobber_numbers(case: &mut Case, argument: &Value) {
         let cells: Vec<Offset> =
             case.cells(base).filter(|(_, cell)| !cell.value.has_heap()).map(|(at, _)| at).collect();
         for at in cells {
-            if let Some(cell) = Arc::make_mut(&mut case.memory).get_mut(&(base, at)) {
+            if let Some(cell) = case.memory.get_mut(&(base, at)) {
                 cell.value = Value::Top;
             }
         }

@@ -5,13 +5,15 @@
 //! will be blamed for it. Losing sight of a pointer therefore always means to
 //! let its block escape.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_ir::{BlockId, Spot, ValueId, VariableId};
+use rustc_hash::FxHashSet;
 
 use crate::fact::Fact;
 use crate::scope::Scope;
+use crate::shared::{Map, Set};
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Symbols, Value, mark};
 
 #[derive(Clone, Debug, Default)]
@@ -19,17 +21,17 @@ pub struct Case {
     /// Values that instructions to come will read, by id.
     pub env: Vec<(ValueId, Value)>,
     /// Variables of the source that are pointers or hold heap blocks.
-    pub variables: BTreeMap<VariableId, Value>,
-    pub memory: Arc<BTreeMap<(Base, Offset), Cell>>,
+    pub variables: Map<VariableId, Value>,
+    pub memory: Map<(Base, Offset), Cell>,
     /// Memory that is zero where no cell says otherwise.
-    pub zeroed: BTreeSet<Base>,
-    pub facts: Arc<BTreeMap<SymbolId, Fact>>,
-    pub blocks: BTreeMap<HeapId, Block>,
+    pub zeroed: Set<Base>,
+    pub facts: Map<SymbolId, Fact>,
+    pub blocks: Map<HeapId, Block>,
     /// What came in and was released, kept by somebody, or stored in memory
     /// that outlives the call.
-    pub freed: BTreeSet<SymbolId>,
-    pub escaped: BTreeSet<SymbolId>,
-    pub stored: BTreeSet<SymbolId>,
+    pub freed: Set<SymbolId>,
+    pub escaped: Set<SymbolId>,
+    pub stored: Set<SymbolId>,
     /// A standard descriptor was closed: the next that is opened takes its
     /// place, and stays.
     pub lacks_standard: bool,
@@ -163,7 +165,7 @@ impl Case {
 
     /// Whether a caller can tell this case from another: by what came in.
     pub fn excludes(&self, other: &Case, scope: &Scope) -> bool {
-        !Arc::ptr_eq(&self.facts, &other.facts)
+        !self.facts.is_same(&other.facts)
             && self.facts.iter().any(|(id, fact)| {
                 scope.symbols.is_input(*id)
                     && other.facts.get(id).is_some_and(|others| fact.and(*others).is_none())
@@ -182,9 +184,7 @@ impl Case {
         }
         let marks = self.marks(symbols);
         let is_kept = |id: SymbolId| symbols.is_input(id) || symbols.is_marked(marks, id);
-        if !self.facts.keys().all(|&id| is_kept(id)) {
-            Arc::make_mut(&mut self.facts).retain(|&id, _| is_kept(id));
-        }
+        self.facts.retain(|&id, _| is_kept(id));
     }
 
     /// Marks of all that values and memory are made of.
@@ -215,9 +215,7 @@ impl Case {
         let is_gone = |base: Base| {
             symbols.marks(base) & marks != 0 && gone.iter().any(|&other| symbols.base_mentions(base, other))
         };
-        if self.facts.keys().any(|&id| is_gone(Base::Symbol(id))) {
-            Arc::make_mut(&mut self.facts).retain(|&id, _| !is_gone(Base::Symbol(id)));
-        }
+        self.facts.retain(|&id, _| !is_gone(Base::Symbol(id)));
         let is_stale = |value: &Value| value.bases().any(|(base, _)| is_gone(base));
         let renew = |value: &mut Value| {
             if is_stale(value) {
@@ -225,12 +223,8 @@ impl Case {
             }
         };
         self.env.iter_mut().for_each(|(_, value)| renew(value));
-        if self.memory.iter().any(|(key, cell)| is_gone(key.0) || is_stale(&cell.value)) {
-            Arc::make_mut(&mut self.memory).retain(|key, cell| {
-                renew(&mut cell.value);
-                !is_gone(key.0) || cell.value.has_heap()
-            });
-        }
+        self.memory.update(|cell| is_stale(&cell.value), |cell| renew(&mut cell.value));
+        self.memory.retain(|key, cell| !is_gone(key.0) || cell.value.has_heap());
     }
 
     /// The block of a site from now on; what was its most recent one before
@@ -255,17 +249,18 @@ impl Case {
     fn rename_block(&mut self, scope: &mut Scope, recent: HeapId) {
         let (from, to) = (Base::Heap(recent), Base::Heap(recent.older()));
         let stale = &scope.symbols;
-        if self.facts.keys().any(|&id| stale.mentions(id, from)) {
-            Arc::make_mut(&mut self.facts).retain(|&id, _| !stale.mentions(id, from));
-        }
-        self.rewrite(|part| match part {
-            Value::Sum(base, offset) if *base == from => Value::Sum(to, *offset),
-            Value::Sum(base, _) if stale.base_mentions(*base, from) => Value::Top,
-            other => other.clone(),
-        });
+        self.facts.retain(|&id, _| !stale.mentions(id, from));
+        self.rewrite(
+            |value| value.bases().any(|(base, _)| stale.base_mentions(base, from)),
+            |part| match part {
+                Value::Sum(base, offset) if *base == from => Value::Sum(to, *offset),
+                Value::Sum(base, _) if stale.base_mentions(*base, from) => Value::Top,
+                other => other.clone(),
+            },
+        );
         let moved: Vec<(Offset, Cell)> = self.cells(from).map(|(at, cell)| (at, cell.clone())).collect();
         for (at, cell) in moved {
-            Arc::make_mut(&mut self.memory).remove(&(from, at));
+            self.memory.remove(&(from, at));
             let value = match self.memory.get(&(to, at)) {
                 Some(old) => {
                     let old = old.value.clone();
@@ -273,23 +268,20 @@ impl Case {
                 }
                 None => cell.value,
             };
-            Arc::make_mut(&mut self.memory).insert((to, at), Cell { value, bytes: cell.bytes });
+            self.memory.insert((to, at), Cell { value, bytes: cell.bytes });
         }
         if self.blocks.remove(&recent).is_some() {
             self.blocks.insert(recent.older(), Block { is_nullable: false });
         }
     }
 
-    /// Changes every part of every value.
-    pub fn rewrite(&mut self, change: impl Fn(&Value) -> Value) {
-        let renew = |value: &mut Value| {
-            if *value != Value::Top {
-                *value = value.map(&change);
-            }
-        };
-        self.env.iter_mut().for_each(|(_, value)| renew(value));
-        self.variables.values_mut().for_each(renew);
-        Arc::make_mut(&mut self.memory).values_mut().for_each(|cell| renew(&mut cell.value));
+    /// Changes every part of the values that are to be changed.
+    pub fn rewrite(&mut self, is_meant: impl Fn(&Value) -> bool, change: impl Fn(&Value) -> Value) {
+        let renew = |value: &mut Value| *value = value.map(&change);
+        let in_env = self.env.iter_mut().map(|(_, value)| value);
+        in_env.filter(|value| is_meant(value)).for_each(renew);
+        self.variables.update(&is_meant, renew);
+        self.memory.update(|cell| is_meant(&cell.value), |cell| renew(&mut cell.value));
     }
 
     fn values(&self) -> impl Iterator<Item = &Value> {
@@ -329,33 +321,32 @@ impl Case {
     /// Forgets all memory of an object; whether it held pointers to blocks.
     pub fn drop_memory(&mut self, scope: &Scope, owner: Base) -> bool {
         let is_part = |base: Base| scope.symbols.owner(base) == owner;
-        let mut held = false;
         if !scope.symbols.has_elements() && self.cells(owner).next().is_none() {
             self.zeroed.remove(&owner);
             return false;
         }
-        if self.memory.keys().any(|(base, _)| is_part(*base)) {
-            Arc::make_mut(&mut self.memory).retain(|(base, _), cell| {
-                let goes = is_part(*base);
-                held |= goes && cell.value.has_heap();
-                !goes
-            });
-        }
+        let held = self.memory.iter().any(|((base, _), cell)| cell.value.has_heap() && is_part(*base));
+        self.memory.retain(|(base, _), _| !is_part(*base));
         self.zeroed.remove(&owner);
         held
     }
 
     /// Nobody here is responsible any more for what `value` leads to.
-    pub fn escape(&mut self, scope: &mut Scope, value: &Value) {
-        let mut bases: Vec<Base> = value.bases().map(|(base, _)| base).collect();
-        let mut seen = BTreeSet::new();
+    pub fn escape(&mut self, scope: &Scope, value: &Value) {
+        self.escape_all(scope, std::slice::from_ref(value));
+    }
+
+    /// The same of several values.
+    pub fn escape_all(&mut self, scope: &Scope, values: &[Value]) {
+        let mut bases: Vec<Base> = values.iter().flat_map(Value::bases).map(|(base, _)| base).collect();
+        let (mut seen, mut escaped) = (FxHashSet::default(), Vec::new());
         while let Some(base) = bases.pop() {
             if !seen.insert(base) {
                 continue;
             }
             match base {
                 Base::Heap(block) => drop(self.blocks.remove(&block)),
-                Base::Symbol(id) if scope.symbols.is_near_input(id) => drop(self.escaped.insert(id)),
+                Base::Symbol(id) if scope.symbols.is_near_input(id) => escaped.push(id),
                 Base::Symbol(_) | Base::Local(_) => {}
                 Base::Global(_) | Base::Function(_) => continue,
             }
@@ -365,6 +356,9 @@ impl Case {
                 bases.extend(parts.flat_map(|(_, cell)| cell.value.bases()).map(|(base, _)| base));
             }
         }
+        if !escaped.is_empty() {
+            self.escaped.unite(&escaped.into_iter().collect());
+        }
     }
 
     /// Unknown code may have written to the memory that `value` points to.
@@ -373,8 +367,7 @@ impl Case {
             self.zeroed.remove(&base);
             let cells: Vec<Offset> = self.cells(base).map(|(at, _)| at).collect();
             for at in cells {
-                let memory = Arc::make_mut(&mut self.memory);
-                if let Some(cell) = memory.get_mut(&(base, at)) {
+                if let Some(cell) = self.memory.get_mut(&(base, at)) {
                     cell.value = Value::Top;
                 }
             }
@@ -426,11 +419,8 @@ impl Case {
     /// To release null is to release nothing: what is known to be null counts
     /// as released where it is in another case.
     pub fn release_nulls(&mut self, scope: &Scope) {
-        for &id in &scope.ever_freed {
-            if self.facts.get(&id).is_some_and(|fact| fact.is_zero()) {
-                self.freed.insert(id);
-            }
-        }
+        let is_released = |(id, fact): &(&SymbolId, &Fact)| fact.is_zero() && scope.ever_freed.contains(id);
+        self.freed.extend(self.facts.iter().filter(is_released).map(|(id, _)| *id));
     }
 
     /// Drops what no pointer leads to any more, for a reason that is no leak.

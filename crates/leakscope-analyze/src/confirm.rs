@@ -14,7 +14,7 @@ use crate::case::{Case, Mark};
 use crate::join::{Growth, Property, join};
 use crate::leaks::Leak;
 use crate::scope::{Origin, Scope};
-use crate::simulate::{Bounds, MAX_CASES, Options, Simulated, Summaries, simulate_with};
+use crate::simulate::{Bounds, Options, Simulated, Summaries, simulate_with};
 use crate::summary::Step;
 use crate::value::{Base, Point, Value};
 use crate::world::World;
@@ -201,7 +201,7 @@ pub fn confirm_leaks(
         let places = [(leak.at, leak.cause, leak.variable.clone())].into_iter().chain(leak.others.clone());
         for (number, (at, cause, variable)) in places.take(MAX_PLACES).enumerate() {
             let target = Target { value: sites.at[site], origin: &sites.origins[site], at, path: &leak.path };
-            let bounds = Bounds { max_cases: MAX_CASES[0], target: Some(target), ..*with };
+            let bounds = Bounds { target: Some(target), ..*with };
             let search = simulate_with(world, summaries, id, options, &bounds);
             is_cut |= search.is_cut;
             if let Some(found) = search.confirmed {

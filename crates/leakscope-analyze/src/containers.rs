@@ -115,8 +115,7 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
         && method().is_some_and(is_iterator);
     Some(match method()? {
         method if method.starts_with('~') || method == "clear" => {
-            let is_owner = |class: &str| class.starts_with("std::") || destroyed.contains(class);
-            if element(name).is_some_and(|class| class.ends_with('*') || !is_owner(&class)) {
+            if element(name).is_some_and(|class| !is_owner(&class, destroyed)) {
                 Role::Drop
             } else {
                 Role::DropOwners
@@ -140,8 +139,22 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
     })
 }
 
+/// Whether objects of a class release what they hold. Of a pair, its members do.
+fn is_owner(class: &str, destroyed: &FxHashSet<&str>) -> bool {
+    if class.starts_with("std::pair<") {
+        let is_text = |member: &str| member.starts_with("std::__cxx11::basic_string<");
+        return arguments(class).iter().any(|member| !is_text(member) && is_owner(member, destroyed));
+    }
+    !class.ends_with('*') && (class.starts_with("std::") || destroyed.contains(class))
+}
+
 /// The type of a container's elements, or of a map's values.
 fn element(name: &str) -> Option<String> {
+    arguments(name).into_iter().nth(usize::from(name.contains("map<")))
+}
+
+/// The arguments of a template.
+fn arguments(name: &str) -> Vec<String> {
     let mut depth = 0;
     let mut arguments = vec![String::new()];
     for letter in name.chars() {
@@ -161,8 +174,7 @@ fn element(name: &str) -> Option<String> {
             arguments.last_mut().expect("one at least").push(letter);
         }
     }
-    let index = usize::from(name.contains("map<"));
-    arguments.get(index).map(|argument| argument.trim().to_owned())
+    arguments.iter().map(|argument| argument.trim().to_owned()).collect()
 }
 
 /// The name after the class with its template arguments.
@@ -234,7 +246,7 @@ pub fn call(
         Role::Drop => {
             for (base, _) in elements(scope, &this).bases() {
                 let held = case.cells(base).any(|(_, cell)| cell.value.has_heap());
-                std::sync::Arc::make_mut(&mut case.memory).retain(|(other, _), _| *other != base);
+                case.memory.retain(|(other, _), _| *other != base);
                 if held {
                     dropped = Dropped::Elements;
                 }
@@ -305,7 +317,7 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
         if is_foreign(case, scope, base) {
             case.escape(scope, &all);
         }
-        std::sync::Arc::make_mut(&mut case.memory).insert((base, at), Cell { value: all, bytes: 8 });
+        case.memory.insert((base, at), Cell { value: all, bytes: 8 });
     }
 }
 

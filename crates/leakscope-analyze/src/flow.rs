@@ -1,7 +1,8 @@
 //! The shape of a body: order of blocks, loops, and where values are last
 //! read.
 
-use leakscope_ir::{BlockId, Body, Op, Operand, ValueId};
+use leakscope_ir::{BlockId, Body, GlobalId, Op, Operand, Shape, ValueId};
+use rustc_hash::FxHashSet;
 
 pub struct Flow {
     /// Position of each block in reverse postorder; unreachable ones have none.
@@ -58,6 +59,32 @@ impl Flow {
         }
         let is_used = used_values(body);
         Some(Flow { order, is_loop_head, loops, block_of, live_in, is_used, dying })
+    }
+
+    /// Globals that a turn of a loop writes over before it looks at what they
+    /// hold.
+    pub fn rewritten_globals(&self, body: &Body) -> FxHashSet<GlobalId> {
+        let mut blocks: Vec<usize> = (0..body.blocks.len())
+            .filter(|&index| self.order[index].is_some() && !self.loops[index].is_empty())
+            .collect();
+        blocks.sort_by_key(|&index| self.order[index]);
+        let (mut looked_at, mut rewritten) = (FxHashSet::default(), FxHashSet::default());
+        for instruction in blocks.into_iter().flat_map(|index| &body.blocks[index].instructions) {
+            match &instruction.op {
+                Op::Load { from: Operand::Global(global, _), .. } if !rewritten.contains(global) => {
+                    looked_at.insert(*global);
+                }
+                Op::Store {
+                    to: Operand::Global(global, 0),
+                    shape: Shape::Scalar { is_pointer: true, .. },
+                    ..
+                } if !looked_at.contains(global) => {
+                    rewritten.insert(*global);
+                }
+                _ => {}
+            }
+        }
+        rewritten
     }
 }
 

@@ -169,9 +169,7 @@ impl Instance<'_> {
                 before => overwrote |= before.is_some(),
             }
         }
-        for value in &escaped {
-            after.escape(scope, value);
-        }
+        after.escape_all(scope, &escaped);
         self.excuse(scope, &mut after);
         self.note_facts(scope, &mut after);
         if result != Value::Top {
@@ -229,7 +227,7 @@ impl Instance<'_> {
         let known = self.exit.facts.iter().find(|(known, _)| *known == id);
         let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
         let (Some((_, fact)), Some(own)) = (known, scope.symbols.get(key)) else { return Value::Top };
-        Arc::make_mut(&mut after.facts).insert(own, *fact);
+        after.facts.insert(own, *fact);
         Value::symbol(own)
     }
 
@@ -298,12 +296,12 @@ impl Instance<'_> {
             if !self.summary.symbols.is_input(id)
                 && let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id)
             {
-                Arc::make_mut(&mut after.facts).insert(id, fact);
+                after.facts.insert(id, fact);
             }
         }
         let addresses = self.addresses.iter().map(|&id| (id, Fact::ADDRESS));
         if addresses.len() > 0 {
-            Arc::make_mut(&mut after.facts).extend(addresses);
+            after.facts.extend(addresses);
         }
     }
 

@@ -1,40 +1,39 @@
 //! Where cases meet: those that agree on the property become one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use leakscope_ir::{ValueId, VariableId};
 
-use crate::case::{Case, Cell};
+use crate::case::{Block, Case, Cell};
 use crate::fact::Fact;
 use crate::scope::Scope;
-use crate::value::{Base, HeapId, Holder, Offset, Point, SymbolId, SymbolKey, Value};
+use crate::shared::{Map, Set};
+use crate::value::{Base, HeapId, Holder, Offset, Point, SymbolId, SymbolKey, Value, mark};
 
 /// What cases must agree on to be joined: the outcomes of ownership.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Property {
     pub blocks: Vec<HeapId>,
     /// Those that memory of others points to.
-    pub kept: BTreeSet<HeapId>,
+    pub kept: Set<HeapId>,
     /// Those that instructions to come can get at.
-    pub usable: BTreeSet<HeapId>,
-    pub freed: BTreeSet<SymbolId>,
-    pub escaped: BTreeSet<SymbolId>,
-    pub stored: BTreeSet<SymbolId>,
+    pub usable: Set<HeapId>,
+    pub freed: Set<SymbolId>,
+    pub escaped: Set<SymbolId>,
+    pub stored: Set<SymbolId>,
     /// Where ways out of a scope meet, where each goes on.
     pub selectors: Vec<(ValueId, i64)>,
 }
 
 impl Property {
     pub fn of(case: &Case, scope: &Scope) -> Property {
-        let mut usable = if case.blocks.is_empty() { BTreeSet::new() } else { case.usable(scope) };
-        let (mut kept, published) = kept_blocks(case, scope);
-        kept.retain(|block| !published.contains(block));
-        usable.retain(|block| !published.contains(block));
+        let (kept, published) = kept_blocks(case, scope);
+        let usable = if case.blocks.is_empty() { BTreeSet::new() } else { case.usable(scope) };
+        let is_own = |block: &HeapId| !published.contains(block);
         Property {
-            blocks: case.blocks.keys().copied().filter(|block| !published.contains(block)).collect(),
-            kept,
-            usable,
+            blocks: case.blocks.keys().copied().filter(is_own).collect(),
+            kept: kept.into_iter().filter(is_own).collect(),
+            usable: usable.into_iter().filter(is_own).collect(),
             freed: case.freed.iter().copied().filter(|id| is_near(scope, *id)).collect(),
             escaped: parameters(&case.escaped, scope),
             stored: parameters(&case.stored, scope),
@@ -48,11 +47,11 @@ impl Property {
         let blocks = self.blocks.iter().filter(|block| !other.blocks.contains(block)).count()
             + other.blocks.iter().filter(|block| !self.blocks.contains(block)).count();
         4 * blocks
-            + self.kept.symmetric_difference(&other.kept).count()
-            + self.usable.symmetric_difference(&other.usable).count()
-            + self.freed.symmetric_difference(&other.freed).count()
-            + self.escaped.symmetric_difference(&other.escaped).count()
-            + self.stored.symmetric_difference(&other.stored).count()
+            + self.kept.difference(&other.kept)
+            + self.usable.difference(&other.usable)
+            + self.freed.difference(&other.freed)
+            + self.escaped.difference(&other.escaped)
+            + self.stored.difference(&other.stored)
     }
 }
 
@@ -69,7 +68,7 @@ fn is_near(scope: &Scope, id: SymbolId) -> bool {
 
 /// What came in as an argument itself: deeper parts would tell too many cases
 /// apart.
-fn parameters(ids: &BTreeSet<SymbolId>, scope: &Scope) -> BTreeSet<SymbolId> {
+fn parameters(ids: &Set<SymbolId>, scope: &Scope) -> Set<SymbolId> {
     ids.iter().copied().filter(|id| matches!(scope.symbols.key(*id), SymbolKey::Parameter(_))).collect()
 }
 
@@ -84,7 +83,11 @@ fn kept_blocks(case: &Case, scope: &Scope) -> (BTreeSet<HeapId>, BTreeSet<HeapId
         let held = cell.value.heap_blocks().filter(|block| case.blocks.contains_key(block));
         match base {
             Base::Symbol(_) => kept.extend(held),
-            Base::Global(global) if scope.world.is_never_read(*global) => kept.extend(held),
+            Base::Global(global)
+                if scope.world.is_never_read(*global) || scope.rewritten.contains(global) =>
+            {
+                kept.extend(held);
+            }
             Base::Global(_) => {
                 let held: Vec<HeapId> = held.collect();
                 kept.extend(&held);
@@ -105,37 +108,33 @@ pub enum Growth {
 
 /// Joins `other` into `case`; whether `case` changed.
 pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, growth: Growth) -> bool {
-    let mut joiner = Joiner { point, growth, bound: BTreeMap::new(), is_changed: false };
-    let facts = joiner.facts_of(&other, scope);
-    let own_only: BTreeMap<SymbolId, Fact> = facts_apart(case, &other, scope).into_iter().collect();
+    // Symbols of this point that `other` mentions are those of an earlier pass.
+    let as_it_came = other.clone();
+    let mut joiner = Joiner { point, growth, other: &as_it_came, bound: BTreeMap::new(), is_changed: false };
+    let own_only = facts_apart(case, &other, scope);
     let others_only = facts_apart(&other, case, scope);
     let current = joiner.bound_symbols(case, scope);
     let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
     other.forget_all(scope, &current);
-    joiner.env(case, &other, &facts, scope);
-    joiner.memory(case, &mut other, &facts, scope);
+    joiner.env(case, &other, scope);
+    joiner.memory(case, &other, scope);
     joiner.variables(case, &other, scope);
     joiner.facts(case, &other, &own_only);
     if !others_only.is_empty() {
-        Arc::make_mut(&mut case.facts).extend(others_only);
+        case.facts.extend(others_only);
     }
-    for (id, block) in &mut case.blocks {
-        let is_nullable = block.is_nullable || other.is_nullable(*id);
-        joiner.is_changed |= is_nullable != block.is_nullable;
-        block.is_nullable = is_nullable;
-    }
+    let fails = |(id, block): &(&HeapId, &Block)| !block.is_nullable && other.is_nullable(**id);
+    let failing: Vec<HeapId> = case.blocks.iter().filter(fails).map(|(id, _)| *id).collect();
+    joiner.is_changed |= !failing.is_empty();
+    case.blocks.extend(failing.into_iter().map(|id| (id, Block { is_nullable: true })));
     // Where the property differs, in favour of silence.
     case.blocks.retain(|block, _| other.blocks.contains_key(block));
     case.zeroed.retain(|base| other.zeroed.contains(base));
     joiner.is_changed |= other.lacks_standard && !case.lacks_standard;
     case.lacks_standard |= other.lacks_standard;
-    for (own, others) in
-        [(&mut case.freed, other.freed), (&mut case.escaped, other.escaped), (&mut case.stored, other.stored)]
-    {
-        let before = own.len();
-        own.extend(others);
-        joiner.is_changed |= own.len() != before;
-    }
+    joiner.is_changed |= case.freed.unite(&other.freed);
+    joiner.is_changed |= case.escaped.unite(&other.escaped);
+    joiner.is_changed |= case.stored.unite(&other.stored);
     for pending in other.pending {
         if !case.pending.iter().any(|known| (known.block, known.at) == (pending.block, pending.at)) {
             case.pending.push(pending);
@@ -153,34 +152,43 @@ fn facts_apart(case: &Case, other: &Case, scope: &Scope) -> Vec<(SymbolId, Fact)
     if alone().next().is_none() {
         return Vec::new();
     }
+    let marks = other.marks(symbols);
     let values =
         || other.env.iter().map(|(_, value)| value).chain(other.memory.values().map(|cell| &cell.value));
     let is_seen = |id: SymbolId| {
-        values().flat_map(Value::bases).any(|(base, _)| symbols.base_mentions(base, Base::Symbol(id)))
+        let symbol = Base::Symbol(id);
+        marks & mark(symbol) != 0
+            && values().flat_map(Value::bases).any(|(base, _)| symbols.base_mentions(base, symbol))
     };
     alone().filter(|(id, _)| !is_seen(**id)).map(|(id, fact)| (*id, *fact)).collect()
 }
 
-struct Joiner {
+struct Joiner<'o> {
     point: Point,
     growth: Growth,
+    /// The other case as it came.
+    other: &'o Case,
     /// Symbols that stand for what differed here, with what is known of them.
     bound: BTreeMap<SymbolId, Fact>,
     is_changed: bool,
 }
 
-type HolderFacts = BTreeMap<Holder, Fact>;
-
-impl Joiner {
-    /// What is known of the numbers of `other` now: symbols of this point
-    /// that it mentions are those of an earlier pass.
-    fn facts_of(&self, other: &Case, scope: &Scope) -> HolderFacts {
-        let env = other.env.iter().map(|(id, value)| (Holder::Value(*id), value));
-        let memory = other.memory.iter().map(|(key, cell)| (Holder::Cell(key.0, key.1), &cell.value));
-        env.chain(memory)
-            .filter(|(_, value)| matches!(value, Value::Sum(Base::Symbol(_), _)))
-            .map(|(holder, value)| (holder, other.fact_of(scope, value)))
-            .collect()
+impl Joiner<'_> {
+    /// What is known of the number in a holder of the other case, which is
+    /// `value` by now.
+    fn fact_in_other(&self, holder: Holder, value: &Value, scope: &Scope) -> Fact {
+        let as_it_came = match holder {
+            Holder::Value(id) => Some(self.other.get(id)),
+            Holder::Cell(base, offset) => {
+                self.other.memory.get(&(base, offset)).map(|cell| cell.value.clone())
+            }
+            Holder::Member(_) | Holder::Result => None,
+        };
+        match (as_it_came, value) {
+            (Some(symbol @ Value::Sum(Base::Symbol(_), _)), _) => self.other.fact_of(scope, &symbol),
+            (_, Value::Int(number)) => Fact::exactly(*number),
+            _ => Fact::ANY,
+        }
     }
 
     fn bound_symbols(&self, case: &Case, scope: &Scope) -> BTreeSet<SymbolId> {
@@ -197,12 +205,12 @@ impl Joiner {
             .collect()
     }
 
-    fn env(&mut self, case: &mut Case, other: &Case, facts: &HolderFacts, scope: &mut Scope) {
+    fn env(&mut self, case: &mut Case, other: &Case, scope: &mut Scope) {
         let ids: Vec<ValueId> = case.env.iter().map(|(id, _)| *id).collect();
         let mut kept = Vec::with_capacity(ids.len());
         for id in ids {
             let (own, others) = (case.get(id), other.get(id));
-            let value = self.value(case, own, others, Holder::Value(id), facts, scope);
+            let value = self.value(case, own, others, Holder::Value(id), scope);
             if value != Value::Top {
                 kept.push((id, value));
             }
@@ -219,13 +227,19 @@ impl Joiner {
         case.env = kept;
     }
 
-    fn memory(&mut self, case: &mut Case, other: &mut Case, facts: &HolderFacts, scope: &mut Scope) {
-        if Arc::ptr_eq(&case.memory, &other.memory) {
+    fn memory(&mut self, case: &mut Case, other: &Case, scope: &mut Scope) {
+        if case.memory.is_same(&other.memory) {
             return;
         }
-        let keys: BTreeSet<(Base, Offset)> = case.memory.keys().chain(other.memory.keys()).copied().collect();
+        let mut keys: Vec<(Base, Offset)> = case.memory.keys().chain(other.memory.keys()).copied().collect();
+        keys.sort();
+        keys.dedup();
         for key in keys {
-            let (own, others) = (case.memory.get(&key).cloned(), other.memory.get(&key).cloned());
+            let (own, others) = (case.memory.get(&key), other.memory.get(&key));
+            if own.is_some_and(|own| others.is_some_and(|others| own.value == others.value)) {
+                continue;
+            }
+            let (own, others) = (own.cloned(), others.cloned());
             let bytes = own.as_ref().or(others.as_ref()).map_or(8, |cell| cell.bytes);
             let absent = |case: &Case, present: &Option<Cell>, scope: &mut Scope| match key.0 {
                 _ if case.zeroed.contains(&key.0) => Value::NULL,
@@ -242,19 +256,22 @@ impl Joiner {
                 others.as_ref().map(|cell| cell.value.clone()).unwrap_or_else(|| absent(other, &own, scope));
             let before = first.clone();
             let changed_before = self.is_changed;
-            let value = self.value(case, first, second, Holder::Cell(key.0, key.1), facts, scope);
+            let value = self.value(case, first, second, Holder::Cell(key.0, key.1), scope);
             if was_absent {
                 self.is_changed =
                     changed_before || value != before || !matches!(key.0, Base::Symbol(_) | Base::Global(_));
             }
             let same = case.memory.get(&key).is_some_and(|cell| cell.value == value);
             if !same {
-                Arc::make_mut(&mut case.memory).insert(key, Cell { value, bytes });
+                case.memory.insert(key, Cell { value, bytes });
             }
         }
     }
 
     fn variables(&mut self, case: &mut Case, other: &Case, scope: &mut Scope) {
+        if case.variables.is_same(&other.variables) {
+            return;
+        }
         let keys: BTreeSet<VariableId> =
             case.variables.keys().chain(other.variables.keys()).copied().collect();
         for key in keys {
@@ -278,10 +295,13 @@ impl Joiner {
     }
 
     /// What only `case` has seen, `apart`, it goes on to know.
-    fn facts(&mut self, case: &mut Case, other: &Case, apart: &BTreeMap<SymbolId, Fact>) {
+    fn facts(&mut self, case: &mut Case, other: &Case, apart: &[(SymbolId, Fact)]) {
         let (growth, bound) = (self.growth, &self.bound);
+        if bound.is_empty() && case.facts.is_same(&other.facts) {
+            return;
+        }
         let mut is_changed = self.is_changed;
-        let mut joined = BTreeMap::new();
+        let mut joined = Vec::with_capacity(case.facts.len());
         for (&id, &own) in case.facts.iter() {
             if bound.contains_key(&id) {
                 continue;
@@ -289,18 +309,17 @@ impl Joiner {
             let fact = match other.facts.get(&id) {
                 Some(&others) if growth == Growth::Widened => own.widen(own.or(others)),
                 Some(&others) => own.or(others),
-                None if apart.contains_key(&id) => own,
+                None if apart.binary_search_by_key(&id, |(id, _)| *id).is_ok() => own,
                 None => Fact::ANY,
             };
             is_changed |= fact != own;
             if fact != Fact::ANY {
-                joined.insert(id, fact);
+                joined.push((id, fact));
             }
         }
-        joined.extend(bound.iter().filter(|(_, fact)| **fact != Fact::ANY));
-        if *case.facts != joined {
-            case.facts = Arc::new(joined);
-        }
+        joined.extend(bound.iter().filter(|(_, fact)| **fact != Fact::ANY).map(|(id, fact)| (*id, *fact)));
+        joined.sort_by_key(|(id, _)| *id);
+        case.facts = Map::of_sorted(joined);
         self.is_changed = is_changed;
     }
 
@@ -310,7 +329,6 @@ impl Joiner {
         own: Value,
         others: Value,
         holder: Holder,
-        facts: &HolderFacts,
         scope: &mut Scope,
     ) -> Value {
         if own == others {
@@ -358,10 +376,7 @@ impl Joiner {
         let Some(id) = scope.symbols.get(SymbolKey::Joined(self.point, holder)) else { return Value::Top };
         let symbol = Value::symbol(id);
         let known = case.fact_of(scope, &own);
-        let second = facts.get(&holder).copied().unwrap_or_else(|| match &others {
-            Value::Int(number) => Fact::exactly(*number),
-            _ => Fact::ANY,
-        });
+        let second = self.fact_in_other(holder, &others, scope);
         let fact = match self.growth {
             Growth::Widened => known.widen(known.or(second)),
             Growth::Free => known.or(second),

@@ -8,7 +8,7 @@ use leakscope_ir::Spot;
 
 use crate::case::{Case, Feasibility, Flight, Mark, Pending};
 use crate::confirm::Search;
-use crate::simulate::{MAX_CASES, Simulation, steps};
+use crate::simulate::{Simulation, steps};
 use crate::summary::Step;
 use crate::value::{Base, HeapId, Value};
 
@@ -131,7 +131,7 @@ impl Simulation<'_, '_> {
 
     fn confidence(&self, block: HeapId, path: &[Step]) -> Confidence {
         let is_own = self.result.scope.sites.origins[block.site()].stack.len() <= 1;
-        if self.max_cases < MAX_CASES[0] || self.options.pedantic {
+        if self.options.pedantic {
             Confidence::Possible
         } else if is_own && path.len() <= SHORT && !self.result.scope.is_in_loop() {
             Confidence::Sure

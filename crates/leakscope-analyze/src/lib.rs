@@ -29,6 +29,7 @@ mod refine;
 mod relevance;
 mod returns;
 mod scope;
+mod shared;
 mod simulate;
 mod summary;
 mod transfer;

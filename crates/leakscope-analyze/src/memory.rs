@@ -3,8 +3,6 @@
 //! A cell is a base and an offset. What nothing was stored to holds what it
 //! held at the start, which has a name if the memory is the caller's.
 
-use std::sync::Arc;
-
 use crate::case::{Case, Cell, Feasibility};
 use crate::fact::Fact;
 use crate::scope::Scope;
@@ -16,6 +14,9 @@ const MAX_COPIED: i64 = 256;
 impl Case {
     pub fn load(&mut self, scope: &mut Scope, from: &Value) -> Value {
         self.dereference(scope, from);
+        if let Some((base, offset)) = single(from) {
+            return self.content(scope, base, offset);
+        }
         let mut found = Vec::new();
         for (base, offset) in from.bases() {
             found.push(self.content(scope, base, offset));
@@ -100,7 +101,8 @@ impl Case {
 
     pub fn cells(&self, base: Base) -> impl Iterator<Item = (Offset, &Cell)> {
         self.memory
-            .range((base, Offset::At(i64::MIN))..=(base, Offset::Any))
+            .starting_at((base, Offset::At(i64::MIN)))
+            .take_while(move |((other, _), _)| *other == base)
             .map(|((_, offset), cell)| (*offset, cell))
     }
 
@@ -129,7 +131,7 @@ impl Case {
                     // It may be what was there: too deep to have a name.
                     before.take().iter().for_each(|value| self.escape(scope, value));
                 }
-                Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: value.clone(), bytes });
+                self.memory.insert((base, offset), Cell { value: value.clone(), bytes });
             } else {
                 let old = match self.memory.get(&(base, offset)) {
                     Some(cell) => cell.value.clone(),
@@ -137,7 +139,7 @@ impl Case {
                     None => self.first_content(scope, base, offset),
                 };
                 let either = self.either(scope, (base, offset), vec![old, value.clone()]);
-                Arc::make_mut(&mut self.memory).insert((base, offset), Cell { value: either, bytes });
+                self.memory.insert((base, offset), Cell { value: either, bytes });
             }
         }
         before
@@ -216,7 +218,7 @@ impl Case {
             .collect();
         let mut before = None;
         for at in covered {
-            let cell = Arc::make_mut(&mut self.memory).remove(&(base, at));
+            let cell = self.memory.remove(&(base, at));
             before = before.or(cell.map(|cell| cell.value).filter(Value::has_heap));
         }
         before
@@ -285,9 +287,8 @@ impl Case {
             .map(|(at, _)| at)
             .filter(|at| matches!(at, Offset::At(at) if *at >= start && *at < end))
             .collect();
-        let memory = Arc::make_mut(&mut self.memory);
         for at in covered {
-            memory.remove(&(base, at));
+            self.memory.remove(&(base, at));
         }
         if *byte == Value::NULL && start == 0 {
             self.zeroed.insert(base);
@@ -312,7 +313,7 @@ impl Case {
                 let known = self.fact(scope, *id);
                 match known.and(Fact::NONZERO) {
                     Some(fact) if fact == known => {}
-                    Some(fact) => drop(Arc::make_mut(&mut self.facts).insert(*id, fact)),
+                    Some(fact) => drop(self.facts.insert(*id, fact)),
                     None => self.feasibility = Feasibility::Dead,
                 }
             }

@@ -40,7 +40,7 @@ impl<'a> Simulation<'a, '_> {
     fn holding(&self, case: &Case, block: HeapId, steps: u32) -> Option<Named> {
         let steps = steps.checked_sub(1)?;
         let holds = |value: &Value| value.heap_blocks().any(|held| held == block);
-        for (id, value) in &case.variables {
+        for (id, value) in case.variables.iter() {
             if holds(value) {
                 let variable = &self.body.variables[id.0 as usize];
                 return Some(Named { name: variable.name.clone(), ty: variable.ty });

@@ -1,11 +1,9 @@
 //! Pruning by conditions: comparisons as values, and what their outcome says
 //! of the case.
 
-use std::sync::Arc;
-
 use leakscope_ir::{Binary, Compare};
 
-use crate::case::Case;
+use crate::case::{Block, Case};
 use crate::fact::{Fact, negated, swapped};
 use crate::scope::Scope;
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
@@ -166,7 +164,7 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
             if Fact::compared(op, number).contains(0) && !Fact::compared(op, number).contains(1) {
                 make_null(case, *block);
             } else if !Fact::compared(op, number).contains(0) {
-                case.blocks.entry(*block).and_modify(|block| block.is_nullable = false);
+                case.blocks.insert(*block, Block { is_nullable: false });
             }
             true
         }
@@ -238,7 +236,7 @@ fn restrict(case: &mut Case, scope: &Scope, id: SymbolId, fact: Fact) -> bool {
     match case.fact(scope, id).and(fact) {
         Some(both) => {
             if both != Fact::ANY && case.facts.get(&id) != Some(&both) {
-                Arc::make_mut(&mut case.facts).insert(id, both);
+                case.facts.insert(id, both);
             }
             true
         }
@@ -249,20 +247,20 @@ fn restrict(case: &mut Case, scope: &Scope, id: SymbolId, fact: Fact) -> bool {
 /// The allocation of `block` failed.
 fn make_null(case: &mut Case, block: HeapId) {
     case.blocks.remove(&block);
-    case.rewrite(|part| match part {
-        Value::Sum(base, _) if *base == Base::Heap(block) => Value::NULL,
-        other => other.clone(),
-    });
+    let is_block = |held: HeapId| held == block;
+    case.rewrite(
+        |value| value.heap_blocks().any(is_block),
+        |part| match part {
+            Value::Sum(base, _) if *base == Base::Heap(block) => Value::NULL,
+            other => other.clone(),
+        },
+    );
 }
 
 /// Copies of a value with alternatives are narrowed together.
 fn replace(case: &mut Case, from: &Value, to: &Value) {
-    let renew = |value: &mut Value| {
-        if value == from {
-            *value = to.clone();
-        }
-    };
-    case.env.iter_mut().for_each(|(_, value)| renew(value));
-    case.variables.values_mut().for_each(renew);
-    Arc::make_mut(&mut case.memory).values_mut().for_each(|cell| renew(&mut cell.value));
+    let in_env = case.env.iter_mut().map(|(_, value)| value).filter(|value| *value == from);
+    in_env.for_each(|value| value.clone_from(to));
+    case.variables.update(|value| value == from, |value| value.clone_from(to));
+    case.memory.update(|cell| cell.value == *from, |cell| cell.value.clone_from(to));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
+use leakscope_ir::{BlockId, FuncId, GlobalId, Spot, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::value::{Base, HeapId, SymbolId, Symbols, Value};
@@ -20,6 +20,8 @@ pub struct Scope<'a> {
     pub pools: BTreeSet<usize>,
     /// What came in and is released in some case.
     pub ever_freed: BTreeSet<SymbolId>,
+    /// Globals that a loop writes over unseen: what they held is its to see to.
+    pub rewritten: FxHashSet<GlobalId>,
     /// Symbols whose parts have addresses: pointers, and no numbers.
     pub pointers: FxHashSet<SymbolId>,
     /// Heads of the loops around the block that runs now.
@@ -55,6 +57,7 @@ impl<'a> Scope<'a> {
             freed_in_loops: BTreeSet::new(),
             pools: BTreeSet::new(),
             ever_freed: BTreeSet::new(),
+            rewritten: FxHashSet::default(),
             pointers: FxHashSet::default(),
             loops: Vec::new(),
         }

@@ -22,13 +22,13 @@ use crate::summary::{Exit, Step, Summary};
 use crate::value::{Base, Offset, SymbolKey, Value};
 use crate::world::{World, constant};
 
-/// Cases of one block; above, the nearest are joined. A procedure that takes
-/// too long is tried again with fewer.
-pub const MAX_CASES: [usize; 3] = [16, 5, 2];
-/// Work in one procedure, for each block and at least; a run of a block costs
-/// as much as its case is large.
-const WORK_PER_BLOCK: usize = 600;
+/// Cases of one block; above, the nearest are joined.
+pub const MAX_CASES: usize = 16;
+/// Work in one procedure: at least, for each block, and at most. A run of a block
+/// costs as much as its case is large.
 const MIN_WORK: usize = 40_000;
+const WORK_PER_BLOCK: usize = 600;
+const MAX_WORK: usize = 2_000_000;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
 
@@ -64,26 +64,16 @@ pub fn simulate<'a>(
     id: FuncId,
     options: &Options,
 ) -> Simulated<'a> {
-    let mut tries = MAX_CASES.into_iter().map(|max_cases| {
-        simulate_with(world, summaries, id, options, &Bounds { max_cases, ..Bounds::default() })
-    });
-    let mut last = tries.next().expect("at least one bound");
-    while last.is_cut {
-        match tries.next() {
-            Some(next) => last = next,
-            None => break,
-        }
+    let mut simulated = simulate_with(world, summaries, id, options, &Bounds::default());
+    if !simulated.is_cut {
+        confirm_leaks(world, summaries, id, options, &Bounds::default(), &mut simulated);
     }
-    if !last.is_cut {
-        confirm_leaks(world, summaries, id, options, &Bounds::default(), &mut last);
-    }
-    last
+    simulated
 }
 
 /// How a procedure is simulated.
 #[derive(Default)]
 pub struct Bounds<'c> {
-    pub max_cases: usize,
     /// Arguments that are known functions, or tables of them.
     pub callbacks: &'c [(u32, Value)],
     /// Calls with such arguments, one in another.
@@ -105,6 +95,7 @@ pub fn simulate_with<'a>(
     let Some(flow) = Flow::of(body) else {
         return Simulated { is_cut: true, ..Simulated::of(scope) };
     };
+    scope.rewritten = flow.rewritten_globals(body);
     let mut first = Case::default();
     for index in 0..function.parameters {
         let given = bounds.callbacks.iter().find(|(at, _)| *at == index);
@@ -126,7 +117,6 @@ pub fn simulate_with<'a>(
         options,
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
-        max_cases: bounds.max_cases,
         depth: bounds.depth,
         is_caught: false,
         work: 0,
@@ -160,7 +150,6 @@ pub struct Simulation<'a, 'b> {
     pub summaries: &'b dyn Summaries,
     pub options: &'b Options,
     pub entries: Vec<Vec<Entry>>,
-    pub max_cases: usize,
     /// Of calls with functions as arguments, one in another.
     pub depth: usize,
     /// Blocks in their order, with the entry to run.
@@ -200,7 +189,7 @@ impl<'a> Simulation<'a, '_> {
     }
 
     fn run(&mut self) {
-        self.work = MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len();
+        self.work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len());
         while let Some((_, block, entry)) = self.queue.pop_first() {
             let case = self.entries[block as usize][entry].case.clone();
             self.work = self.work.saturating_sub(4 + case.size());
@@ -450,8 +439,7 @@ impl<'a> Simulation<'a, '_> {
         case.env.clear();
         case.variables.clear();
         let symbols = &self.result.scope.symbols;
-        Arc::make_mut(&mut case.memory)
-            .retain(|(base, _), _| !matches!(symbols.owner(*base), Base::Local(_)));
+        case.memory.retain(|(base, _), _| !matches!(symbols.owner(*base), Base::Local(_)));
         let cause = if exit == Exit::Throw { Cause::Unwound } else { Cause::ScopeEnd };
         let lost = self.unreachable(&case, &value);
         let roots = self.roots(&before, &self.in_sight(&before, &lost));

@@ -71,6 +71,14 @@ pub struct Step {
 }
 
 impl Summary {
+    /// How much its cases tell, as a measure of the work with it.
+    pub fn size(&self) -> usize {
+        let sizes = self.cases.iter().map(|case| {
+            case.facts.len() + case.writes.len() + case.freed.len() + case.escaped.len() + case.blocks.len()
+        });
+        sizes.sum()
+    }
+
     /// Numbers that a recursion counts stand for all that it could count
     /// further: of what comes in, only the sign is kept.
     pub fn widen_guards(&mut self) {

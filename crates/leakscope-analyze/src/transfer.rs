@@ -1,7 +1,6 @@
 //! What each instruction does to a case.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use leakscope_core::Cause;
 use leakscope_ir::{Binary, Instruction, Op, Operand, Shape, Spot, ValueId, Width};
@@ -13,7 +12,7 @@ use crate::join::{Growth, Property, join};
 use crate::leaks::Overwriter;
 use crate::refine::{assume, compare};
 use crate::scope::Scope;
-use crate::simulate::Simulation;
+use crate::simulate::{MAX_CASES, Simulation};
 use crate::summary::Exit;
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
 
@@ -53,8 +52,16 @@ impl Simulation<'_, '_> {
             return self.few(after, instruction.result);
         }
         let mut after = Vec::with_capacity(cases.len());
+        let mut room = MAX_CASES.saturating_sub(cases.len());
         for mut case in cases {
-            if let Some(split) = self.simple(instruction, &mut case) {
+            if let Op::Select { yes, no, .. } = &instruction.op
+                && room == 0
+            {
+                let either = vec![self.operand(&case, yes), self.operand(&case, no)];
+                let value = case.any_of(self.scope(), either);
+                case.set(instruction.result, value);
+            } else if let Some(split) = self.simple(instruction, &mut case) {
+                room = room.saturating_sub(1);
                 after.push(split);
             }
             if case.feasibility == Feasibility::Possible {
@@ -66,7 +73,7 @@ impl Simulation<'_, '_> {
 
     /// The cases after a call, the nearest of too many joined.
     fn few(&mut self, mut after: BTreeMap<(Property, Class), Case>, at: ValueId) -> Vec<Case> {
-        while after.len() > self.max_cases {
+        while after.len() > MAX_CASES {
             let ((property, class), case) = after.pop_last().expect("more than the bound");
             let nearest = after
                 .iter_mut()
@@ -342,7 +349,7 @@ fn note(case: &mut Case, scope: &Scope, value: &Value, fact: Fact) {
         && let Some(both) = case.fact(scope, *id).and(fact)
         && case.fact(scope, *id) != both
     {
-        Arc::make_mut(&mut case.facts).insert(*id, both);
+        case.facts.insert(*id, both);
     }
 }
 

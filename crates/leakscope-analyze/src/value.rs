@@ -1,6 +1,7 @@
 //! Abstract values: constants, addresses, and symbols that stand for what is
 //! not known but has one identity (SPARROW's explore-addresses among them).
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use leakscope_ir::{Binary, BlockId, Compare, FuncId, GlobalId, ValueId};
@@ -16,7 +17,7 @@ pub struct SymbolId(pub u32);
 pub struct HeapId(u32);
 
 /// What an address or a number is counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     Symbol(SymbolId),
     Local(ValueId),
@@ -106,6 +107,32 @@ struct Depth {
     operations: u8,
     /// Made of what the caller knows, so that it can be named there.
     is_input: bool,
+}
+
+impl Base {
+    /// Its place in the order of all bases.
+    fn rank(self) -> u64 {
+        let (kind, id) = match self {
+            Base::Symbol(id) => (0, id.0),
+            Base::Local(id) => (1, id.0),
+            Base::Global(id) => (2, id.0),
+            Base::Heap(id) => (3, id.0),
+            Base::Function(id) => (4, id.0),
+        };
+        kind << 32 | u64::from(id)
+    }
+}
+
+impl Ord for Base {
+    fn cmp(&self, other: &Base) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Base {
+    fn partial_cmp(&self, other: &Base) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl HeapId {

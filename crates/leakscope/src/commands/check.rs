@@ -113,7 +113,8 @@ pub fn progress(quiet: bool) -> impl Fn(usize, usize) + Sync {
 
 pub fn note_cut(cut: &[String], options: &ReportOptions) {
     if !cut.is_empty() {
-        let text = format!("{} functions took too long and were passed over: {}", cut.len(), cut.join(", "));
+        let functions = if cut.len() == 1 { "function" } else { "functions" };
+        let text = format!("gave up on {} {functions} that took too long: {}", cut.len(), cut.join(", "));
         note(options, &text);
     }
 }

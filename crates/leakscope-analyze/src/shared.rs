@@ -1,0 +1,233 @@
+//! Small sorted maps and sets whose copies share their memory until one of
+//! them changes. Cases are copied at every branch and call, and most of what is
+//! in them stays as it was.
+
+use std::sync::Arc;
+
+/// A sorted list of pairs, each key once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Map<K, V>(Option<Arc<Vec<(K, V)>>>);
+
+/// A sorted list, each element once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Set<K>(Map<K, ()>);
+
+impl<K, V> Default for Map<K, V> {
+    fn default() -> Self {
+        Map(None)
+    }
+}
+
+impl<K, V> Map<K, V> {
+    fn pairs(&self) -> &[(K, V)] {
+        self.0.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    pub fn len(&self) -> usize {
+        self.pairs().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> + Clone {
+        self.pairs().iter().map(|(key, value)| (key, value))
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.pairs().iter().map(|(key, _)| key)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.pairs().iter().map(|(_, value)| value)
+    }
+
+    /// Whether both are copies that nobody changed; a quick yes.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+            (own, others) => own.is_none() && others.is_none(),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Map<K, V> {
+    /// Of pairs that are sorted, each key once.
+    pub fn of_sorted(pairs: Vec<(K, V)>) -> Self {
+        debug_assert!(pairs.is_sorted_by(|one, next| one.0 < next.0));
+        Map((!pairs.is_empty()).then(|| Arc::new(pairs)))
+    }
+
+    fn position(&self, key: &K) -> Result<usize, usize> {
+        self.pairs().binary_search_by(|(known, _)| known.cmp(key))
+    }
+
+    fn pairs_mut(&mut self) -> &mut Vec<(K, V)> {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.position(key).ok().map(|index| &self.pairs()[index].1)
+    }
+
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let index = self.position(key).ok()?;
+        Some(&mut self.pairs_mut()[index].1)
+    }
+
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.position(key).is_ok()
+    }
+
+    /// What the key had before.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match self.position(&key) {
+            Ok(index) => Some(std::mem::replace(&mut self.pairs_mut()[index].1, value)),
+            Err(index) => {
+                self.pairs_mut().insert(index, (key, value));
+                None
+            }
+        }
+    }
+
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        let index = self.position(key).ok()?;
+        let (_, value) = self.pairs_mut().remove(index);
+        self.0.take_if(|pairs| pairs.is_empty());
+        Some(value)
+    }
+
+    pub fn retain(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
+        if !self.iter().all(|(key, value)| is_kept(key, value)) {
+            self.pairs_mut().retain(|(key, value)| is_kept(key, value));
+            self.0.take_if(|pairs| pairs.is_empty());
+        }
+    }
+
+    /// Changes the values that are to be changed.
+    pub fn update(&mut self, is_meant: impl Fn(&V) -> bool, change: impl Fn(&mut V)) {
+        if self.values().any(&is_meant) {
+            let meant = self.pairs_mut().iter_mut().map(|(_, value)| value).filter(|value| is_meant(value));
+            meant.for_each(change);
+        }
+    }
+
+    /// Pairs from `key` on.
+    pub fn starting_at(&self, key: K) -> impl Iterator<Item = (&K, &V)> {
+        let start = self.position(&key).unwrap_or_else(|index| index);
+        self.pairs()[start..].iter().map(|(key, value)| (key, value))
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Map<K, V> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
+        pairs.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl<K> Default for Set<K> {
+    fn default() -> Self {
+        Set(Map::default())
+    }
+}
+
+impl<K> Set<K> {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &K> {
+        self.0.keys()
+    }
+}
+
+impl<K: Ord + Clone> Set<K> {
+    pub fn contains(&self, element: &K) -> bool {
+        self.0.contains_key(element)
+    }
+
+    /// Whether it was not in before.
+    pub fn insert(&mut self, element: K) -> bool {
+        !self.contains(&element) && self.0.insert(element, ()).is_none()
+    }
+
+    pub fn remove(&mut self, element: &K) {
+        self.0.remove(element);
+    }
+
+    pub fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
+        self.0.retain(|element, ()| is_kept(element));
+    }
+
+    /// Adds what is in `other`; whether that was anything new.
+    pub fn unite(&mut self, other: &Set<K>) -> bool {
+        if self.0.is_same(&other.0) || other.iter().all(|element| self.contains(element)) {
+            return false;
+        }
+        let mut all: Vec<(K, ())> = self.0.pairs().iter().chain(other.0.pairs()).cloned().collect();
+        all.sort();
+        all.dedup();
+        self.0 = Map::of_sorted(all);
+        true
+    }
+
+    /// How many elements are in only one of both.
+    pub fn difference(&self, other: &Set<K>) -> usize {
+        if self.0.is_same(&other.0) {
+            return 0;
+        }
+        let alone =
+            |one: &Set<K>, other: &Set<K>| one.iter().filter(|element| !other.contains(element)).count();
+        alone(self, other) + alone(other, self)
+    }
+}
+
+impl<K: Ord + Clone> FromIterator<K> for Set<K> {
+    fn from_iter<I: IntoIterator<Item = K>>(elements: I) -> Self {
+        let mut all: Vec<(K, ())> = elements.into_iter().map(|element| (element, ())).collect();
+        all.sort();
+        all.dedup();
+        Set(Map::of_sorted(all))
+    }
+}
+
+impl<K: Ord + Clone> Extend<K> for Set<K> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, elements: I) {
+        for element in elements {
+            self.insert(element);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_change_apart() {
+        let mut one: Map<u32, &str> = Map::default();
+        one.extend([(3, "c"), (1, "a"), (2, "b")]);
+        let mut other = one.clone();
+        assert!(one.is_same(&other));
+        other.retain(|key, _| *key != 2);
+        assert_eq!(other.insert(3, "d"), Some("c"));
+        assert_eq!(one.iter().collect::<Vec<_>>(), [(&1, &"a"), (&2, &"b"), (&3, &"c")]);
+        assert_eq!(other.starting_at(2).collect::<Vec<_>>(), [(&3, &"d")]);
+        assert_eq!((other.remove(&1), other.remove(&3)), (Some("a"), Some("d")));
+        assert!(other.is_empty() && other == Map::default());
+    }
+
+    #[test]
+    fn sets_unite() {
+        let (mut one, other): (Set<u32>, Set<u32>) =
+            ([5, 1, 5].into_iter().collect(), [2, 1].into_iter().collect());
+        assert_eq!(one.difference(&other), 2);
+        assert!(one.unite(&other) && !one.unite(&other));
+        assert_eq!(one.iter().collect::<Vec<_>>(), [&1, &2, &5]);
+    }
+}
