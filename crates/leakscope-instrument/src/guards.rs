@@ -18,21 +18,8 @@ use leakscope_wire::followed;
 /// do where nothing is new: they find the block's stamp and the number of the
 /// event by a few loads, and write time and event. All else they leave to the
 /// runtime, which does not see them: so no frame, and a tail call.
-pub fn before_optimisation(size: Size) -> String {
-    let inlining = match size {
-        Size::Counted => "",
-        Size::Ignored => r#""call-inline-cost"="0" "call-threshold-bonus"="40""#,
-    };
-    filled_in(BEFORE_OPTIMISATION).replace("$INLINING", inlining)
-}
-
-/// Whether functions are larger for the inliner by the guards in them. Where
-/// the small functions of templates call each other, they must not be: what
-/// they cost is to be called.
-#[derive(Clone, Copy)]
-pub enum Size {
-    Counted,
-    Ignored,
+pub fn before_optimisation() -> String {
+    filled_in(BEFORE_OPTIMISATION)
 }
 
 fn filled_in(text: &str) -> String {
@@ -372,7 +359,7 @@ declare extern_weak preserve_mostcc %leakscope.free @__leakscope_ends(ptr, ptr, 
 declare extern_weak preserve_mostcc %leakscope.free @__leakscope_dies(ptr, ptr, ptr, i64, i64, i64) nonlazybind cold nounwind
 declare extern_weak preserve_mostcc void @__leakscope_drop(ptr, ptr, i64, i64) nonlazybind cold nounwind
 
-attributes #0 = { $INLINING cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
+attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
 ; The clock may have gone on.
 attributes #1 = { nounwind willreturn memory(argmem: readwrite) }
 declare ptr @llvm.frameaddress.p0(i32)
@@ -386,7 +373,7 @@ declare extern_weak preserve_mostcc void @__leakscope_unwound(ptr, ptr) nonlazyb
 
 /// The same where the deaths of locals are wanted that only borrow.
 pub fn before_optimisation_of_all() -> String {
-    before_optimisation(Size::Counted)
+    before_optimisation()
         .replace("icmp ult i64 %since, %now", "icmp eq i64 %now, %now")
         .replace("i64 %since) #0", "i64 0) #0")
 }

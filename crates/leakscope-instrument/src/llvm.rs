@@ -309,13 +309,6 @@ impl<'m> Function<'m> {
         unsafe { LLVMGetLinkage(self.raw) == LLVMLinkage::LLVMAvailableExternallyLinkage }
     }
 
-    /// Whether each module that uses the function has a body of it, as of a
-    /// template.
-    pub fn is_made_where_used(self) -> bool {
-        // SAFETY: a live function.
-        unsafe { LLVMGetLinkage(self.raw) == LLVMLinkage::LLVMLinkOnceODRLinkage }
-    }
-
     pub fn set(self, kind: Kind) {
         // SAFETY: a live function and an attribute of its context.
         unsafe {

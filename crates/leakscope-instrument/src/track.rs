@@ -13,7 +13,6 @@
 use leakscope_core::PoolFunction;
 
 use crate::builder::Builder;
-use crate::guards::Size;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::{contexts, details, guards, pools, stamps, superseded, unwinding};
 
@@ -42,11 +41,7 @@ pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<
     unwinding::let_return(module);
     unwinding::keep_frames(module);
     prepare(module);
-    let size = match module.bodies().any(Function::is_made_where_used) {
-        true => Size::Ignored,
-        false => Size::Counted,
-    };
-    stamps::insert(module, own, &guards::before_optimisation(size))?;
+    stamps::insert(module, own, &guards::before_optimisation())?;
     pools::insert(module, own)
 }
 
