@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use serde_json::Value;
 use support::{Folder, project_file};
 
@@ -39,7 +40,8 @@ fn corpus() {
         .collect();
     programs.sort();
     assert!(!programs.is_empty(), "no program to validate");
-    let failures: Vec<String> = programs.iter().flat_map(|path| Program::read(path).differences()).collect();
+    let failures: Vec<String> =
+        programs.par_iter().flat_map_iter(|path| Program::read(path).differences()).collect();
     assert!(failures.is_empty(), "{} differences:\n{}", failures.len(), failures.join("\n"));
     // `forks.c` tries to.
     assert!(!Path::new("/tmp/leakscope-validate-was-here").exists(), "a run wrote outside its folder");
