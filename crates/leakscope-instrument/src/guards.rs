@@ -91,6 +91,7 @@ report:
   %result = call preserve_mostcc %leakscope.free @leakscope.overwritten.stamp(ptr %value, ptr %site, i64 poison, i64 poison, i64 0, ptr %new) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
   %later = extractvalue %leakscope.free %result, 0
+  %cleared = call ptr asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(ptr %value) #2
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %later, %report ]
@@ -112,6 +113,7 @@ report:
   %result = call preserve_mostcc %leakscope.free @leakscope.ends.stamp(ptr %value, ptr %site, i64 poison, i64 poison, i64 0, i64 %since) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
   %later = extractvalue %leakscope.free %result, 0
+  %cleared = call ptr asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(ptr %value) #2
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
@@ -135,6 +137,7 @@ report:
   %result = call preserve_mostcc %leakscope.free @leakscope.dies.stamp(ptr %value, ptr %site, ptr %kept, i64 %place, i64 0, i64 %since) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
   %later = extractvalue %leakscope.free %result, 0
+  %cleared = call ptr asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(ptr %value) #2
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
@@ -362,6 +365,9 @@ declare extern_weak preserve_mostcc void @__leakscope_drop(ptr, ptr, i64, i64) n
 attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readwrite) }
 ; The clock may have gone on.
 attributes #1 = { nounwind willreturn memory(argmem: readwrite) }
+; The register that had the pointer has it no more, unless it is needed: a scan
+; would take it for one that holds the block.
+attributes #2 = { nounwind willreturn memory(inaccessiblemem: readwrite) }
 declare ptr @llvm.frameaddress.p0(i32)
 declare extern_weak preserve_mostcc void @__leakscope_shrinks(ptr, ptr, ptr) nonlazybind cold nounwind willreturn
 declare extern_weak preserve_mostcc void @__leakscope_returns(i64, ptr, i64, ptr) nonlazybind cold nounwind willreturn memory(inaccessiblemem: readwrite)
