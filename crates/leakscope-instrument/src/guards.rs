@@ -91,7 +91,7 @@ report:
   %result = call preserve_mostcc %leakscope.free @leakscope.overwritten.stamp(ptr %value, ptr %site, i64 poison, i64 poison, i64 0, ptr %new) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
   %later = extractvalue %leakscope.free %result, 0
-  %cleared = call ptr asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(ptr %value) #2
+  %cleared = call i64 asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(i64 %number) #2
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %later, %report ]
@@ -113,7 +113,7 @@ report:
   %result = call preserve_mostcc %leakscope.free @leakscope.ends.stamp(ptr %value, ptr %site, i64 poison, i64 poison, i64 0, i64 %since) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
   %later = extractvalue %leakscope.free %result, 0
-  %cleared = call ptr asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(ptr %value) #2
+  %cleared = call i64 asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(i64 %number) #2
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
@@ -137,7 +137,7 @@ report:
   %result = call preserve_mostcc %leakscope.free @leakscope.dies.stamp(ptr %value, ptr %site, ptr %kept, i64 %place, i64 0, i64 %since) #0
   call void asm "", "=*m"(ptr elementtype(i64) @leakscope_clock) #1
   %later = extractvalue %leakscope.free %result, 0
-  %cleared = call ptr asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(ptr %value) #2
+  %cleared = call i64 asm sideeffect "xorq $0, $0", "=r,0,~{flags}"(i64 %number) #2
   br label %done
 done:
   %clock = phi i64 [ %now, %entry ], [ %now, %look ], [ %later, %report ]
