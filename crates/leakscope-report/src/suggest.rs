@@ -130,18 +130,28 @@ fn release(allocated: &Place, files: &mut Files) -> Option<Release> {
         return taken_back_by(name);
     }
     let statement = files.statement(innermost)?;
-    if let Some((_, object)) = split_at_word(&statement, "new") {
+    // Several blocks that one statement asks for may be released in several ways.
+    let mut ways = news(&statement);
+    let asked =
+        PAIRS.iter().filter(|(names, _)| names.iter().any(|name| split_at_word(&statement, name).is_some()));
+    ways.extend(asked.map(|&(_, by)| Release::Call(by.to_owned())));
+    let first = ways.pop()?;
+    ways.iter().all(|way| *way == first).then_some(first)
+}
+
+/// How what each `new` of a statement makes is deleted.
+fn news(statement: &str) -> Vec<Release> {
+    let (mut ways, mut rest) = (Vec::new(), statement);
+    while let Some((_, object)) = split_at_word(rest, "new") {
+        rest = object;
         // `new (std::nothrow) T[n]`: what stands in parentheses is no bound.
         let object = object.trim_start();
         let object =
             object.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(object, |(_, rest)| rest);
         let bound = object.find(['(', '{', ';', ',', '[']).filter(|&at| object[at..].starts_with('['));
-        return Some(if bound.is_some() { Release::DeleteArray } else { Release::Delete });
+        ways.push(if bound.is_some() { Release::DeleteArray } else { Release::Delete });
     }
-    PAIRS
-        .iter()
-        .find(|(names, _)| names.iter().any(|name| split_at_word(&statement, name).is_some()))
-        .map(|&(_, by)| Release::Call(by.to_owned()))
+    ways
 }
 
 fn taken_back_by(name: &str) -> Option<Release> {
@@ -365,6 +375,9 @@ mod tests {
         };
         allocated("auto *p = new Widget(a[1]);", "add delete p before line 3");
         allocated("auto *p = new (std::nothrow) char[n];", "add delete[] p before line 3");
+        allocated("t *j = new t; auto *p = new int[n];", "");
+        allocated("auto *p = new int[n], *q = new int[m];", "add delete[] p before line 3");
+        allocated("auto *p = new Widget(strdup(name));", "");
         allocated("FILE *p = fopen(name, mode);", "add fclose(p) before line 3");
         allocated("char *p = read_all(file);", "");
         // The wrapper's name, not its body, is what a caller knows.
