@@ -30,12 +30,12 @@ impl Frees {
 
     /// Where the siblings of blocks allocated at `place`, which is `allocated`,
     /// were freed, most blocks first. Where none was freed, those count that were
-    /// allocated by the same call for others: of all such, the ones whose callers
+    /// allocated on the same line for others: of all such, the ones whose callers
     /// agree the furthest.
     pub fn of(&self, place: PlaceId, allocated: &Place, places: &Places) -> Vec<SiblingFree> {
         let freed = match self.by_allocation.get(&place) {
             Some(freed) => freed.clone(),
-            None => self.of_call(allocated, places),
+            None => self.of_line(allocated, places),
         };
         let mut siblings: Vec<SiblingFree> =
             freed.into_iter().map(|(id, blocks)| SiblingFree { place: places.place(id), blocks }).collect();
@@ -45,19 +45,14 @@ impl Frees {
         siblings
     }
 
-    fn of_call(&self, allocated: &Place, places: &Places) -> BTreeMap<PlaceId, u64> {
+    fn of_line(&self, allocated: &Place, places: &Places) -> BTreeMap<PlaceId, u64> {
         let own = lines(allocated);
         let headline = allocated.headline();
         let inside = allocated.stack.iter().position(|frame| Some(frame) == headline).unwrap_or(0);
         let mut furthest = allocated.inner.len() + inside + 1;
         let mut sums = BTreeMap::new();
         for (&id, freed) in &self.by_allocation {
-            let other = places.place(id);
-            // A line may ask for blocks of several kinds.
-            if column(allocated).zip(column(&other)).is_some_and(|(own, other)| own != other) {
-                continue;
-            }
-            let others = lines(&other);
+            let others = lines(&places.place(id));
             let common = own.iter().zip(&others).take_while(|(own, other)| own == other).count();
             if common > furthest {
                 sums.clear();
@@ -72,10 +67,6 @@ impl Frees {
         }
         sums
     }
-}
-
-fn column(place: &Place) -> Option<u32> {
-    place.headline()?.column
 }
 
 /// The frames of a place from the innermost on, without columns.
