@@ -254,14 +254,15 @@ impl Flags {
     }
 
     /// Nothing is optimised, but the level decides which macros there are and
-    /// what functions are marked with. gcc assumes strict aliasing from -O2
-    /// on, clang always.
+    /// what functions and loops are marked with: below -O2 none of these may be
+    /// unrolled. gcc assumes strict aliasing from -O2 on, clang always.
     fn finish(&mut self) {
         let level: &[&str] = match self.optimisation.as_str() {
             "O0" => &["-O1", "-U__OPTIMIZE__", "-D__NO_INLINE__=1"],
             "Os" => &["-Os"],
             "Oz" => &["-Oz"],
-            _ => &["-O1"],
+            "O1" => &["-O1"],
+            _ => &["-O2"],
         };
         let aliasing = ["-fstrict-aliasing", "-fno-strict-aliasing"];
         if matches!(self.optimisation.as_str(), "O0" | "O1")
@@ -288,21 +289,21 @@ mod tests {
 
     #[test]
     fn flags_are_translated() {
-        check("-O2 -c a.c", "-O1");
+        check("-O2 -c a.c", "-O2");
         check("-Os -c a.c", "-Os");
-        check("-O2 -g3 -Wall -Werror -DX=1 -I y -std=c99 -c a.c", "-O1 -DX=1 -I y -std=c99");
-        check("-O3 -MD -MF x -MT y -MMD -MP -Wp,-MD,dep,-DY -c a.c", "-O1 -Xpreprocessor -DY");
-        check("-O2 -flto=auto -fsanitize=address -fprofile-arcs --coverage -c a.c", "-O1");
+        check("-O2 -g3 -Wall -Werror -DX=1 -I y -std=c99 -c a.c", "-O2 -DX=1 -I y -std=c99");
+        check("-O3 -MD -MF x -MT y -MMD -MP -Wp,-MD,dep,-DY -c a.c", "-O2 -Xpreprocessor -DY");
+        check("-O2 -flto=auto -fsanitize=address -fprofile-arcs --coverage -c a.c", "-O2");
         check(
             "-O2 -ffile-prefix-map=/x=. -fdebug-prefix-map=/x=. -gsplit-dwarf -c a.c",
-            "-O1 -fmacro-prefix-map=/x=.",
+            "-O2 -fmacro-prefix-map=/x=.",
         );
-        check("-Ofast -save-temps -pipe -c a.c", "-O1 -ffast-math -pipe");
-        check("-O2 -include x.h -isystem y -imacros z -c a.c", "-O1 -include x.h -isystem y -imacros z");
-        check("-O2 -L. -lfoo -Wl,-z,now -Wa,-x -Xlinker x a.c -o p -shared", "-O1");
+        check("-Ofast -save-temps -pipe -c a.c", "-O2 -ffast-math -pipe");
+        check("-O2 -include x.h -isystem y -imacros z -c a.c", "-O2 -include x.h -isystem y -imacros z");
+        check("-O2 -L. -lfoo -Wl,-z,now -Wa,-x -Xlinker x a.c -o p -shared", "-O2");
         check(
             "-O2 -Xclang -include-pch -Xclang p.pch -Xclang -include -Xclang p.h -c a.c",
-            "-O1 -Xclang -include -Xclang p.h",
+            "-O2 -Xclang -include -Xclang p.h",
         );
         check("-c a.c", "-O1 -U__OPTIMIZE__ -D__NO_INLINE__=1 -fno-strict-aliasing");
         check("-O1 -fstrict-aliasing -c a.c", "-O1 -fstrict-aliasing");

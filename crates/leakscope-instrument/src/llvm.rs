@@ -310,9 +310,13 @@ impl<'m> Function<'m> {
     }
 
     pub fn set(self, kind: Kind) {
+        self.set_to(kind, 0);
+    }
+
+    pub fn set_to(self, kind: Kind, value: u64) {
         // SAFETY: a live function and an attribute of its context.
         unsafe {
-            let attribute = LLVMCreateEnumAttribute(self.context, kind.0, 0);
+            let attribute = LLVMCreateEnumAttribute(self.context, kind.0, value);
             LLVMAddAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, attribute);
         }
     }

@@ -31,9 +31,8 @@ use crate::uses::{is_variable, slot_of};
 /// vectors, and its answer is a flag. So no value of the plain body has to be
 /// where a call leaves it alone, and no address is got ready before a loop.
 ///
-/// An access needs a frame, by which the runtime finds the callers. Functions
-/// that call nothing have none, which would cost their plain body as much as a
-/// check does; for each of their accesses one is made on the stack.
+/// An access comes with the place of its function's return address, by which
+/// the runtime finds the callers.
 const CHECK: &str = r#"
 define i1 @leakscope.check(ptr %counter) alwaysinline nounwind {
 entry:
@@ -54,20 +53,12 @@ done:
 
 ; So many accesses through a pointer.
 define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind {
-  %frame = call ptr @llvm.frameaddress.p0(i32 0)
-  call void asm sideeffect "pushq %rdi\0Apushq %rsi\0Amovq $0, %rdi\0Amovq $1, %rsi\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Apopq %rsi\0Apopq %rdi", "r,i,r,CLOBBERED"(ptr %pointer, i64 %count, ptr %frame) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  %returns = call ptr @llvm.addressofreturnaddress.p0()
+  call void asm sideeffect "leaq $2, %r11\0Apushq %rdi\0Apushq %rsi\0Apushq %rdx\0Amovq $0, %rdi\0Amovq $1, %rsi\0Amovq %r11, %rdx\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Apopq %rdx\0Apopq %rsi\0Apopq %rdi", "r,i,*m,~{r11},CLOBBERED"(ptr %pointer, i64 %count, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   ret void
 }
 
-; The same in a function without a frame.
-define void @leakscope.accessed.by.leaf(ptr %pointer, i64 %count) alwaysinline nounwind {
-  %caller = call ptr @llvm.returnaddress(i32 0)
-  call void asm sideeffect "pushq $2\0Apushq %rbp\0Apushq %rdi\0Apushq %rsi\0Amovq $0, %rdi\0Amovq $1, %rsi\0Aleaq 16(%rsp), %rbp\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Apopq %rsi\0Apopq %rdi\0Apopq %rbp\0Aleaq 8(%rsp), %rsp", "r,i,r,CLOBBERED"(ptr %pointer, i64 %count, ptr %caller) cold nounwind willreturn memory(inaccessiblemem: readwrite)
-  ret void
-}
-
-declare ptr @llvm.frameaddress.p0(i32)
-declare ptr @llvm.returnaddress(i32)
+declare ptr @llvm.addressofreturnaddress.p0()
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 "#;
@@ -80,16 +71,13 @@ const WEAK: &str = ".weak __leakscope_dispatch\n.weak __leakscope_access\n";
 /// executable; those of a shared library are all threads'.
 const SEGMENT: &str = "256";
 
-/// The attribute that says whether a function has a frame pointer.
-const FRAME: &str = "frame-pointer";
+/// Unwind tables that are right at each instruction.
+const ASYNCHRONOUS: u64 = 2;
 
 /// Bytes of a counter in memory, as `leakscope-rt` has it.
 const COUNTER: u64 = 8;
 
 pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), String> {
-    for function in module.functions().filter(|&function| !function.is_declaration() && !is_leaf(function)) {
-        function.set_string(FRAME, "all");
-    }
     let wanted = wanted(module);
     twins::demote(module, &wanted)?;
     let check = match part {
@@ -113,15 +101,10 @@ pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), Str
     for function in module.functions().filter(|function| !function.is_declaration()) {
         // The runtime is called where the optimiser sees no call.
         function.set(Kind::named("noredzone"));
+        // Stacks are walked by them.
+        function.set_to(Kind::named("uwtable"), ASYNCHRONOUS);
     }
     Ok(())
-}
-
-/// Whether a function needs no frame: no walk along the stack passes it.
-fn is_leaf(function: Function<'_>) -> bool {
-    let calls = |at: Value<'_>| at.is_call() && !at.is_intrinsic();
-    let varies = |at: Value<'_>| at.is(Opcode::LLVMAlloca) && !at.operand(0).is_constant();
-    function.string(FRAME) != Some("all") && !function.instructions().any(|at| calls(at) || varies(at))
 }
 
 /// The same with one counter for all threads.
@@ -158,9 +141,8 @@ fn wanted(module: &Module<'_>) -> HashSet<String> {
 
 fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'m>) {
     let loops = loops::find(twins.start);
-    let access = checks.access(twins.function);
     for block in twins.blocks() {
-        report(builder, access, twins.of(block));
+        report(builder, checks.accessed, twins.of(block));
     }
     let mut covered: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
@@ -251,7 +233,6 @@ struct Checks<'b, 'm> {
     builder: &'b Builder<'m>,
     check: Callee<'m>,
     accessed: Callee<'m>,
-    accessed_by_leaf: Callee<'m>,
     /// Stands for the counters until their number is known.
     counters: Value<'m>,
     count: u64,
@@ -263,15 +244,9 @@ impl<'b, 'm> Checks<'b, 'm> {
             builder,
             check: builder.function(c"leakscope.check"),
             accessed: builder.function(c"leakscope.accessed"),
-            accessed_by_leaf: builder.function(c"leakscope.accessed.by.leaf"),
             counters: builder.zeroed(COUNTER),
             count: 0,
         }
-    }
-
-    /// What tells an access in a function.
-    fn access(&self, function: Function<'m>) -> Callee<'m> {
-        if function.string(FRAME) == Some("all") { self.accessed } else { self.accessed_by_leaf }
     }
 
     /// A check where the builder stands: whether the body that reports comes.

@@ -135,10 +135,10 @@ pub fn may_be_stale(seen: Seen) -> bool {
 mod entry {
     use super::*;
     use crate::entry::keeping_all_registers;
-    use crate::walk::Caller;
+    use crate::walk::{Caller, Near};
     use crate::{events, heap, history, outline, thread};
 
-    keeping_all_registers!("__leakscope_access", "leakscope_access", "rdx");
+    keeping_all_registers!("__leakscope_access", "leakscope_access", "rcx");
 
     /// A block is accessed that lay idle for a tenth of the run: if it looked
     /// stale, that is counted.
@@ -152,9 +152,10 @@ mod entry {
         }
     }
 
-    /// So many accesses through a pointer.
+    /// So many accesses through a pointer, in a function whose return address
+    /// lies at `returns`.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_access(pointer: usize, count: u64, frame: usize) {
+    extern "C" fn leakscope_access(pointer: usize, count: u64, returns: usize, frame: usize) {
         // SAFETY: the thread's own state.
         let thread = unsafe { &mut *thread::current() };
         if !arena::range().contains(&pointer) {
@@ -177,9 +178,9 @@ mod entry {
             accesses.first.store(moment, Ordering::Relaxed);
         }
         accesses.last.store(moment, Ordering::Relaxed);
-        let caller = Caller { frame };
-        let context = outline::outline_again(thread, caller);
-        let place = events::near_number(thread, caller, context);
+        let near = Near::inside(thread, Caller { frame }.returns_to() as u64, returns);
+        let context = outline::outline_again(thread, near);
+        let place = events::near_number(thread, near, context);
         // A pointer to a neighbour's end is no access to a block that is gone.
         let injected = accesses.place.load(Ordering::Relaxed) & INJECTED;
         accesses.place.store(place | injected, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
 use crate::size_class::SMALL_MAX;
 use crate::thread::{self, Thread};
-use crate::walk::{self, Caller};
+use crate::walk::{self, Caller, Near};
 use crate::{
     accesses, caller, details, fault, foreign, inject, mode, moments, only, outline, pools, quick, sampling,
     stamps, sys,
@@ -265,8 +265,8 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
 #[inline(always)]
 fn place_of_free(thread: &mut Thread, caller: Caller) -> u32 {
     if mode::samples() && walk::is_derived(caller) {
-        let context = outline::near_outline(thread, caller);
-        events::near_number(thread, caller, context)
+        let near = Near::call(thread, caller);
+        events::near_number(thread, near, outline::near_outline(near))
     } else if walk::is_derived(caller) {
         number(thread, caller)
     } else {

@@ -15,7 +15,7 @@ use leakscope_wire::followed;
 use crate::lock::Lock;
 use crate::thread::Thread;
 use crate::trail::Trail;
-use crate::walk::{self, Caller};
+use crate::walk::{self, Caller, Near};
 use crate::watches::Watches;
 use crate::{arena, depot, mode, outline, sys};
 
@@ -130,17 +130,17 @@ pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
     }
 }
 
-/// Number of the innermost frames at a call, for which `context` stands.
+/// Number of the innermost frames, for which `context` stands.
 #[inline(always)]
-pub fn near_number(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
-    known_number(thread, context).unwrap_or_else(|| learn_near(thread, caller, context))
+pub fn near_number(thread: &mut Thread, near: Near, context: u64) -> u32 {
+    known_number(thread, context).unwrap_or_else(|| learn_near(thread, near, context))
 }
 
 #[cold]
-fn learn_near(thread: &mut Thread, caller: Caller, context: u64) -> u32 {
+fn learn_near(thread: &mut Thread, near: Near, context: u64) -> u32 {
     let key = context.wrapping_mul(followed::KEY);
     recall(thread, key).unwrap_or_else(|| {
-        let number = walk::short_stack::<{ outline::NEAR }>(thread, caller);
+        let number = near.stack::<{ outline::NEAR }>();
         remember(thread, key, number);
         number
     })

@@ -67,7 +67,7 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
     }
     if is_whole() {
         // The executable that this runtime was linked into.
-        modules::set_framed(start as *const () as usize);
+        modules::set_derived(start as *const () as usize);
     }
     if record::is_wanted() {
         park::start();

@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
-use crate::{events, park, sys};
+use crate::{events, mode, park, sys};
 
 const RESERVED: usize = 1 << 22;
 const PATH_MAX: usize = 512;
@@ -42,9 +42,10 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static UPDATE: Lock<()> = Lock::new(());
 
-/// Code of this range was compiled by us as a whole: every function in it
-/// keeps a frame pointer.
-static FRAMED_START: AtomicUsize = AtomicUsize::new(0);
+/// Code of this range was compiled by us as a whole. Where it is not sampled,
+/// every function in it keeps a frame pointer.
+static DERIVED_START: AtomicUsize = AtomicUsize::new(0);
+static DERIVED_SIZE: AtomicUsize = AtomicUsize::new(0);
 static FRAMED_SIZE: AtomicUsize = AtomicUsize::new(0);
 
 #[inline(always)]
@@ -52,20 +53,33 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// True for addresses in code that was derived as a whole.
+#[inline(always)]
+pub fn is_derived(address: u64) -> bool {
+    is_within(address, &DERIVED_SIZE)
+}
+
 /// True for return addresses in code that keeps frame pointers throughout.
 #[inline(always)]
 pub fn is_framed(address: u64) -> bool {
-    let start = FRAMED_START.load(Ordering::Relaxed) as u64;
-    address.wrapping_sub(start) < FRAMED_SIZE.load(Ordering::Relaxed) as u64
+    is_within(address, &FRAMED_SIZE)
+}
+
+#[inline(always)]
+fn is_within(address: u64, size: &AtomicUsize) -> bool {
+    let start = DERIVED_START.load(Ordering::Relaxed) as u64;
+    address.wrapping_sub(start) < size.load(Ordering::Relaxed) as u64
 }
 
 /// Says that the module around `address` was derived as a whole.
-pub fn set_framed(address: usize) {
+pub fn set_derived(address: usize) {
     let mut wanted = Around { address, start: 0, end: 0 };
     // SAFETY: the callback gets our own structure back.
     unsafe { libc::dl_iterate_phdr(Some(find_code), (&raw mut wanted).cast()) };
-    FRAMED_START.store(wanted.start, Ordering::Relaxed);
-    FRAMED_SIZE.store(wanted.end - wanted.start, Ordering::Relaxed);
+    let size = wanted.end - wanted.start;
+    DERIVED_START.store(wanted.start, Ordering::Relaxed);
+    DERIVED_SIZE.store(size, Ordering::Relaxed);
+    FRAMED_SIZE.store(if mode::samples() { 0 } else { size }, Ordering::Relaxed);
 }
 
 struct Around {
@@ -75,7 +89,7 @@ struct Around {
 }
 
 unsafe extern "C" fn find_code(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
-    // SAFETY: both come from `set_framed` through the loader.
+    // SAFETY: both come from `set_derived` through the loader.
     let (info, wanted) = unsafe { (&*info, &mut *data.cast::<Around>()) };
     for header in headers(info) {
         let start = info.dlpi_addr as usize + header.p_vaddr as usize;

@@ -2,7 +2,13 @@
 //! each call, as others do, so it is made of the innermost frames here.
 
 use crate::thread::Thread;
-use crate::walk::{Caller, first_frame, words_at};
+use crate::unwind::Frame;
+use crate::walk::{Caller, Near};
+
+/// Frames that tell one access or free from another. With more of them, code
+/// that calls itself makes a new place of almost each access, and each has to
+/// be learned.
+pub const NEAR: usize = 4;
 
 /// A value for the calls that led here, by the four innermost frames and their
 /// place: for code that keeps no context of its own. Two stacks that differ
@@ -10,57 +16,51 @@ use crate::walk::{Caller, first_frame, words_at};
 /// size.
 #[inline(always)]
 pub fn outline(thread: &mut Thread, caller: Caller) -> u64 {
-    let end = first_frame(thread, caller).map_or(caller.frame, |(_, end)| end);
-    with_call(caller.frame as u64, frames_outline::<3>(caller, end), caller)
+    let near = Near::call(thread, caller);
+    with_call(caller.frame as u64, outer_outline(near), near.address)
 }
 
-/// The same where the stack is the thread's own, and known.
+/// The same where the stack is the thread's own, and how to leave the frames
+/// is known.
 #[inline(always)]
 pub fn quick_outline(thread: &Thread, caller: Caller) -> Option<u64> {
-    let is_own = (thread.stack_low..thread.stack_high).contains(&caller.frame);
-    is_own.then(|| with_call(caller.frame as u64, frames_outline::<3>(caller, thread.stack_high), caller))
+    let end = thread.stack_high;
+    if !(thread.stack_low..end).contains(&caller.frame) {
+        return None;
+    }
+    let address = caller.returns_to() as u64;
+    let (mut hash, mut frame) = (0, Frame { address, stack: caller.frame + 16, pointer: 0 });
+    for _ in 1..NEAR {
+        frame = frame.known_caller(end)?;
+        hash = with_frame(hash, frame);
+    }
+    Some(with_call(caller.frame as u64, hash, address))
 }
 
-/// Frames that tell one access or free from another. With more of them, code
-/// that calls itself makes a new place of almost each access, and each has to
-/// be learned.
-pub const NEAR: usize = 4;
-
-/// A value for so many innermost frames alone.
+/// A value for the innermost frames alone.
 #[inline(always)]
-pub fn near_outline(thread: &mut Thread, caller: Caller) -> u64 {
-    with_call(NEAR as u64, near_outer(thread, caller), caller)
+pub fn near_outline(near: Near) -> u64 {
+    with_call(NEAR as u64, outer_outline(near), near.address)
 }
 
 #[inline(always)]
-fn near_outer(thread: &mut Thread, caller: Caller) -> u64 {
-    first_frame(thread, caller).map_or(0, |(_, end)| frames_outline::<{ NEAR - 1 }>(caller, end))
+fn with_call(kind: u64, outer: u64, address: u64) -> u64 {
+    outer.wrapping_mul(3).wrapping_add(address).wrapping_mul(3).wrapping_add(kind)
 }
 
 #[inline(always)]
-fn with_call(kind: u64, outer: u64, caller: Caller) -> u64 {
-    outer.wrapping_mul(3).wrapping_add(caller.returns_to() as u64).wrapping_mul(3).wrapping_add(kind)
+fn with_frame(outer: u64, frame: Frame) -> u64 {
+    outer.wrapping_mul(3).wrapping_add(frame.address)
 }
 
 /// Of the frames outside of the innermost one.
 #[inline(always)]
-fn frames_outline<const FRAMES: usize>(caller: Caller, end: usize) -> u64 {
-    // Up to the last place that has two words.
-    let reach = end.saturating_sub(caller.frame + 16) / 8;
-    // SAFETY: the frame of our own function, which has a frame pointer.
-    let [mut pointer, _] = unsafe { words_at(caller.frame) };
-    let mut hash = 0_u64;
-    for _ in 0..FRAMES {
-        // Code that keeps no frame pointers has anything there. What is no
-        // multiple of 8 becomes a very large number.
-        let distance = (pointer as usize).wrapping_sub(caller.frame).rotate_right(3);
-        if distance > reach {
-            break;
-        }
-        // SAFETY: between a live frame and the end of the same stack.
-        let [next, outer] = unsafe { words_at(pointer as usize) };
-        pointer = next;
-        hash = hash.wrapping_mul(3).wrapping_add(outer);
+fn outer_outline(near: Near) -> u64 {
+    let Some(mut frame) = near.outer else { return 0 };
+    let mut hash = with_frame(0, frame);
+    for _ in 2..NEAR {
+        let Some(next) = frame.caller_again(near.end) else { break };
+        (frame, hash) = (next, with_frame(hash, next));
     }
     hash
 }
@@ -69,25 +69,23 @@ fn frames_outline<const FRAMES: usize>(caller: Caller, end: usize) -> u64 {
 #[derive(Default)]
 #[repr(C)]
 pub struct Outlined {
-    frame: u64,
+    stack: usize,
     outer: u64,
 }
 
 impl Outlined {
     /// Other calls may have led here.
     pub fn forget(&mut self) {
-        self.frame = 0;
+        self.stack = 0;
     }
 }
 
 /// The near outline for code that asks several times from one frame.
 #[inline(always)]
-pub fn outline_again(thread: &mut Thread, caller: Caller) -> u64 {
-    // SAFETY: the frame of our own function, which has a frame pointer.
-    let [frame, _] = unsafe { words_at(caller.frame) };
-    if thread.sampling.outlined.frame != frame {
-        let outer = near_outer(thread, caller);
-        thread.sampling.outlined = Outlined { frame, outer };
+pub fn outline_again(thread: &mut Thread, near: Near) -> u64 {
+    let stack = near.outer.map_or(0, |outer| outer.stack);
+    if stack == 0 || thread.sampling.outlined.stack != stack {
+        thread.sampling.outlined = Outlined { stack, outer: outer_outline(near) };
     }
-    with_call(NEAR as u64, thread.sampling.outlined.outer, caller)
+    with_call(NEAR as u64, thread.sampling.outlined.outer, near.address)
 }

@@ -198,7 +198,7 @@ impl Parked {
         }
         // Below the stack pointer a function may keep 128 bytes; derived ones
         // do not.
-        let is_derived = modules::is_framed(general[libc::REG_RIP as usize] as u64);
+        let is_derived = modules::is_derived(general[libc::REG_RIP as usize] as u64);
         let below = if is_derived { 0 } else { 128 };
         let stack = general[libc::REG_RSP as usize] as usize - below;
         let register = |number: i32| general[number as usize] as u64;

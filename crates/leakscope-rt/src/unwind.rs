@@ -1,8 +1,8 @@
 //! How to step from a frame to its caller.
 //!
-//! Code that we derived keeps frame pointers: there a step is two loads.
-//! Everything else (libc, libraries, preloaded programs) is stepped by its
-//! own unwind tables, boiled down to a [`Rule`] for each return address and
+//! Code that we derived to follow pointers keeps frame pointers: there a step
+//! is two loads. Everything else (sampled programs, libc, libraries, preloaded
+//! programs) is stepped by its own unwind tables, boiled down to a [`Rule`] for each return address and
 //! cached. Every read is checked against the bounds of the stack, so that
 //! damaged frames end the walk instead of the program.
 
@@ -36,6 +36,35 @@ impl Frame {
         } else {
             rule_for(self.address).caller(self, high)
         }
+    }
+
+    /// The same in code without frame pointers, whose frames are asked for
+    /// again and again. The caller's frame pointer is left open.
+    #[inline(always)]
+    pub fn caller_again(self, high: usize) -> Option<Frame> {
+        self.known_caller(high).or_else(|| self.note_caller(high))
+    }
+
+    #[cold]
+    fn note_caller(self, high: usize) -> Option<Frame> {
+        let rule = rule_for(self.address);
+        if let Rule::Stack { up, .. } = rule {
+            let size = u64::from(self.address as u32) << 32 | u64::from(up);
+            SIZES[self.address as usize % ENTRIES].store(size, Ordering::Relaxed);
+        }
+        rule.caller(self, high)
+    }
+
+    /// The same if how large this frame is was noted.
+    #[inline(always)]
+    pub fn known_caller(self, high: usize) -> Option<Frame> {
+        let size = SIZES[self.address as usize % ENTRIES].load(Ordering::Relaxed);
+        let stack = self.stack + size as u32 as usize;
+        if (size >> 32) as u32 != self.address as u32 || stack >= high {
+            return None;
+        }
+        // SAFETY: between a live frame and the end of the same stack.
+        Some(Frame { address: unsafe { *((stack - 8) as *const u64) }, stack, pointer: 0 })
     }
 
     /// The same, with what it was found by.
@@ -166,8 +195,14 @@ const ENTRIES: usize = 1 << 13;
 static RULES: [Entry; ENTRIES] =
     [const { Entry { check: AtomicU64::new(0), rule: AtomicU64::new(0) } }; ENTRIES];
 
+/// Sizes of frames, under the lower half of the return address. That two
+/// modules have frames of one such address is not ruled out: a context may
+/// then be that of other calls.
+static SIZES: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+
 /// Forgets all rules: the code that they are for may be gone.
 pub fn forget_rules() {
+    SIZES.iter().for_each(|size| size.store(0, Ordering::Relaxed));
     for entry in &RULES {
         entry.check.store(0, Ordering::Relaxed);
         entry.rule.store(0, Ordering::Relaxed);

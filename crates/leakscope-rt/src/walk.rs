@@ -54,7 +54,7 @@ macro_rules! caller {
 #[inline(always)]
 pub fn is_derived(caller: Caller) -> bool {
     // SAFETY: the frame of our own function, which has a frame pointer.
-    modules::is_framed(unsafe { words_at(caller.frame) }[1])
+    modules::is_derived(unsafe { words_at(caller.frame) }[1])
 }
 
 /// Number of the stack that ends in the code which called us to allocate.
@@ -92,6 +92,49 @@ fn short_foreign_stack(first: Frame, high: usize, count: usize) -> u32 {
     let mut frames = [0; DEPTH_MAX];
     let count = collect(first, high, &mut frames[..count]);
     number_of(&frames[..count])
+}
+
+/// What called the runtime, and the frames around it, without the thread's
+/// whole stack.
+#[derive(Clone, Copy)]
+pub struct Near {
+    pub address: u64,
+    pub outer: Option<Frame>,
+    pub end: usize,
+}
+
+impl Near {
+    /// A call.
+    #[inline(always)]
+    pub fn call(thread: &mut Thread, caller: Caller) -> Near {
+        let address = caller.returns_to() as u64;
+        match first_frame(thread, caller) {
+            Some((first, end)) => Near { address, outer: first.caller_again(end), end },
+            None => Near { address, outer: None, end: 0 },
+        }
+    }
+
+    /// Code at `address`, in a function whose own return address lies at
+    /// `place`. Its caller's frame pointer is not known.
+    #[inline(always)]
+    pub fn inside(thread: &mut Thread, address: u64, place: usize) -> Near {
+        if thread.busy > 0 || !thread.known {
+            return Near { address, outer: None, end: 0 };
+        }
+        // SAFETY: a return address of the program's on the running stack.
+        let outer = unsafe { *(place as *const u64) };
+        let end = bounds(thread, place);
+        Near { address, outer: Some(Frame { address: outer, stack: place + 8, pointer: 0 }), end }
+    }
+
+    /// Number of so many innermost frames.
+    pub fn stack<const FRAMES: usize>(self) -> u32 {
+        let (mut frames, mut count) = ([self.address; FRAMES], 1);
+        if let Some(outer) = self.outer {
+            count += collect(outer, self.end, &mut frames[1..]);
+        }
+        number_of(&frames[..count])
+    }
 }
 
 /// Whether a frame pointer can be one, in a frame that begins at `low`.

@@ -155,11 +155,14 @@ impl Workshop<'_> {
             clang.args(["-Xclang", "-disable-llvm-passes"]);
             // Guards compare a few bits; as constants in registers they would
             // take them from the program. So would what only their calls need,
-            // out of loops in which these seldom run.
+            // out of loops in which these seldom run. A register that a function
+            // would have to save first must be worth it: most of what is added
+            // is left to such as seldom run.
             let flags = [
                 "-disable-constant-hoisting",
                 "-disable-hoisting-to-hotter-blocks=all",
                 "-block-freq-ratio-threshold=1",
+                "-regalloc-csr-first-time-cost=65536",
             ];
             clang.args(flags.iter().flat_map(|flag| ["-mllvm", flag]));
         }
