@@ -420,6 +420,7 @@ impl Maker<'_> {
         grown.facts.push((old, Fact::NONZERO));
         let mut failed = ExitCase::returning(Value::NULL);
         failed.facts.push((old, Fact::NONZERO));
+        failed.refused.push(old);
         let mut made = ExitCase::returning(Value::Top);
         made.facts.push((old, Fact::exactly(0)));
         made.result = self.new_block(&mut made, self.model.fails == Fails::Null);
