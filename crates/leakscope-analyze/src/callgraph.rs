@@ -6,6 +6,9 @@ use rustc_hash::FxHashSet;
 
 use crate::world::World;
 
+/// How names of the tables of virtual functions start.
+const CLASS_TABLE: &str = "_ZTV";
+
 /// A cycle of the call graph, or a function in none.
 pub struct Component {
     pub functions: Vec<FuncId>,
@@ -65,10 +68,10 @@ fn graph<'a>(edges: impl Iterator<Item = &'a Vec<FuncId>> + Clone) -> DiGraph<Fu
 }
 
 struct Callees {
-    /// Functions that a body calls or whose address it uses.
+    /// Functions that a body calls or whose address it uses, also in tables that
+    /// nobody changes.
     plain: Vec<FuncId>,
-    /// Also those in tables that nobody changes, as those of virtual
-    /// functions.
+    /// Also those in the tables of classes.
     all: Vec<FuncId>,
 }
 
@@ -94,21 +97,27 @@ impl Callees {
             block.end.operand().into_iter().for_each(&mut note);
         }
         found.extend(direct);
-        let mut all = found.clone();
-        let mut open: Vec<GlobalId> = tables.iter().copied().collect();
-        while let Some(table) = open.pop() {
+        let mut all = Vec::new();
+        // Whether it is reached through the table of a class.
+        let mut open: Vec<(GlobalId, bool)> = tables.iter().map(|&table| (table, false)).collect();
+        open.sort();
+        while let Some((table, is_of_class)) = open.pop() {
             if world.is_written(table) {
                 all.extend(world.handler(table));
                 continue;
             }
-            for cell in program.global(table).initial.iter().flatten() {
+            let global = program.global(table);
+            let is_of_class = is_of_class || global.name.starts_with(CLASS_TABLE);
+            for cell in global.initial.iter().flatten() {
                 match cell.value {
-                    Operand::Function(function) => all.push(function),
-                    Operand::Global(inner, _) if tables.insert(inner) => open.push(inner),
+                    Operand::Function(function) if is_of_class => all.push(function),
+                    Operand::Function(function) => found.push(function),
+                    Operand::Global(inner, _) if tables.insert(inner) => open.push((inner, is_of_class)),
                     _ => {}
                 }
             }
         }
+        all.extend(&found);
         for functions in [&mut found, &mut all] {
             functions.sort();
             functions.dedup();

@@ -21,6 +21,7 @@ pub struct Property {
     pub freed: Set<SymbolId>,
     pub escaped: Set<SymbolId>,
     pub stored: Set<SymbolId>,
+    pub refused: Set<SymbolId>,
     /// Where ways out of a scope meet, where each goes on.
     pub selectors: Vec<(ValueId, i64)>,
 }
@@ -37,6 +38,7 @@ impl Property {
             freed: case.freed.iter().copied().filter(|id| is_near(scope, *id)).collect(),
             escaped: parameters(&case.escaped, scope),
             stored: parameters(&case.stored, scope),
+            refused: case.refused.clone(),
             selectors: Vec::new(),
         }
     }
@@ -52,6 +54,7 @@ impl Property {
             + self.freed.difference(&other.freed)
             + self.escaped.difference(&other.escaped)
             + self.stored.difference(&other.stored)
+            + self.refused.difference(&other.refused)
     }
 }
 
