@@ -188,7 +188,10 @@ pub fn handlers(program: &Program, is_whole: bool) -> FxHashMap<GlobalId, FuncId
         }
     }
     let handler = |(index, held): (usize, Held)| match held {
-        Held::One(function) => Some((GlobalId(index as u32), function)),
+        // One that gets nothing takes nothing.
+        Held::One(function) if program.function(function).parameters > 0 => {
+            Some((GlobalId(index as u32), function))
+        }
         _ => None,
     };
     globals.into_iter().enumerate().filter_map(handler).collect()

@@ -399,11 +399,11 @@ impl Joiner<'_> {
     }
 }
 
-/// A pointer that goes on through an object with each turn is somewhere in it.
+/// A pointer that goes on through a block with each turn is somewhere in it.
 fn forget_steps(parts: &mut [Value]) {
     let bases: Vec<Base> = parts.iter().flat_map(Value::bases).map(|(base, _)| base).collect();
     for part in parts {
-        if let Value::Sum(base, offset) = part
+        if let Value::Sum(base @ Base::Heap(_), offset) = part
             && bases.iter().filter(|other| **other == *base).count() > 1
         {
             *offset = Offset::Any;
