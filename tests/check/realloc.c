@@ -218,3 +218,97 @@ int option_add_bad(struct option **items, int *count, const char *name)
     (*count)++;
     return 0;
 }
+
+// A callee that loses what it could not make larger: whoever gave it the block
+// cannot know.
+static void fill_bad(char *text)
+{
+    text = realloc(text, 1000);
+    if (text != NULL) {
+        strcpy(text, "more");
+        free(text);
+    }
+}
+
+static void fill_good(char *text)
+{
+    char *larger = realloc(text, 1000);
+    if (larger != NULL)
+        text = larger;
+    free(text);
+}
+
+void given_to_realloc_bad(void)
+{
+    char *text = malloc(10); // alloc @given
+    if (text == NULL)
+        return;
+    fill_bad(text);
+} // leak @given: text
+
+void given_to_realloc_good(void)
+{
+    char *text = malloc(10);
+    if (text == NULL)
+        return;
+    fill_good(text);
+}
+
+struct text {
+    char *start;
+    int length;
+};
+
+static void extend_bad(struct text *text)
+{
+    text->start = realloc(text->start, 1000);
+    if (text->start != NULL) {
+        text->length = 1000;
+        free(text->start);
+    }
+}
+
+static int extend_good(struct text *text)
+{
+    char *larger = realloc(text->start, 1000);
+    if (larger == NULL)
+        return -1;
+    text->start = larger;
+    text->length = 1000;
+    return 0;
+}
+
+void member_given_to_realloc_bad(void)
+{
+    struct text text = { malloc(10), 10 }; // alloc @member
+    if (text.start == NULL)
+        return;
+    extend_bad(&text); // leak @member: text.start
+}
+
+void member_given_to_realloc_good(void)
+{
+    struct text text = { malloc(10), 10 };
+    if (text.start == NULL)
+        return;
+    extend_good(&text);
+    free(text.start);
+}
+
+// Nothing but no memory at all ends the program: who asks for nothing gets
+// nothing, and the block is gone.
+static void *resize_or_exit(void *p, size_t size)
+{
+    void *larger = realloc(p, size);
+    if (larger == NULL && (p == NULL || size != 0))
+        exit(1);
+    return larger;
+}
+
+void resized_good(struct text *text, size_t size)
+{
+    text->start = malloc(10);
+    if (text->start == NULL)
+        return;
+    text->start = resize_or_exit(text->start, size);
+}

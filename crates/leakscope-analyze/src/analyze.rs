@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use leakscope_core::{Confidence, Finding};
-use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
-use petgraph::graph::{DiGraph, NodeIndex};
+use leakscope_ir::{FuncId, Program};
 use rustc_hash::FxHashSet;
 
+use crate::callgraph::{Component, components};
 use crate::exits::summarise;
 use crate::findings;
 use crate::leaks::Leak;
@@ -66,7 +66,7 @@ pub fn analyze(
     let done_functions = AtomicUsize::new(0);
     let outcomes = in_order(&components, &|component| {
         let outcomes = if relevant[component.functions[0].0 as usize] {
-            component_summaries(&world, &ready, &component.functions, &options)
+            component_summaries(&world, &ready, component, &options)
         } else {
             vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
         };
@@ -131,10 +131,12 @@ struct Outcome {
 fn component_summaries(
     world: &World,
     ready: &Ready,
-    component: &[FuncId],
+    component: &Component,
     options: &simulate::Options,
 ) -> Vec<Outcome> {
-    let is_cycle = component.len() > 1 || calls_itself(world, component[0]);
+    let recursive = &component.recursive;
+    let component = component.functions.as_slice();
+    let is_cycle = component.len() > 1 || !recursive.is_empty();
     if !is_cycle {
         return vec![outcome(world, component[0], simulate(world, ready, component[0], options), options)];
     }
@@ -157,10 +159,12 @@ fn component_summaries(
                 continue;
             }
             let mut done = outcome(world, id, simulate(world, &cycle, id, options), options);
-            let summary = Arc::make_mut(&mut done.summary);
-            summary.is_recursive = true;
-            if round == rounds {
-                summary.widen_guards();
+            if recursive.contains(&id) {
+                let summary = Arc::make_mut(&mut done.summary);
+                summary.is_recursive = true;
+                if round == rounds {
+                    summary.widen_guards();
+                }
             }
             cycle.current[index] = Some(done.summary.clone());
             match outcomes.get_mut(index) {
@@ -222,51 +226,6 @@ fn without_effect() -> Summary {
     }
 }
 
-fn calls_itself(world: &World, id: FuncId) -> bool {
-    callees(world, id).contains(&id)
-}
-
-/// A cycle of the call graph, or a function in none.
-struct Component {
-    functions: Vec<FuncId>,
-    /// Those that call into it.
-    callers: Vec<usize>,
-    /// How many others it calls into.
-    callees: usize,
-}
-
-/// All cycles, callees first.
-fn components(world: &World) -> Vec<Component> {
-    let program = world.program;
-    let mut graph = DiGraph::<FuncId, ()>::new();
-    let nodes: Vec<NodeIndex> =
-        (0..program.functions.len()).map(|index| graph.add_node(FuncId(index as u32))).collect();
-    for index in 0..program.functions.len() {
-        for callee in callees(world, FuncId(index as u32)) {
-            graph.add_edge(nodes[index], nodes[callee.0 as usize], ());
-        }
-    }
-    let mut components: Vec<Component> = Vec::new();
-    let mut component_of = vec![None; program.functions.len()];
-    for mut cycle in petgraph::algo::kosaraju_scc(&graph) {
-        cycle.sort();
-        let with_body = |id: &FuncId| program.function(*id).body.is_some();
-        let functions: Vec<FuncId> = cycle.iter().map(|&node| graph[node]).filter(with_body).collect();
-        if functions.is_empty() {
-            continue;
-        }
-        let called = cycle.iter().flat_map(|&node| graph.neighbors(node));
-        let mut called: Vec<usize> = called.filter_map(|node| component_of[node.index()]).collect();
-        called.sort_unstable();
-        called.dedup();
-        let own = components.len();
-        called.iter().for_each(|&callee| components[callee].callers.push(own));
-        cycle.iter().for_each(|node| component_of[node.index()] = Some(own));
-        components.push(Component { functions, callers: Vec::new(), callees: called.len() });
-    }
-    components
-}
-
 /// What `work` makes of each component, on all cores: as soon as what it calls
 /// is done.
 fn in_order<T: Send + Sync>(components: &[Component], work: &(dyn Fn(&Component) -> T + Sync)) -> Vec<T> {
@@ -303,46 +262,4 @@ impl<T: Send + Sync> Schedule<'_, T> {
             }
         }
     }
-}
-
-/// Functions that a body calls or whose address it uses, also through tables
-/// that nobody changes, as those of virtual functions.
-fn callees(world: &World, id: FuncId) -> Vec<FuncId> {
-    let program = world.program;
-    let Some(body) = &program.function(id).body else { return Vec::new() };
-    let (mut found, mut tables) = (Vec::new(), FxHashSet::default());
-    let mut note = |operand: &Operand| match operand {
-        Operand::Function(function) => found.push(*function),
-        Operand::Global(global, _) => drop(tables.insert(*global)),
-        _ => {}
-    };
-    let mut direct = Vec::new();
-    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
-        instruction.op.for_each_operand(&mut note);
-        if let Op::Call(call) = &instruction.op
-            && let Callee::Function(function) = call.callee
-        {
-            direct.push(function);
-        }
-    }
-    for block in &body.blocks {
-        block.end.operand().into_iter().for_each(&mut note);
-    }
-    let mut open: Vec<GlobalId> = tables.iter().copied().collect();
-    while let Some(table) = open.pop() {
-        if world.is_written(table) {
-            continue;
-        }
-        for cell in program.global(table).initial.iter().flatten() {
-            match cell.value {
-                Operand::Function(function) => found.push(function),
-                Operand::Global(inner, _) if tables.insert(inner) => open.push(inner),
-                _ => {}
-            }
-        }
-    }
-    found.extend(direct);
-    found.sort();
-    found.dedup();
-    found
 }

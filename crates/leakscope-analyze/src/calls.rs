@@ -34,7 +34,10 @@ impl Simulation<'_, '_> {
         }
         let callees = match &call.callee {
             Callee::Function(function) => Some(vec![*function]),
-            Callee::Pointer(pointer) => functions(&self.operand(&case, pointer)),
+            Callee::Pointer(pointer) => {
+                let pointer = self.operand(&case, pointer);
+                functions(&pointer).or_else(|| Some(vec![self.handler(&pointer)?]))
+            }
             Callee::Assembler => None,
         };
         let mut outcomes = match callees {
@@ -64,6 +67,17 @@ impl Simulation<'_, '_> {
             }
         }
         outcomes
+    }
+
+    /// The function that a variable of the program holds, where `pointer` is
+    /// what it held from the start.
+    fn handler(&self, pointer: &Value) -> Option<FuncId> {
+        let scope = &self.result.scope;
+        let Value::Sum(Base::Symbol(id), Offset::At(0)) = pointer else { return None };
+        let SymbolKey::Content(Base::Global(global), Offset::At(0)) = scope.symbols.key(*id) else {
+            return None;
+        };
+        scope.world.handler(*global)
     }
 
     fn call_function(

@@ -32,6 +32,8 @@ pub struct Case {
     pub freed: Set<SymbolId>,
     pub escaped: Set<SymbolId>,
     pub stored: Set<SymbolId>,
+    /// What came in and could not be made larger.
+    pub refused: Set<SymbolId>,
     /// A standard descriptor was closed: the next that is opened takes its
     /// place, and stays.
     pub lacks_standard: bool,
@@ -309,6 +311,9 @@ impl Case {
                 Base::Symbol(id) if scope.symbols.is_input(id) => {
                     self.freed.insert(id);
                     scope.ever_freed.insert(id);
+                    if scope.is_in_loop() {
+                        scope.inputs_freed_in_loops.insert(id);
+                    }
                 }
                 Base::Symbol(_) => {}
                 _ => continue,

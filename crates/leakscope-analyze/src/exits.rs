@@ -46,7 +46,13 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
     let mut cases: Vec<ExitCase> =
         cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
     keep_guards(&scope, &mut cases);
-    Summary { cases, symbols: Arc::new(scope.symbols), origins: scope.sites.origins, ..Summary::default() }
+    Summary {
+        cases,
+        symbols: Arc::new(scope.symbols),
+        freed_in_loops: scope.inputs_freed_in_loops.into_iter().collect(),
+        origins: scope.sites.origins,
+        ..Summary::default()
+    }
 }
 
 fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -> Vec<(Exit, Case)> {
@@ -140,6 +146,7 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         result,
         freed: case.freed.iter().copied().collect(),
         escaped: case.escaped.iter().copied().collect(),
+        refused: case.refused.iter().copied().filter(|id| !case.freed.contains(id)).collect(),
         blocks,
         zeroed: zeroed.copied().collect(),
         path: steps(id, case.path.as_ref()).into(),

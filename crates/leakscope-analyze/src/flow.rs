@@ -1,7 +1,7 @@
 //! The shape of a body: order of blocks, loops, and where values are last
 //! read.
 
-use leakscope_ir::{BlockId, Body, GlobalId, Op, Operand, Shape, ValueId};
+use leakscope_ir::{BlockId, Body, GlobalId, Op, Operand, Shape, Terminator, ValueId};
 use rustc_hash::FxHashSet;
 
 pub struct Flow {
@@ -57,7 +57,7 @@ impl Flow {
             live_in.push(before.values());
             dying.push(last);
         }
-        let is_used = used_values(body);
+        let is_used = used_values(body, Results::Used);
         Some(Flow { order, is_loop_head, loops, block_of, live_in, is_used, dying })
     }
 
@@ -88,8 +88,15 @@ impl Flow {
     }
 }
 
+/// Whether somebody does something with what a function returns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    Used,
+    Unused,
+}
+
 /// Values that are used for more than to name a variable.
-pub fn used_values(body: &Body) -> Vec<bool> {
+pub fn used_values(body: &Body, results: Results) -> Vec<bool> {
     let mut used = vec![false; body.values as usize];
     let mut note = |operand: &Operand| {
         if let Operand::Value(value) = operand {
@@ -102,7 +109,10 @@ pub fn used_values(body: &Body) -> Vec<bool> {
                 instruction.op.for_each_operand(&mut note);
             }
         }
-        block.end.operand().into_iter().for_each(&mut note);
+        let is_result = matches!(block.end, Terminator::Return(_));
+        if !is_result || results == Results::Used {
+            block.end.operand().into_iter().for_each(&mut note);
+        }
     }
     used
 }

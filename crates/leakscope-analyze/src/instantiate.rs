@@ -134,6 +134,9 @@ impl Instance<'_> {
         let exit = self.exit;
         let freed = self.values(scope, &exit.freed);
         let escaped = self.values(scope, &exit.escaped);
+        for value in self.values(scope, &exit.refused) {
+            after.refused.extend(inputs(scope, &value));
+        }
 
         let mut freed_holders = false;
         for (value, &id) in freed.iter().zip(&exit.freed) {
@@ -143,6 +146,10 @@ impl Instance<'_> {
                 held.iter().for_each(|value| after.escape(scope, value));
             }
             freed_holders |= after.free(scope, value);
+            if self.summary.freed_in_loops.contains(&id) {
+                let ids = inputs(scope, value);
+                scope.inputs_freed_in_loops.extend(ids);
+            }
         }
         for base in &self.exit.zeroed {
             if let Value::Sum(base, _) = self.base(scope, *base) {
@@ -162,7 +169,9 @@ impl Instance<'_> {
                 // Too deep to be told from what is stored, or in memory of
                 // others, whose state between calls is theirs to know.
                 Some(before)
-                    if self.summary.is_recursive || is_of_others(scope, to) || self.may_stay(write) =>
+                    if self.summary.is_recursive
+                        || is_of_others(scope, to)
+                        || self.may_stay(write) && !self.is_refused(write) =>
                 {
                     after.escape(scope, &before);
                 }
@@ -208,6 +217,12 @@ impl Instance<'_> {
         old.is_some_and(|old| write.value.bases().any(|(base, _)| base == Base::Symbol(old)))
     }
 
+    /// Whether a cell held what could not be made larger, and holds it no more.
+    fn is_refused(&self, write: &Write) -> bool {
+        let old = self.summary.symbols.find(&SymbolKey::Content(write.base, write.offset));
+        old.is_some_and(|old| self.exit.refused.contains(&old))
+    }
+
     /// Whether what a cell held stays there in another case that the caller
     /// cannot tell from this one.
     fn may_stay(&self, write: &Write) -> bool {
@@ -244,12 +259,11 @@ impl Instance<'_> {
     /// one: what tells the cases apart may be too deep to be known.
     fn excuse(&mut self, scope: &mut Scope, after: &mut Case) {
         let (summary, exit) = (self.summary, self.exit);
-        if exit.freed.is_empty() {
-            return;
-        }
-        for &id in summary.cases.iter().flat_map(|case| &case.freed) {
+        let in_other_cases = summary.cases.iter().flat_map(|case| &case.freed);
+        let in_other_cases = in_other_cases.filter(|_| !exit.freed.is_empty());
+        for &id in in_other_cases.chain(&summary.freed_in_loops) {
             let is_part = matches!(summary.symbols.key(id), SymbolKey::Content(Base::Symbol(_), _));
-            if is_part && !exit.freed.contains(&id) {
+            if is_part && !exit.freed.contains(&id) && !exit.refused.contains(&id) {
                 let value = self.symbol(scope, id);
                 let value = self.carry(value);
                 after.escape(scope, &value);
@@ -270,7 +284,8 @@ impl Instance<'_> {
             .flat_map(|case| self.taken_parameters(case))
             .collect();
         let own = self.taken_parameters(exit);
-        for id in taken.into_iter().filter(|id| !own.contains(id)) {
+        let is_excused = |id: &SymbolId| !own.contains(id) && !exit.refused.contains(id);
+        for id in taken.into_iter().filter(is_excused) {
             let value = self.symbol(scope, id);
             let value = self.carry(value);
             after.escape(scope, &value);
@@ -451,4 +466,13 @@ fn is_told_apart(summary: &Summary, one: &ExitCase, other: &ExitCase, site: &Sit
 /// Whether an address leads to memory that was there before the caller.
 fn is_of_others(scope: &Scope, address: &Value) -> bool {
     address.bases().any(|(base, _)| matches!(scope.symbols.owner(base), Base::Symbol(_) | Base::Global(_)))
+}
+
+/// What came in, of the bases of a value.
+fn inputs(scope: &Scope, value: &Value) -> Vec<SymbolId> {
+    let input = |(base, _)| match base {
+        Base::Symbol(id) if scope.symbols.is_input(id) => Some(id),
+        _ => None,
+    };
+    value.bases().filter_map(input).collect()
 }

@@ -21,6 +21,7 @@ pub struct Property {
     pub freed: Set<SymbolId>,
     pub escaped: Set<SymbolId>,
     pub stored: Set<SymbolId>,
+    pub refused: Set<SymbolId>,
     /// Where ways out of a scope meet, where each goes on.
     pub selectors: Vec<(ValueId, i64)>,
 }
@@ -37,6 +38,7 @@ impl Property {
             freed: case.freed.iter().copied().filter(|id| is_near(scope, *id)).collect(),
             escaped: parameters(&case.escaped, scope),
             stored: parameters(&case.stored, scope),
+            refused: case.refused.clone(),
             selectors: Vec::new(),
         }
     }
@@ -52,6 +54,7 @@ impl Property {
             + self.freed.difference(&other.freed)
             + self.escaped.difference(&other.escaped)
             + self.stored.difference(&other.stored)
+            + self.refused.difference(&other.refused)
     }
 }
 
@@ -129,6 +132,7 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
     case.blocks.extend(failing.into_iter().map(|id| (id, Block { is_nullable: true })));
     // Where the property differs, in favour of silence.
     case.blocks.retain(|block, _| other.blocks.contains_key(block));
+    case.refused.retain(|id| other.refused.contains(id));
     case.zeroed.retain(|base| other.zeroed.contains(base));
     joiner.is_changed |= other.lacks_standard && !case.lacks_standard;
     case.lacks_standard |= other.lacks_standard;
@@ -358,6 +362,9 @@ impl Joiner<'_> {
         let all_plain = own.parts().iter().chain(others.parts()).all(is_plain);
         if !all_plain {
             let mut parts: Vec<Value> = own.parts().iter().chain(others.parts()).cloned().collect();
+            if self.growth == Growth::Widened {
+                forget_steps(&mut parts);
+            }
             // Beside what may be anything, only what leads to memory counts.
             if parts.contains(&Value::Top) {
                 parts.retain(|part| *part == Value::Top || !is_plain(part));
@@ -389,5 +396,17 @@ impl Joiner<'_> {
         }
         self.bound.insert(id, fact);
         symbol
+    }
+}
+
+/// A pointer that goes on through a block with each turn is somewhere in it.
+fn forget_steps(parts: &mut [Value]) {
+    let bases: Vec<Base> = parts.iter().flat_map(Value::bases).map(|(base, _)| base).collect();
+    for part in parts {
+        if let Value::Sum(base @ Base::Heap(_), offset) = part
+            && bases.iter().filter(|other| **other == *base).count() > 1
+        {
+            *offset = Offset::Any;
+        }
     }
 }

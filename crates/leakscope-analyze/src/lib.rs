@@ -9,6 +9,7 @@
 mod analyze;
 mod arithmetic;
 mod arrive;
+mod callgraph;
 mod calls;
 mod case;
 mod confirm;
@@ -18,6 +19,7 @@ mod exits;
 mod fact;
 mod findings;
 mod flow;
+mod handed;
 mod instantiate;
 mod join;
 mod leaks;

@@ -420,6 +420,10 @@ impl Maker<'_> {
         grown.facts.push((old, Fact::NONZERO));
         let mut failed = ExitCase::returning(Value::NULL);
         failed.facts.push((old, Fact::NONZERO));
+        failed.refused.push(old);
+        // Nothing is refused to who asks for nothing: the block is freed then.
+        let others = self.parameters.iter().filter(|id| **id != old);
+        failed.facts.extend(others.map(|&id| (id, Fact::NONZERO)));
         let mut made = ExitCase::returning(Value::Top);
         made.facts.push((old, Fact::exactly(0)));
         made.result = self.new_block(&mut made, self.model.fails == Fails::Null);

@@ -8,11 +8,11 @@
 //! what was compared with null, and what was used as an address.
 
 use leakscope_ir::{
-    BlockId, Body, Callee, Compare, FuncId, Instruction, Linkage, Op, Operand, Program, Terminator, ValueId,
-    Width,
+    BlockId, Body, Callee, Compare, FuncId, Instruction, Op, Operand, Program, Terminator, ValueId, Width,
 };
 
 use crate::flow::Values;
+use crate::handed::calls_are_seen;
 
 pub struct NeverNull {
     results: Vec<bool>,
@@ -24,7 +24,10 @@ impl NeverNull {
     pub fn new(program: &Program, returns: &[bool], is_whole: bool) -> NeverNull {
         let mut known = NeverNull {
             results: program.functions.iter().map(|function| function.body.is_some()).collect(),
-            parameters: known_parameters(program, is_whole),
+            parameters: calls_are_seen(program, is_whole)
+                .zip(&program.functions)
+                .map(|(is_seen, function)| vec![is_seen; function.parameters as usize])
+                .collect(),
         };
         let callers = callers(program);
         let mut open: Vec<usize> = (0..program.functions.len()).rev().collect();
@@ -59,38 +62,6 @@ impl NeverNull {
     pub fn is_parameter(&self, function: FuncId, index: u32) -> bool {
         self.parameters[function.0 as usize].get(index as usize).copied().unwrap_or(false)
     }
-}
-
-/// Parameters of functions all of whose calls are seen.
-fn known_parameters(program: &Program, is_whole: bool) -> Vec<Vec<bool>> {
-    let mut is_called = vec![false; program.functions.len()];
-    let mut is_taken = vec![false; program.functions.len()];
-    let mut take = |operand: &Operand| {
-        if let Operand::Function(function) = operand {
-            is_taken[function.0 as usize] = true;
-        }
-    };
-    for cell in program.globals.iter().flat_map(|global| global.initial.iter().flatten()) {
-        take(&cell.value);
-    }
-    for block in program.functions.iter().filter_map(|f| f.body.as_ref()).flat_map(|body| &body.blocks) {
-        for instruction in &block.instructions {
-            instruction.op.for_each_operand(&mut take);
-            if let Op::Call(call) = &instruction.op
-                && let Callee::Function(callee) = call.callee
-            {
-                is_called[callee.0 as usize] = true;
-            }
-        }
-        block.end.operand().into_iter().for_each(&mut take);
-    }
-    let functions = program.functions.iter().enumerate();
-    let is_known = |(index, function): (usize, &leakscope_ir::Function)| {
-        let is_seen = is_whole || function.linkage == Linkage::Internal;
-        let is_known = is_seen && is_called[index] && !is_taken[index] && function.name != "main";
-        vec![is_known; function.parameters as usize]
-    };
-    functions.map(is_known).collect()
 }
 
 fn callers(program: &Program) -> Vec<Vec<usize>> {

@@ -15,6 +15,8 @@ pub struct Scope<'a> {
     pub sites: Sites,
     /// Sites whose blocks are freed in loops, with the heads of those.
     pub freed_in_loops: BTreeSet<(usize, BlockId)>,
+    /// The same of what came in.
+    pub inputs_freed_in_loops: BTreeSet<SymbolId>,
     /// Sites of blocks that are cut into pieces, of which a global has one:
     /// the others are handed out, and the block stays.
     pub pools: BTreeSet<usize>,
@@ -55,6 +57,7 @@ impl<'a> Scope<'a> {
             symbols: Symbols::default(),
             sites: Sites::default(),
             freed_in_loops: BTreeSet::new(),
+            inputs_freed_in_loops: BTreeSet::new(),
             pools: BTreeSet::new(),
             ever_freed: BTreeSet::new(),
             rewritten: FxHashSet::default(),

@@ -27,6 +27,8 @@ pub struct Summary {
     pub closes: bool,
     /// It returns a number that depends on its first two arguments alone.
     pub compares: bool,
+    /// What it releases in loops, which are taken to run at least once.
+    pub freed_in_loops: Vec<SymbolId>,
     /// Of the blocks, by site.
     pub origins: Vec<Arc<Origin>>,
 }
@@ -40,6 +42,9 @@ pub struct ExitCase {
     pub writes: Vec<Write>,
     pub freed: Vec<SymbolId>,
     pub escaped: Vec<SymbolId>,
+    /// What came in and could not be made larger: it is as it was, and the
+    /// procedure that lost it knows that it did.
+    pub refused: Vec<SymbolId>,
     /// New blocks that the caller can get at.
     pub blocks: Vec<(HeapId, Block)>,
     pub zeroed: Vec<Base>,
@@ -102,6 +107,7 @@ impl ExitCase {
             writes: Vec::new(),
             freed: Vec::new(),
             escaped: Vec::new(),
+            refused: Vec::new(),
             blocks: Vec::new(),
             zeroed: Vec::new(),
             path: Arc::new([]),

@@ -10,7 +10,8 @@ use leakscope_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::containers::{self, Role};
-use crate::flow::used_values;
+use crate::flow::{Results, used_values};
+use crate::handed;
 use crate::models::{Model, Models};
 use crate::nonnull::NeverNull;
 use crate::returns::returning;
@@ -27,6 +28,8 @@ pub struct World<'a> {
     returns: Vec<bool>,
     /// Parameters that a function calls.
     called: Vec<Vec<u32>>,
+    /// The one function that a variable holds, if any.
+    handlers: FxHashMap<GlobalId, FuncId>,
     pub never_null: NeverNull,
 }
 
@@ -51,9 +54,10 @@ impl<'a> World<'a> {
         let is_whole =
             program.functions.iter().any(|function| function.name == "main" && function.body.is_some());
         let returned = returned_globals(program, is_whole);
-        for (function, own) in program.functions.iter().zip(&returned) {
+        let used = used_by_function(program, is_whole);
+        for ((function, own), used) in program.functions.iter().zip(&returned).zip(&used) {
             if let Some(body) = &function.body {
-                note_uses(body, &returned, *own, &mut globals);
+                note_uses(body, used, &returned, *own, &mut globals);
             }
         }
         for (global, uses) in program.globals.iter().zip(&mut globals) {
@@ -83,9 +87,20 @@ impl<'a> World<'a> {
             None => program.functions[index].is_noreturn,
         };
         let returns = returning(program, is_noreturn);
-        let called = program.functions.iter().map(called_parameters).collect();
+        let called = handed::called_parameters(program);
         let never_null = NeverNull::new(program, &returns, is_whole);
-        World { program, roles, first: first.collect(), models, globals, returns, called, never_null }
+        let handlers = handed::handlers(program, is_whole);
+        World {
+            program,
+            handlers,
+            roles,
+            first: first.collect(),
+            models,
+            globals,
+            returns,
+            called,
+            never_null,
+        }
     }
 
     /// What is at `offset` of a global that nobody writes.
@@ -121,6 +136,11 @@ impl<'a> World<'a> {
         &self.called[function.0 as usize]
     }
 
+    /// The function that a variable holds whenever it holds any.
+    pub fn handler(&self, global: GlobalId) -> Option<FuncId> {
+        self.handlers.get(&global).copied()
+    }
+
     /// Of a function of the C++ standard library.
     pub fn role(&self, function: FuncId) -> Option<Role> {
         self.roles[function.0 as usize]
@@ -138,37 +158,6 @@ pub fn is_library(function: &Function) -> bool {
     ["std::", "__gnu_cxx::"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Larger functions are not looked at again for what they are given.
-const SMALL: usize = 60;
-
-fn called_parameters(function: &Function) -> Vec<u32> {
-    let Some(body) = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL) else {
-        return Vec::new();
-    };
-    // The parameter that each value is, or was loaded from.
-    let mut from: FxHashMap<ValueId, u32> =
-        (0..function.parameters).map(|index| (ValueId(index), index)).collect();
-    let mut called = Vec::new();
-    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
-        let source = match &instruction.op {
-            Op::Step { base: operand, .. } | Op::Load { from: operand, .. } => operand,
-            Op::Call(Call { callee: Callee::Pointer(Operand::Value(pointer)), .. }) => {
-                called.extend(from.get(pointer));
-                continue;
-            }
-            _ => continue,
-        };
-        if let Operand::Value(value) = source
-            && let Some(&index) = from.get(value)
-        {
-            from.insert(instruction.result, index);
-        }
-    }
-    called.sort_unstable();
-    called.dedup();
-    called
-}
-
 pub fn constant(operand: &Operand) -> Value {
     match operand {
         Operand::Int(number) => Value::Int(*number),
@@ -181,11 +170,11 @@ pub fn constant(operand: &Operand) -> Value {
 /// How a body uses the addresses of globals.
 fn note_uses(
     body: &Body,
+    used: &[bool],
     returned: &[Option<GlobalId>],
     own_result: Option<GlobalId>,
     globals: &mut [GlobalUse],
 ) {
-    let used = used_values(body);
     let mut derived: FxHashMap<ValueId, GlobalId> = FxHashMap::default();
     let instructions = || body.blocks.iter().flat_map(|block| &block.instructions);
     for instruction in instructions() {
@@ -247,6 +236,31 @@ fn note_uses(
             note(operand, both);
         }
     }
+}
+
+/// By function, the values that are used for something; what is returned only
+/// if a caller does something with it.
+fn used_by_function(program: &Program, is_whole: bool) -> Vec<Vec<bool>> {
+    let used = |function: &Function, results: Results| {
+        function.body.as_ref().map_or_else(Vec::new, |body| used_values(body, results))
+    };
+    let mut all: Vec<Vec<bool>> =
+        program.functions.iter().map(|function| used(function, Results::Used)).collect();
+    let mut is_idle: Vec<bool> = handed::calls_are_seen(program, is_whole).collect();
+    for (function, used) in program.functions.iter().zip(&all) {
+        let blocks = function.body.iter().flat_map(|body| &body.blocks);
+        for instruction in blocks.flat_map(|block| &block.instructions) {
+            if let Op::Call(Call { callee: Callee::Function(callee), .. }) = &instruction.op {
+                is_idle[callee.0 as usize] &= !used[instruction.result.0 as usize];
+            }
+        }
+    }
+    for ((function, known), _) in
+        program.functions.iter().zip(&mut all).zip(is_idle).filter(|(_, idle)| *idle)
+    {
+        *known = used(function, Results::Unused);
+    }
+    all
 }
 
 /// By function, the global whose address it returns, as one for a static

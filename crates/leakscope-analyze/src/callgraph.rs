@@ -1,0 +1,127 @@
+//! Who calls whom, for the order in which procedures are analysed.
+
+use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand};
+use petgraph::graph::{DiGraph, NodeIndex};
+use rustc_hash::FxHashSet;
+
+use crate::world::World;
+
+/// How names of the tables of virtual functions start.
+const CLASS_TABLE: &str = "_ZTV";
+
+/// A cycle of the call graph, or a function in none.
+pub struct Component {
+    pub functions: Vec<FuncId>,
+    /// Those that call themselves, as far as their bodies tell. A destructor
+    /// that refers to the table of its class does not.
+    pub recursive: Vec<FuncId>,
+    /// Those that call into it.
+    pub callers: Vec<usize>,
+    /// How many others it calls into.
+    pub callees: usize,
+}
+
+/// All cycles, callees first.
+pub fn components(world: &World) -> Vec<Component> {
+    let program = world.program;
+    let edges: Vec<Callees> =
+        (0..program.functions.len()).map(|index| Callees::of(world, FuncId(index as u32))).collect();
+    let plain = graph(edges.iter().map(|callees| &callees.plain));
+    let mut is_recursive = vec![false; program.functions.len()];
+    for cycle in petgraph::algo::kosaraju_scc(&plain) {
+        let calls_itself = cycle.len() > 1 || plain.contains_edge(cycle[0], cycle[0]);
+        cycle.iter().for_each(|node| is_recursive[node.index()] = calls_itself);
+    }
+    let graph = graph(edges.iter().map(|callees| &callees.all));
+    let mut components: Vec<Component> = Vec::new();
+    let mut component_of = vec![None; program.functions.len()];
+    for mut cycle in petgraph::algo::kosaraju_scc(&graph) {
+        cycle.sort();
+        let with_body = |id: &FuncId| program.function(*id).body.is_some();
+        let functions: Vec<FuncId> = cycle.iter().map(|&node| graph[node]).filter(with_body).collect();
+        if functions.is_empty() {
+            continue;
+        }
+        let called = cycle.iter().flat_map(|&node| graph.neighbors(node));
+        let mut called: Vec<usize> = called.filter_map(|node| component_of[node.index()]).collect();
+        called.sort_unstable();
+        called.dedup();
+        let own = components.len();
+        called.iter().for_each(|&callee| components[callee].callers.push(own));
+        cycle.iter().for_each(|node| component_of[node.index()] = Some(own));
+        let recursive = functions.iter().copied().filter(|id| is_recursive[id.0 as usize]).collect();
+        components.push(Component { functions, recursive, callers: Vec::new(), callees: called.len() });
+    }
+    components
+}
+
+fn graph<'a>(edges: impl Iterator<Item = &'a Vec<FuncId>> + Clone) -> DiGraph<FuncId, ()> {
+    let mut graph = DiGraph::new();
+    let nodes: Vec<NodeIndex> =
+        edges.clone().enumerate().map(|(index, _)| graph.add_node(FuncId(index as u32))).collect();
+    for (from, callees) in nodes.iter().zip(edges) {
+        for callee in callees {
+            graph.add_edge(*from, nodes[callee.0 as usize], ());
+        }
+    }
+    graph
+}
+
+struct Callees {
+    /// Functions that a body calls or whose address it uses, also in tables that
+    /// nobody changes.
+    plain: Vec<FuncId>,
+    /// Also those in the tables of classes.
+    all: Vec<FuncId>,
+}
+
+impl Callees {
+    fn of(world: &World, id: FuncId) -> Callees {
+        let program = world.program;
+        let (mut found, mut tables) = (Vec::new(), FxHashSet::default());
+        let mut note = |operand: &Operand| match operand {
+            Operand::Function(function) => found.push(*function),
+            Operand::Global(global, _) => drop(tables.insert(*global)),
+            _ => {}
+        };
+        let mut direct = Vec::new();
+        for block in program.function(id).body.iter().flat_map(|body| &body.blocks) {
+            for instruction in &block.instructions {
+                instruction.op.for_each_operand(&mut note);
+                if let Op::Call(call) = &instruction.op
+                    && let Callee::Function(function) = call.callee
+                {
+                    direct.push(function);
+                }
+            }
+            block.end.operand().into_iter().for_each(&mut note);
+        }
+        found.extend(direct);
+        let mut all = Vec::new();
+        // Whether it is reached through the table of a class.
+        let mut open: Vec<(GlobalId, bool)> = tables.iter().map(|&table| (table, false)).collect();
+        open.sort();
+        while let Some((table, is_of_class)) = open.pop() {
+            if world.is_written(table) {
+                all.extend(world.handler(table));
+                continue;
+            }
+            let global = program.global(table);
+            let is_of_class = is_of_class || global.name.starts_with(CLASS_TABLE);
+            for cell in global.initial.iter().flatten() {
+                match cell.value {
+                    Operand::Function(function) if is_of_class => all.push(function),
+                    Operand::Function(function) => found.push(function),
+                    Operand::Global(inner, _) if tables.insert(inner) => open.push((inner, is_of_class)),
+                    _ => {}
+                }
+            }
+        }
+        all.extend(&found);
+        for functions in [&mut found, &mut all] {
+            functions.sort();
+            functions.dedup();
+        }
+        Callees { plain: found, all }
+    }
+}

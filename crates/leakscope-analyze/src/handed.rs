@@ -1,0 +1,198 @@
+//! Functions that are handed to others, by arguments or in variables that hold
+//! no other: decided for the whole program.
+
+use leakscope_ir::{Call, Callee, FuncId, Function, GlobalId, Linkage, Op, Operand, Program, ValueId};
+use rustc_hash::FxHashMap;
+
+/// Calls through so many functions that pass on what they are given.
+const MAX_PASSED_ON: usize = 3;
+/// Larger functions are not looked at again for what they are given.
+const SMALL: usize = 60;
+
+fn called_directly(function: &Function) -> Vec<u32> {
+    let Some(body) = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL) else {
+        return Vec::new();
+    };
+    // The parameter that each value is, or was loaded from.
+    let mut from: FxHashMap<ValueId, u32> =
+        (0..function.parameters).map(|index| (ValueId(index), index)).collect();
+    let mut called = Vec::new();
+    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+        let source = match &instruction.op {
+            Op::Step { base: operand, .. } | Op::Load { from: operand, .. } => operand,
+            Op::Call(Call { callee: Callee::Pointer(Operand::Value(pointer)), .. }) => {
+                called.extend(from.get(pointer));
+                continue;
+            }
+            _ => continue,
+        };
+        if let Operand::Value(value) = source
+            && let Some(&index) = from.get(value)
+        {
+            from.insert(instruction.result, index);
+        }
+    }
+    called.sort_unstable();
+    called.dedup();
+    called
+}
+
+/// By function, the parameters that it calls, itself or in those that it passes
+/// them to.
+pub fn called_parameters(program: &Program) -> Vec<Vec<u32>> {
+    let mut called: Vec<Vec<u32>> = program.functions.iter().map(called_directly).collect();
+    for _ in 0..MAX_PASSED_ON {
+        let mut is_changed = false;
+        for (index, function) in program.functions.iter().enumerate() {
+            let passed = passed_on(function, &called);
+            let new: Vec<u32> = passed.into_iter().filter(|at| !called[index].contains(at)).collect();
+            is_changed |= !new.is_empty();
+            called[index].extend(new);
+            called[index].sort_unstable();
+            called[index].dedup();
+        }
+        if !is_changed {
+            break;
+        }
+    }
+    called
+}
+
+/// Parameters that a small function passes to one that calls them.
+fn passed_on(function: &Function, called: &[Vec<u32>]) -> Vec<u32> {
+    let body = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL);
+    let instructions = body.iter().flat_map(|body| &body.blocks).flat_map(|block| &block.instructions);
+    let passed = |call: &Call| {
+        let Callee::Function(callee) = call.callee else { return Vec::new() };
+        let arguments = called[callee.0 as usize].iter().filter_map(|&at| call.arguments.get(at as usize));
+        let own = |argument: &Operand| match argument {
+            Operand::Value(ValueId(at)) if *at < function.parameters => Some(*at),
+            _ => None,
+        };
+        arguments.filter_map(own).collect::<Vec<u32>>()
+    };
+    let calls = instructions.filter_map(|instruction| match &instruction.op {
+        Op::Call(call) => Some(call),
+        _ => None,
+    });
+    calls.flat_map(passed).collect()
+}
+
+/// By function, whether it is called, and nowhere but where the program shows.
+pub fn calls_are_seen(program: &Program, is_whole: bool) -> impl Iterator<Item = bool> {
+    let mut is_called = vec![false; program.functions.len()];
+    let mut is_taken = vec![false; program.functions.len()];
+    let mut take = |operand: &Operand| {
+        if let Operand::Function(function) = operand {
+            is_taken[function.0 as usize] = true;
+        }
+    };
+    for cell in program.globals.iter().flat_map(|global| global.initial.iter().flatten()) {
+        take(&cell.value);
+    }
+    for block in program.functions.iter().filter_map(|f| f.body.as_ref()).flat_map(|body| &body.blocks) {
+        for instruction in &block.instructions {
+            instruction.op.for_each_operand(&mut take);
+            if let Op::Call(Call { callee: Callee::Function(callee), .. }) = &instruction.op {
+                is_called[callee.0 as usize] = true;
+            }
+        }
+        block.end.operand().into_iter().for_each(&mut take);
+    }
+    program.functions.iter().zip(is_called).zip(is_taken).map(move |((function, is_called), is_taken)| {
+        let is_seen = is_whole || function.linkage == Linkage::Internal;
+        is_seen && is_called && !is_taken && function.name != "main"
+    })
+}
+
+/// What is known of a variable, or an argument, that may hold a function.
+#[derive(Clone, Copy, PartialEq)]
+enum Held {
+    /// Null at most.
+    Nothing,
+    One(FuncId),
+    Unknown,
+}
+
+impl Held {
+    fn and(self, other: Held) -> Held {
+        match (self, other) {
+            (Held::Nothing, other) | (other, Held::Nothing) => other,
+            (one, other) if one == other => one,
+            _ => Held::Unknown,
+        }
+    }
+}
+
+/// Variables that hold one function whenever they hold any, as those do where
+/// a handler is registered.
+pub fn handlers(program: &Program, is_whole: bool) -> FxHashMap<GlobalId, FuncId> {
+    let is_seen: Vec<bool> = calls_are_seen(program, is_whole).collect();
+    let ops = || {
+        program.functions.iter().enumerate().flat_map(|(index, function)| {
+            let blocks = function.body.iter().flat_map(|body| &body.blocks);
+            blocks.flat_map(|block| &block.instructions).map(move |instruction| (index, &instruction.op))
+        })
+    };
+    let constant = |operand: &Operand| match operand {
+        Operand::Function(function) => Held::One(*function),
+        Operand::Int(0) => Held::Nothing,
+        _ => Held::Unknown,
+    };
+    let mut parameters: FxHashMap<(usize, usize), Held> = FxHashMap::default();
+    for (_, op) in ops() {
+        if let Op::Call(Call { callee: Callee::Function(callee), arguments, .. }) = op {
+            for (at, argument) in arguments.iter().enumerate() {
+                let held = parameters.entry((callee.0 as usize, at)).or_insert(Held::Nothing);
+                *held = held.and(constant(argument));
+            }
+        }
+    }
+    let mut globals: Vec<Held> = program
+        .globals
+        .iter()
+        .map(|global| match &global.initial {
+            Some(cells) if is_whole || global.linkage == Linkage::Internal => {
+                cells.iter().fold(Held::Nothing, |held, cell| held.and(constant(&cell.value)))
+            }
+            _ => Held::Unknown,
+        })
+        .collect();
+    for (index, op) in ops() {
+        match op {
+            Op::Load { from: Operand::Global(_, 0), .. } => {}
+            Op::Store { to: Operand::Global(global, 0), value, .. } => {
+                let value = match value {
+                    Operand::Value(ValueId(at)) if *at < program.functions[index].parameters => {
+                        let held = parameters.get(&(index, *at as usize)).filter(|_| is_seen[index]);
+                        held.copied().unwrap_or(Held::Unknown)
+                    }
+                    other => constant(other),
+                };
+                let held = &mut globals[global.0 as usize];
+                *held = held.and(value);
+            }
+            other => other.for_each_operand(&mut |operand| {
+                if let Operand::Global(global, _) = operand {
+                    globals[global.0 as usize] = Held::Unknown;
+                }
+            }),
+        }
+    }
+    let cells = program.globals.iter().flat_map(|global| global.initial.iter().flatten());
+    let ends = program.functions.iter().filter_map(|function| function.body.as_ref());
+    let ends = ends.flat_map(|body| &body.blocks).filter_map(|block| block.end.operand());
+    for operand in cells.map(|cell| &cell.value).chain(ends) {
+        if let Operand::Global(global, _) = operand {
+            globals[global.0 as usize] = Held::Unknown;
+        }
+    }
+    let handler = |(index, held): (usize, Held)| match held {
+        // One that gets nothing takes nothing.
+        Held::One(function) if program.function(function).parameters > 0 => {
+            Some((GlobalId(index as u32), function))
+        }
+        _ => None,
+    };
+    globals.into_iter().enumerate().filter_map(handler).collect()
+}
