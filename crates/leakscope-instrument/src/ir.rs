@@ -488,7 +488,7 @@ impl<'m> Value<'m> {
         }
     }
 
-    /// Takes away what is said of an instruction beside where it stands.
+    /// Takes away what is said beside an instruction.
     pub fn forget_notes(self) {
         let mut count = 0;
         // SAFETY: a live instruction; the list is ours to release.

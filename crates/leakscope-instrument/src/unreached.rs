@@ -10,6 +10,7 @@
 
 use llvm_sys::LLVMLinkage;
 use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMStripModuleDebugInfo;
 
 use crate::InstrumentError;
 use crate::builder::Builder;
@@ -108,6 +109,9 @@ fn put_points(module: &Module<'_>, lines: &[Line]) -> Vec<usize> {
 
 /// What is undefined in C happens all the same, and allocations fail.
 fn forget_assumptions(module: &Module<'_>) {
+    // It would only have to be kept up to date.
+    // SAFETY: a live module, of which no handle to debug information is kept.
+    unsafe { LLVMStripModuleDebugInfo(module.raw()) };
     let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
     for function in module.functions() {
         if ALLOCATORS.contains(&function.name()) {
