@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Part, part};
+use crate::one_byte::{OneByte, one_byte};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
 use crate::trace::{Trace, Way};
@@ -129,6 +130,17 @@ impl Run {
             return (Turned::Closed, None);
         }
         let slice = trace.path.of(pool, decision.before, question);
+        let value = |id| self.input.value(id, &trace.names);
+        let bounded = self.sizes.with(pool, &slice, 0);
+        match one_byte(pool, &bounded[..bounded.len() - 1], question, value, is_byte) {
+            OneByte::Enough(model) => {
+                return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
+            }
+            OneByte::Never if bounded.len() == slice.len() && !self.is_pinned(&slice) => {
+                return (Turned::Closed, None);
+            }
+            _ => {}
+        }
         match self.solve(pool, &slice, solver, recent) {
             Ok(Answer::Sat(model)) => {
                 let model = self.plainer(pool, &slice, model);
@@ -228,6 +240,11 @@ impl Run {
             }
         }
         model
+    }
+
+    /// Whether a value that the run took as it was is among the constraints.
+    fn is_pinned(&self, slice: &[Term]) -> bool {
+        self.trace.pinned.iter().any(|&(position, _)| slice.contains(&self.trace.path.constraint(position)))
     }
 
     /// Whether a closed way is closed by the program, or only by our bounds or

@@ -1,6 +1,8 @@
 //! The program under test, as the search sees it: an input goes in, what
 //! happened comes out.
 
+use std::time::Duration;
+
 use leakscope_wire::symbolic::{Event, Node, TakesArgument};
 
 use crate::ConcolicError;
@@ -27,6 +29,8 @@ pub struct Record {
     pub ended: Ended,
     /// Bits of [`leakscope_wire::symbolic::limits`].
     pub limits: u32,
+    /// Processor time; of a run that was killed at the limit, all its time.
+    pub spent: Duration,
 }
 
 /// An option of the program's.

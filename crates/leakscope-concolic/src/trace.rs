@@ -1,6 +1,8 @@
 //! A run as the search reads it: the decisions that depended on the input,
 //! with what must hold to decide otherwise, and all else in order.
 
+use std::time::Duration;
+
 use leakscope_solve::{Binary, Compare, Pool, Slices, Term};
 use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why};
 use rustc_hash::FxHashSet;
@@ -30,6 +32,7 @@ pub struct Trace {
     /// Whether `main` had returned when the program ended by itself.
     pub has_returned: bool,
     pub limits: u32,
+    pub spent: Duration,
     pub coverage: Vec<u32>,
     pub options: Vec<ProgramOption>,
     /// Hashes of the path behind each decision.
@@ -103,6 +106,7 @@ impl Trace {
         let mut trace = Trace {
             names: record.names,
             ended: record.ended,
+            spent: record.spent,
             limits: record.limits,
             coverage: record.coverage,
             options: record.options,
