@@ -1,7 +1,7 @@
 //! What the runs have shown so far, whichever warning they were made for: ways
 //! that were gone, paths that are known, words that the program asks for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,6 +12,7 @@ use crate::places::{PlaceId, WayId};
 use crate::schedule::{Candidate, Edge};
 use crate::solve::{Run, Seen};
 use crate::target::{ProgramOption, TIMES_BITS};
+use crate::texts::Compared;
 use crate::trace::{Decision, Way, mixed};
 use crate::wording::{Word, words};
 
@@ -39,6 +40,8 @@ pub struct Knowledge {
     pub influence: Influence,
     /// What the program asked for.
     pub words: BTreeSet<Word>,
+    /// Texts that the program compared its own with, and with how many of these.
+    pub texts: BTreeMap<Vec<u8>, u32>,
     /// Words that no input was made for yet, with the input whose run came to
     /// them first.
     pub untried: Vec<(Word, Input)>,
@@ -51,6 +54,9 @@ const GUESSES_NEW: u32 = 24;
 
 /// So many runs are known of each way.
 const MOST_OF_WAY: usize = 3;
+
+/// A text is tried in place of so many others.
+const MOST_SEEN: u32 = 4;
 
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
@@ -79,6 +85,13 @@ impl Knowledge {
             runs.truncate(MOST_OF_WAY);
         }
         for word in words(&run.trace) {
+            if let Word::Text(Compared { wanted, .. }) = &word {
+                let tried = self.texts.entry(wanted.clone()).or_default();
+                if *tried == MOST_SEEN || self.words.contains(&word) {
+                    continue;
+                }
+                *tried += 1;
+            }
             if self.words.len() < MOST_WORDS && self.words.insert(word.clone()) {
                 self.untried.push((word, run.input.clone()));
             }
@@ -97,7 +110,7 @@ impl Knowledge {
     pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
         self.words.iter().filter_map(|word| match word {
             Word::Option(option) => Some(option),
-            Word::Variable(_) => None,
+            Word::Variable(_) | Word::Text(_) => None,
         })
     }
 

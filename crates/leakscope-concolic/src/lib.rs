@@ -29,6 +29,7 @@ mod schedule;
 mod search;
 mod solve;
 mod target;
+mod texts;
 mod trace;
 mod verdict;
 mod warning;

@@ -24,6 +24,7 @@ use crate::launch::Launch;
 use crate::places::{self, PlaceId, Places};
 use crate::sandbox::Sandbox;
 use crate::target::{Ended, ProgramOption, Record, TIMES_BITS, Target};
+use crate::texts::Compared;
 
 /// What of a program is input, and how much a run may take.
 #[derive(Clone, Debug)]
@@ -213,6 +214,7 @@ impl Target for Program {
             names,
             coverage: coverage(view.counts()),
             options: view.events().iter().filter_map(|event| option(&view, event)).collect(),
+            compared: view.events().iter().filter_map(|event| compared(&view, event)).collect(),
             ended: run.ended,
             limits: view.header.limits,
             spent: if run.ended == Ended::OutOfTime { self.settings.time } else { run.spent },
@@ -224,6 +226,15 @@ fn option(view: &View<'_>, event: &Event) -> Option<ProgramOption> {
     let takes = TakesArgument::from_u16(event.detail)?;
     let is_option = event.kind == EventKind::Option as u8;
     is_option.then(|| ProgramOption { name: view.name(event.value).to_vec(), takes })
+}
+
+fn compared(view: &View<'_>, event: &Event) -> Option<Compared> {
+    if event.kind != EventKind::Compared as u8 {
+        return None;
+    }
+    let wanted = view.name(event.value).to_vec();
+    let seen = view.name(event.value + wanted.len() as u32 + 1).to_vec();
+    Some(Compared { seen, wanted })
 }
 
 /// The ways that were gone, each with about how often in the lowest bits: once,

@@ -7,6 +7,7 @@ use leakscope_wire::symbolic::{Event, Node, TakesArgument};
 
 use crate::ConcolicError;
 use crate::input::{Input, Names};
+use crate::texts::Compared;
 
 pub trait Target: Sync {
     /// Runs the program once. A crash or a hang is no error: the record says
@@ -26,6 +27,8 @@ pub struct Record {
     pub coverage: Vec<u32>,
     /// Options that the program understands, as far as `getopt` was told.
     pub options: Vec<ProgramOption>,
+    /// Texts that its own were compared with.
+    pub compared: Vec<Compared>,
     pub ended: Ended,
     /// Bits of [`leakscope_wire::symbolic::limits`].
     pub limits: u32,

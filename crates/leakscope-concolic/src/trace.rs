@@ -11,6 +11,7 @@ use crate::input::{self, Names};
 use crate::places::{PlaceId, Places};
 use crate::schedule::Edge;
 use crate::target::{Ended, ProgramOption, Record, TIMES_BITS};
+use crate::texts::Compared;
 
 #[derive(Debug, Default)]
 pub struct Trace {
@@ -35,6 +36,7 @@ pub struct Trace {
     pub spent: Duration,
     pub coverage: Vec<u32>,
     pub options: Vec<ProgramOption>,
+    pub compared: Vec<Compared>,
     /// Hashes of the path behind each decision.
     pub paths: Vec<u64>,
 }
@@ -110,6 +112,7 @@ impl Trace {
             limits: record.limits,
             coverage: record.coverage,
             options: record.options,
+            compared: record.compared,
             ..Trace::default()
         };
         let terms = terms(&mut trace.pool, &record.nodes, &record.events);

@@ -408,14 +408,17 @@ pub enum EventKind {
     /// An option that `getopt` was told of: `value` is the place of its name,
     /// dashes included, `detail` [`TakesArgument`].
     Option = 15,
+    /// Strings of different lengths were compared, one of which depends on the
+    /// input: `value` is the place of the other one, behind which that one is.
+    Compared = 16,
 }
 
 impl EventKind {
     pub fn from_u8(value: u8) -> Option<EventKind> {
         use EventKind::*;
-        const ALL: [EventKind; 15] = [
+        const ALL: [EventKind; 16] = [
             Branch, Switch, Call, Return, Point, Constraint, Failable, Allocated, Frame, Freed, Used, Note,
-            Source, Exit, Option,
+            Source, Exit, Option, Compared,
         ];
         ALL.get(usize::from(value).wrapping_sub(1)).copied()
     }
