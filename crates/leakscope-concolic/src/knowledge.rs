@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use leakscope_solve::{Pool, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::influence::Influence;
 use crate::input::Input;
 use crate::places::{PlaceId, WayId};
 use crate::schedule::{Candidate, Edge};
-use crate::solve::{Run, Seen};
+use crate::solve::Run;
 use crate::target::{ProgramOption, TIMES_BITS};
 use crate::texts::Compared;
 use crate::trace::{Decision, Way, mixed};
@@ -32,7 +33,9 @@ pub struct Knowledge {
     pub paths: FxHashSet<u64>,
     /// The ways that runs took where there are many: by the hash of the path
     /// before a place, and the place.
-    ways: FxHashMap<(u64, PlaceId), Vec<Seen>>,
+    ways: FxHashMap<(u64, PlaceId), Vec<Term>>,
+    /// What held there, without the runs, which are large.
+    pub held: Pool,
     /// The runs with the smallest inputs that went each way.
     by_way: FxHashMap<WayId, Vec<(usize, usize)>>,
     /// How often inputs were guessed for an edge.
@@ -117,20 +120,20 @@ impl Knowledge {
     fn note_ways(&mut self, run: &Arc<Run>) {
         let trace = &run.trace;
         for decision in trace.decisions.iter().filter(|decision| matches!(decision.way, Way::Other(_))) {
-            let held = trace.path.constraint(decision.before);
+            let held = self.held.import(&trace.pool, trace.path.constraint(decision.before));
             let known = self.ways.entry((decision.hash, decision.place)).or_default();
-            let digest = |seen: &Seen| seen.run.trace.pool.digest(seen.held);
-            if !known.iter().any(|seen| digest(seen) == trace.pool.digest(held)) {
+            if !known.contains(&held) {
                 // The way after the last known one was asked for, and is here.
                 let way = Way::Other(known.len() as u16);
                 self.paths.insert(mixed(decision.hash, decision.place, way));
-                known.push(Seen { run: run.clone(), held });
+                known.push(held);
             }
         }
     }
 
-    /// The ways that runs took at a decision, where there are many.
-    pub fn seen(&self, decision: &Decision) -> &[Seen] {
+    /// What held on the ways that runs took at a decision, where there are
+    /// many: terms of `held`.
+    pub fn seen(&self, decision: &Decision) -> &[Term] {
         let is_one_of_many = matches!(decision.way, Way::Other(_));
         let seen = self.ways.get(&(decision.hash, decision.place)).filter(|_| is_one_of_many);
         seen.map(Vec::as_slice).unwrap_or_default()

@@ -1,6 +1,5 @@
 //! From a decision of a run to an input for which it goes another way.
 
-use std::sync::Arc;
 
 use leakscope_solve::{
     Answer, Evaluator, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3,
@@ -45,13 +44,6 @@ pub struct Run {
     /// Edges that the run took which this one was guessed from, and this one
     /// did not: what else it must do as that one did.
     pub lost: FxHashSet<Edge>,
-}
-
-/// What held in a run at a place with many ways.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    pub run: Arc<Run>,
-    pub held: Term,
 }
 
 /// What may be said of counts and sizes, as terms of the run's pool.
@@ -108,21 +100,21 @@ impl Run {
     }
 
     /// An input for which decision `number` goes its `other`-th other way, and
-    /// none of those in `seen`. `pool` is the run's, or one that began as it;
+    /// none of those in `seen`, terms of a pool. `pool` is the run's, or one that began as it;
     /// `recent` are models of other questions, which are tried first.
     pub fn turn(
         &self,
         pool: &mut Pool,
         (number, other): (usize, usize),
-        seen: &[Seen],
+        (held, seen): (&Pool, &[Term]),
         solver: &mut dyn Solver,
         recent: &[Model],
     ) -> (Turned, Option<Model>) {
         let trace = &self.trace;
         let decision = &trace.decisions[number];
         let mut question = decision.others[other].1;
-        for seen in seen {
-            let held = pool.import(&seen.run.trace.pool, seen.held);
+        for &seen in seen {
+            let held = pool.import(held, seen);
             let not_held = pool.not(held);
             question = pool.and(question, not_held);
         }

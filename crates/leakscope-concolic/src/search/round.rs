@@ -200,7 +200,7 @@ impl Search<'_> {
                             candidate.run.turn(
                                 &mut pool,
                                 candidate.turn(),
-                                seen,
+                                (&self.known.held, seen),
                                 solver.as_mut(),
                                 &self.recent,
                             )
