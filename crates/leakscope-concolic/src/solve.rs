@@ -1,6 +1,5 @@
 //! From a decision of a run to an input for which it goes another way.
 
-
 use leakscope_solve::{
     Answer, Evaluator, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3,
 };
