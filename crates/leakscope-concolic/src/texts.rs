@@ -144,7 +144,8 @@ mod tests {
     fn a_word_goes_anywhere() {
         let base = Input { args: vec![b"a b".to_vec()], ..Input::default() };
         let inputs = with_text_anywhere(b"xy", &base, &Bounds::default());
-        let args: Vec<_> = inputs.into_iter().map(|input| input.args[0].clone()).collect();
-        assert_eq!(args, [b"xy b".to_vec(), b"a xy".to_vec()]);
+        let texts: Vec<_> = inputs.into_iter().map(|input| [input.stdin, input.args[0].clone()]).collect();
+        let expected = [["xy", "a b"], ["", "xy b"], ["", "a xy"]];
+        assert_eq!(texts, expected.map(|texts| texts.map(|text| text.as_bytes().to_vec())));
     }
 }
