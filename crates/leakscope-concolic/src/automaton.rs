@@ -98,10 +98,13 @@ impl Automaton {
         self.leak_ways.get(&(place, way)).copied()
     }
 
-    /// Whether all ways on the line of the leak point are among those that were
-    /// gone.
+    /// Whether each condition on the line of the leak point that was come to went
+    /// both ways, of those that were gone.
     pub fn is_leak_line_known(&self, gone: &FxHashSet<WayId>) -> bool {
-        self.leak_ways.values().all(|way| gone.contains(way))
+        let went = |place: PlaceId, taken: bool| {
+            self.leak_way(place, Way::Branch(taken)).is_some_and(|way| gone.contains(&way))
+        };
+        self.leak_ways.keys().all(|&(place, _)| went(place, false) == went(place, true))
     }
 
     fn find_allocation(&mut self, warning: &Warning, places: &Places) {
