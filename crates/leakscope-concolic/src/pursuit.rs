@@ -121,7 +121,7 @@ impl Pursuit {
             }
             at = decision.at;
             for (other, &(way, term)) in decision.others.iter().enumerate() {
-                let Some(promise) = self.promise(count, automaton, reach, knowledge, trace, index, way)
+                let Some(promise) = self.promise(count, automaton, reach, knowledge, trace, (index, way))
                 else {
                     continue;
                 };
@@ -216,8 +216,7 @@ impl Pursuit {
         reach: &Reach<'_>,
         known: &Knowledge,
         trace: &Trace,
-        decision: usize,
-        way: Way,
+        (decision, way): (usize, Way),
     ) -> Option<Promise> {
         let decision = &trace.decisions[decision];
         let Some(mark) = automaton.marks.get(count) else {
