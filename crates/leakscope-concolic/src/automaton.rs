@@ -3,9 +3,10 @@
 
 use leakscope_core::Frame;
 use leakscope_wire::symbolic::{Event, EventKind, PlaceKind};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::places::{PlaceId, Places};
+use crate::places::{Located, PlaceId, Places, WayId};
+use crate::trace::Way;
 use crate::warning::{MarkKind, PathMark, Spot, Warning};
 
 /// A warning in the numbers of a derived program.
@@ -15,9 +16,14 @@ pub struct Automaton {
     /// Which of the marks is the leak point: the last, if the warning names
     /// none.
     leak: Option<usize>,
+    /// The ways of branches on the line of the leak point: what is on one line
+    /// with a condition may be meant by it.
+    leak_ways: FxHashMap<(PlaceId, Way), WayId>,
     /// The calls that allocate: for each frame that the warning knows, from
     /// the inside out.
     allocation: Vec<FxHashSet<PlaceId>>,
+    /// The first mark that no input can pass, as is known without a run.
+    closed: Option<usize>,
     /// What of the warning matches no code.
     pub notes: Vec<String>,
 }
@@ -67,8 +73,38 @@ impl Automaton {
             automaton.marks.push(Mark { places: numbers, way, text, spot });
         }
         automaton.leak = automaton.leak.or(automaton.marks.len().checked_sub(1));
+        automaton.find_leak_ways(places);
         automaton.find_allocation(warning, places);
         automaton
+    }
+
+    fn find_leak_ways(&mut self, places: &Places) {
+        let Some(leak) = self.leak else { return };
+        let spot = &self.marks[leak].spot;
+        for (place, ways) in places.ways() {
+            let is_there = |located: &Located| {
+                located.kind == PlaceKind::Branch && located.line == spot.line && spot.is_in(&located.file)
+            };
+            if places.get(place).is_some_and(is_there) {
+                self.leak_ways.extend(
+                    [false, true].map(|taken| ((place, Way::Branch(taken)), ways.start + WayId::from(taken))),
+                );
+            }
+        }
+    }
+
+    /// A way on the line of the leak point, if this is one.
+    pub fn leak_way(&self, place: PlaceId, way: Way) -> Option<WayId> {
+        self.leak_ways.get(&(place, way)).copied()
+    }
+
+    /// Whether each condition on the line of the leak point that was come to went
+    /// both ways, of those that were gone.
+    pub fn is_leak_line_known(&self, gone: &FxHashSet<WayId>) -> bool {
+        let went = |place: PlaceId, taken: bool| {
+            self.leak_way(place, Way::Branch(taken)).is_some_and(|way| gone.contains(&way))
+        };
+        self.leak_ways.keys().all(|&(place, _)| went(place, false) == went(place, true))
     }
 
     fn find_allocation(&mut self, warning: &Warning, places: &Places) {
@@ -105,6 +141,30 @@ impl Automaton {
     /// Which of the marks is the reported leak point.
     pub fn leak(&self) -> Option<usize> {
         self.leak
+    }
+
+    /// The lines of the first mark and of the leak point, as the program's
+    /// places have them: without these there is no leak, whichever way is taken.
+    pub fn needed<'a>(&'a self, places: &'a Places) -> impl Iterator<Item = (usize, &'a Located)> + 'a {
+        let needed = [(!self.marks.is_empty()).then_some(0), self.leak];
+        let points = needed.into_iter().flatten().filter(|&mark| self.marks[mark].way.is_none());
+        points.flat_map(move |mark| {
+            let located = self.marks[mark].places.iter().filter_map(|&place| places.get(place));
+            located.map(move |located| (mark, located))
+        })
+    }
+
+    /// Takes in which lines no input leads to.
+    pub fn rule_out(&mut self, places: &Places, is_closed: impl Fn(&Located) -> bool) {
+        let (open, closed): (Vec<_>, Vec<_>) =
+            self.needed(places).partition(|(_, located)| !is_closed(located));
+        let is_open = |mark: usize| open.iter().any(|&(other, _)| other == mark);
+        self.closed = closed.iter().map(|&(mark, _)| mark).filter(|&mark| !is_open(mark)).min();
+    }
+
+    /// The first mark that no input can pass.
+    pub fn closed(&self) -> Option<usize> {
+        self.closed
     }
 
     /// Whether an event is the reported leak point.

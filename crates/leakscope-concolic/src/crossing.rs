@@ -9,6 +9,7 @@
 use crate::input::{Bounds, Input};
 use crate::knowledge::Knowledge;
 use crate::target::ProgramOption;
+use crate::texts::with_text_anywhere;
 use crate::wording::with_option;
 
 /// Steps from one input to another.
@@ -22,6 +23,9 @@ const MOST_HALVINGS: u32 = 3;
 
 /// Of programs with options, one child in so many has one more of them.
 const OPTION_EVERY: usize = 2;
+
+/// And one of so many others has a text that the program compared its own with.
+const TEXT_EVERY: usize = 4;
 
 /// Makes children of runs.
 #[derive(Debug)]
@@ -68,6 +72,13 @@ impl Crossing {
             if !options.is_empty() && self.choices.below(OPTION_EVERY) == 0 {
                 let option = options[self.choices.below(options.len())];
                 return with_one_more(base, option, bounds, &mut self.choices);
+            }
+            if !known.texts.is_empty() && self.choices.below(TEXT_EVERY) == 0 {
+                let text = known.texts.keys().nth(self.choices.below(known.texts.len()));
+                let mut children = with_text_anywhere(text.map_or(b"", Vec::as_slice), base, bounds);
+                if !children.is_empty() {
+                    return children.swap_remove(self.choices.below(children.len()));
+                }
             }
             crossed(base, other, bounds, &mut self.choices)
         };

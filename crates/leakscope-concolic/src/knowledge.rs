@@ -1,17 +1,19 @@
 //! What the runs have shown so far, whichever warning they were made for: ways
 //! that were gone, paths that are known, words that the program asks for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use leakscope_solve::{Pool, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::influence::Influence;
 use crate::input::Input;
 use crate::places::{PlaceId, WayId};
 use crate::schedule::{Candidate, Edge};
-use crate::solve::{Run, Seen};
+use crate::solve::Run;
 use crate::target::{ProgramOption, TIMES_BITS};
+use crate::texts::Compared;
 use crate::trace::{Decision, Way, mixed};
 use crate::wording::{Word, words};
 
@@ -31,7 +33,9 @@ pub struct Knowledge {
     pub paths: FxHashSet<u64>,
     /// The ways that runs took where there are many: by the hash of the path
     /// before a place, and the place.
-    ways: FxHashMap<(u64, PlaceId), Vec<Seen>>,
+    ways: FxHashMap<(u64, PlaceId), Vec<Term>>,
+    /// What held there, without the runs, which are large.
+    pub held: Pool,
     /// The runs with the smallest inputs that went each way.
     by_way: FxHashMap<WayId, Vec<(usize, usize)>>,
     /// How often inputs were guessed for an edge.
@@ -39,6 +43,8 @@ pub struct Knowledge {
     pub influence: Influence,
     /// What the program asked for.
     pub words: BTreeSet<Word>,
+    /// Texts that the program compared its own with, and with how many of these.
+    pub texts: BTreeMap<Vec<u8>, u32>,
     /// Words that no input was made for yet, with the input whose run came to
     /// them first.
     pub untried: Vec<(Word, Input)>,
@@ -51,6 +57,9 @@ const GUESSES_NEW: u32 = 24;
 
 /// So many runs are known of each way.
 const MOST_OF_WAY: usize = 3;
+
+/// A text is tried in place of so many others.
+const MOST_SEEN: u32 = 4;
 
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
@@ -79,6 +88,13 @@ impl Knowledge {
             runs.truncate(MOST_OF_WAY);
         }
         for word in words(&run.trace) {
+            if let Word::Text(Compared { wanted, .. }) = &word {
+                let tried = self.texts.entry(wanted.clone()).or_default();
+                if *tried == MOST_SEEN || self.words.contains(&word) {
+                    continue;
+                }
+                *tried += 1;
+            }
             if self.words.len() < MOST_WORDS && self.words.insert(word.clone()) {
                 self.untried.push((word, run.input.clone()));
             }
@@ -97,27 +113,27 @@ impl Knowledge {
     pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
         self.words.iter().filter_map(|word| match word {
             Word::Option(option) => Some(option),
-            Word::Variable(_) => None,
+            Word::Variable(_) | Word::Text(_) => None,
         })
     }
 
     fn note_ways(&mut self, run: &Arc<Run>) {
         let trace = &run.trace;
         for decision in trace.decisions.iter().filter(|decision| matches!(decision.way, Way::Other(_))) {
-            let held = trace.path.constraint(decision.before);
+            let held = self.held.import(&trace.pool, trace.path.constraint(decision.before));
             let known = self.ways.entry((decision.hash, decision.place)).or_default();
-            let digest = |seen: &Seen| seen.run.trace.pool.digest(seen.held);
-            if !known.iter().any(|seen| digest(seen) == trace.pool.digest(held)) {
+            if !known.contains(&held) {
                 // The way after the last known one was asked for, and is here.
                 let way = Way::Other(known.len() as u16);
                 self.paths.insert(mixed(decision.hash, decision.place, way));
-                known.push(Seen { run: run.clone(), held });
+                known.push(held);
             }
         }
     }
 
-    /// The ways that runs took at a decision, where there are many.
-    pub fn seen(&self, decision: &Decision) -> &[Seen] {
+    /// What held on the ways that runs took at a decision, where there are
+    /// many: terms of `held`.
+    pub fn seen(&self, decision: &Decision) -> &[Term] {
         let is_one_of_many = matches!(decision.way, Way::Other(_));
         let seen = self.ways.get(&(decision.hash, decision.place)).filter(|_| is_one_of_many);
         seen.map(Vec::as_slice).unwrap_or_default()

@@ -6,10 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,9 +20,11 @@ use zerocopy::IntoBytes;
 
 use crate::ConcolicError;
 use crate::input::{Input, Names};
+use crate::launch::Launch;
 use crate::places::{self, PlaceId, Places};
 use crate::sandbox::Sandbox;
 use crate::target::{Ended, ProgramOption, Record, TIMES_BITS, Target};
+use crate::texts::Compared;
 
 /// What of a program is input, and how much a run may take.
 #[derive(Clone, Debug)]
@@ -142,18 +144,30 @@ impl Program {
         let shared = folder.0.join("symbolic");
         let map = self.shared(&shared, input).map_err(cannot)?;
 
-        let mut command = Command::new(&self.executable);
-        command.arg0(&self.name).args(input.args.iter().cloned().map(OsString::from_vec));
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LC_ALL", "C").env("HOME", &work);
-        for (name, value) in &input.env {
-            command.env(name, OsString::from_vec(value.clone()));
-        }
-        command.env(wire_env::SYMBOLIC, &shared).current_dir(&work);
-        command.stdin(File::open(&stdin).map_err(cannot)?).stdout(Stdio::null()).stderr(Stdio::null());
-        let Bounded { ended, spent } = bounded(&mut command, &folder.0, &self.settings)
+        let launch = || -> io::Result<Launch> {
+            let mut launch = Launch::new(&self.executable, &work, File::open(&stdin)?)?;
+            launch.argument(&self.name)?;
+            for argument in &input.args {
+                launch.argument(OsStr::from_bytes(argument))?;
+            }
+            launch.variable("PATH", "/usr/local/bin:/usr/bin:/bin")?;
+            launch.variable("HOME", &work)?;
+            launch.variable(wire_env::SYMBOLIC, &shared)?;
+            if !input.env.contains_key("LC_ALL") {
+                launch.variable("LC_ALL", "C")?;
+            }
+            for (name, value) in &input.env {
+                launch.variable(name, OsStr::from_bytes(value))?;
+            }
+            Ok(launch)
+        };
+        let sandbox = Sandbox::new(&[&folder.0], self.settings.time.as_secs());
+        let process = launch().and_then(|launch| launch.start(&sandbox));
+        let Bounded { ended, spent } = process
+            .and_then(|process| supervised(process, &self.settings))
             .map_err(|error| ConcolicError::Start(self.executable.clone(), error))?;
         self.spent.fetch_add(spent.as_micros() as u64, Ordering::Relaxed);
-        Ok(Finished { map, ended, _folder: folder })
+        Ok(Finished { map, ended, spent, _folder: folder })
     }
 
     /// The file that the run tells into.
@@ -200,8 +214,10 @@ impl Target for Program {
             names,
             coverage: coverage(view.counts()),
             options: view.events().iter().filter_map(|event| option(&view, event)).collect(),
+            compared: view.events().iter().filter_map(|event| compared(&view, event)).collect(),
             ended: run.ended,
             limits: view.header.limits,
+            spent: if run.ended == Ended::OutOfTime { self.settings.time } else { run.spent },
         })
     }
 }
@@ -210,6 +226,15 @@ fn option(view: &View<'_>, event: &Event) -> Option<ProgramOption> {
     let takes = TakesArgument::from_u16(event.detail)?;
     let is_option = event.kind == EventKind::Option as u8;
     is_option.then(|| ProgramOption { name: view.name(event.value).to_vec(), takes })
+}
+
+fn compared(view: &View<'_>, event: &Event) -> Option<Compared> {
+    if event.kind != EventKind::Compared as u8 {
+        return None;
+    }
+    let wanted = view.name(event.value).to_vec();
+    let seen = view.name(event.value + wanted.len() as u32 + 1).to_vec();
+    Some(Compared { seen, wanted })
 }
 
 /// The ways that were gone, each with about how often in the lowest bits: once,
@@ -226,15 +251,19 @@ pub fn bounded(command: &mut Command, folder: &Path, settings: &Settings) -> io:
     let sandbox = Sandbox::new(&[folder], settings.time.as_secs());
     // SAFETY: `enter` only makes system calls.
     unsafe { command.pre_exec(move || sandbox.enter()) };
-    let mut child = command.spawn()?;
-    let session = child.id() as i32;
-    let exited = watched(&child, Instant::now() + settings.time, || !is_within(session, settings));
+    supervised(command.spawn()?.id() as i32, settings)
+}
+
+/// Waits for the end of a process, which leads a session, within bounds.
+fn supervised(process: i32, settings: &Settings) -> io::Result<Bounded> {
+    let exited = watched(process, Instant::now() + settings.time, || !is_within(process, settings));
     if !exited {
-        end_session(session);
-        let _ = child.kill();
+        end_session(process);
+        // SAFETY: a child that nobody has waited for.
+        unsafe { libc::kill(process, libc::SIGKILL) };
     }
-    let (status, spent) = reaped(&child)?;
-    end_session(session);
+    let (status, spent) = reaped(process)?;
+    end_session(process);
     let ended = match (status.code(), status.signal()) {
         _ if !exited => Ended::OutOfTime,
         (Some(code), _) => Ended::Exit(code),
@@ -252,12 +281,12 @@ pub struct Bounded {
 }
 
 /// Waits for the end of a process: how it ended, and what it took.
-fn reaped(child: &Child) -> io::Result<(ExitStatus, Duration)> {
+fn reaped(process: i32) -> io::Result<(ExitStatus, Duration)> {
     let mut status = 0;
     // SAFETY: a child that nobody has waited for; numbers that the call fills.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        while libc::wait4(child.id() as i32, &mut status, 0, &mut usage) < 0 {
+        while libc::wait4(process, &mut status, 0, &mut usage) < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error);
@@ -280,6 +309,7 @@ fn is_within(session: i32, settings: &Settings) -> bool {
 struct Finished {
     map: MmapMut,
     ended: Ended,
+    spent: Duration,
     _folder: Scratch,
 }
 
@@ -300,9 +330,9 @@ impl Drop for Scratch {
 
 /// Waits for the end of a process; false if it came neither before the
 /// deadline nor before `broken` said that a bound is broken.
-fn watched(child: &Child, deadline: Instant, broken: impl Fn() -> bool) -> bool {
+fn watched(process: i32, deadline: Instant, broken: impl Fn() -> bool) -> bool {
     // SAFETY: a child that nobody has waited for.
-    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
     if descriptor < 0 {
         return false;
     }

@@ -10,7 +10,6 @@ use rustc_hash::FxHashSet;
 
 use crate::automaton::Automaton;
 use crate::evidence::{Obstacles, Outcome, Stop};
-use crate::input::Input;
 use crate::knowledge::Knowledge;
 use crate::objects::objects;
 use crate::places::{Places, WayId};
@@ -122,7 +121,8 @@ impl Pursuit {
             }
             at = decision.at;
             for (other, &(way, term)) in decision.others.iter().enumerate() {
-                let Some(promise) = self.promise(count, automaton, reach, trace, index, way) else {
+                let Some(promise) = self.promise(count, automaton, reach, knowledge, trace, (index, way))
+                else {
                     continue;
                 };
                 let Promise { missing, distance, leaves } = promise;
@@ -214,12 +214,15 @@ impl Pursuit {
         count: usize,
         automaton: &Automaton,
         reach: &Reach<'_>,
+        known: &Knowledge,
         trace: &Trace,
-        decision: usize,
-        way: Way,
+        (decision, way): (usize, Way),
     ) -> Option<Promise> {
         let decision = &trace.decisions[decision];
         let Some(mark) = automaton.marks.get(count) else {
+            if automaton.leak_way(decision.place, way).is_some_and(|way| !known.gone.contains(&way)) {
+                return Some(Promise::default());
+            }
             // Another object may be the one that is lost.
             let again = self
                 .distances
@@ -252,17 +255,26 @@ impl Pursuit {
         })
     }
 
-    pub fn judged(&self, automaton: &Automaton, stop: Stop, places: &Places, runs: &[Input]) -> Outcome {
+    pub fn judged(&self, automaton: &Automaton, stop: Stop, places: &Places, known: &Knowledge) -> Outcome {
         let all = automaton.marks.len();
         let obstacles = self.obstacles.texts(places);
         let (verdict, reason) = match self.tally.verdict() {
             Some(Verdict::MustLeak) => (Verdict::MustLeak, self.leak_text()),
+            Some(verdict) if !automaton.is_leak_line_known(&known.gone) => {
+                let freed = self.freed_text(verdict);
+                let why = "but a condition on the line of the leak point was always the same";
+                (Verdict::MayLeak, format!("{freed}, {why}: {}", stop.text()))
+            }
             Some(verdict) => (verdict, self.freed_text(verdict)),
             None if self.is_infeasible(automaton, stop) => {
-                let text = &automaton.marks[self.passed].text;
-                let reason =
-                    format!("the path is infeasible: no input passes {text} after the marks before it");
-                (Verdict::LikelyNotLeak, reason)
+                let reason = match automaton.closed() {
+                    Some(closed) => format!("no way leads to {}", automaton.marks[closed].text),
+                    None => {
+                        let text = &automaton.marks[self.passed].text;
+                        format!("no input passes {text} after the marks before it")
+                    }
+                };
+                (Verdict::LikelyNotLeak, format!("the path is infeasible: {reason}"))
             }
             None => (Verdict::MayLeak, self.why_unknown(automaton, stop, &obstacles)),
         };
@@ -272,7 +284,7 @@ impl Pursuit {
             verdict,
             reason,
             notes: automaton.notes.clone(),
-            input: shown.map(|run| runs[run].clone()),
+            input: shown.map(|run| known.runs[run].clone()),
             leak,
             tally: self.tally.clone(),
             passed: self.passed,
@@ -281,9 +293,18 @@ impl Pursuit {
         }
     }
 
+    /// Whether no input can follow the path, as is known without trying. A run
+    /// that does so all the same knows better.
+    pub fn is_ruled_out(&self, automaton: &Automaton) -> bool {
+        automaton.closed().is_some_and(|closed| self.passed <= closed) && self.tally.leak().is_none()
+    }
+
     /// Definition 4, part 1: a mark that no input reaches, shown by trying
     /// every way to it.
     fn is_infeasible(&self, automaton: &Automaton, stop: Stop) -> bool {
+        if self.is_ruled_out(automaton) {
+            return true;
+        }
         let is_missing = self.passed < automaton.marks.len();
         is_missing && stop == Stop::Explored && self.schedule.is_empty() && self.obstacles.is_empty()
     }

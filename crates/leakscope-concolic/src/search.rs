@@ -116,6 +116,7 @@ pub fn validate(
         let reach = Reach::new(subject.program, subject.places);
         let mut search = Search::new(subject, &reach, options, journal, stop);
         search.seed(seeds, news)?;
+        search.close(news);
         while search.round(news)? {}
         Ok(search.finish(news))
     })
@@ -244,7 +245,8 @@ impl<'a> Search<'a> {
             let after_path = AFTER_PATH.min(self.options.runs);
             let most = pursuit.runs_before_path.map_or(0, |before| before + after_path);
             let most = most.max(self.options.runs);
-            let is_explored = pursuit.schedule.is_empty() && pursuit.encores.is_empty();
+            let is_explored = pursuit.schedule.is_empty() && pursuit.encores.is_empty()
+                || pursuit.is_ruled_out(&self.subject.automata[pursuit.number]);
             let stop = if has_leak || is_enough || is_explored {
                 Some(Stop::Explored)
             } else if pursuit.runs >= most || pursuit.runs_after_other_way > AFTER_OTHER_WAY {
@@ -285,7 +287,7 @@ impl<'a> Search<'a> {
             pursuit.obstacles.foreign = foreign.map(|(place, id)| (place, name(id)));
         }
         let automaton = &self.subject.automata[pursuit.number];
-        let outcome = pursuit.judged(automaton, stop, self.subject.places, &self.known.runs);
+        let outcome = pursuit.judged(automaton, stop, self.subject.places, &self.known);
         news(News::Verdict(pursuit.number, &outcome));
         pursuit.outcome = Some(outcome);
         pursuit.schedule = Schedule::default();

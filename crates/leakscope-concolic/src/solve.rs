@@ -1,7 +1,5 @@
 //! From a decision of a run to an input for which it goes another way.
 
-use std::sync::Arc;
-
 use leakscope_solve::{
     Answer, Evaluator, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3,
 };
@@ -9,6 +7,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Part, part};
+use crate::one_byte::{OneByte, one_byte};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
 use crate::trace::{Trace, Way};
@@ -44,13 +43,6 @@ pub struct Run {
     /// Edges that the run took which this one was guessed from, and this one
     /// did not: what else it must do as that one did.
     pub lost: FxHashSet<Edge>,
-}
-
-/// What held in a run at a place with many ways.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    pub run: Arc<Run>,
-    pub held: Term,
 }
 
 /// What may be said of counts and sizes, as terms of the run's pool.
@@ -107,21 +99,21 @@ impl Run {
     }
 
     /// An input for which decision `number` goes its `other`-th other way, and
-    /// none of those in `seen`. `pool` is the run's, or one that began as it;
+    /// none of those in `seen`, terms of a pool. `pool` is the run's, or one that began as it;
     /// `recent` are models of other questions, which are tried first.
     pub fn turn(
         &self,
         pool: &mut Pool,
         (number, other): (usize, usize),
-        seen: &[Seen],
+        (held, seen): (&Pool, &[Term]),
         solver: &mut dyn Solver,
         recent: &[Model],
     ) -> (Turned, Option<Model>) {
         let trace = &self.trace;
         let decision = &trace.decisions[number];
         let mut question = decision.others[other].1;
-        for seen in seen {
-            let held = pool.import(&seen.run.trace.pool, seen.held);
+        for &seen in seen {
+            let held = pool.import(held, seen);
             let not_held = pool.not(held);
             question = pool.and(question, not_held);
         }
@@ -129,6 +121,17 @@ impl Run {
             return (Turned::Closed, None);
         }
         let slice = trace.path.of(pool, decision.before, question);
+        let value = |id| self.input.value(id, &trace.names);
+        let bounded = self.sizes.with(pool, &slice, 0);
+        match one_byte(pool, &bounded[..bounded.len() - 1], question, value, is_byte) {
+            OneByte::Enough(model) => {
+                return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
+            }
+            OneByte::Never if bounded.len() == slice.len() && !self.is_pinned(&slice) => {
+                return (Turned::Closed, None);
+            }
+            _ => {}
+        }
         match self.solve(pool, &slice, solver, recent) {
             Ok(Answer::Sat(model)) => {
                 let model = self.plainer(pool, &slice, model);
@@ -228,6 +231,11 @@ impl Run {
             }
         }
         model
+    }
+
+    /// Whether a value that the run took as it was is among the constraints.
+    fn is_pinned(&self, slice: &[Term]) -> bool {
+        self.trace.pinned.iter().any(|&(position, _)| slice.contains(&self.trace.path.constraint(position)))
     }
 
     /// Whether a closed way is closed by the program, or only by our bounds or

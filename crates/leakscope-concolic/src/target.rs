@@ -1,10 +1,13 @@
 //! The program under test, as the search sees it: an input goes in, what
 //! happened comes out.
 
+use std::time::Duration;
+
 use leakscope_wire::symbolic::{Event, Node, TakesArgument};
 
 use crate::ConcolicError;
 use crate::input::{Input, Names};
+use crate::texts::Compared;
 
 pub trait Target: Sync {
     /// Runs the program once. A crash or a hang is no error: the record says
@@ -24,9 +27,13 @@ pub struct Record {
     pub coverage: Vec<u32>,
     /// Options that the program understands, as far as `getopt` was told.
     pub options: Vec<ProgramOption>,
+    /// Texts that its own were compared with.
+    pub compared: Vec<Compared>,
     pub ended: Ended,
     /// Bits of [`leakscope_wire::symbolic::limits`].
     pub limits: u32,
+    /// Processor time; of a run that was killed at the limit, all its time.
+    pub spent: Duration,
 }
 
 /// An option of the program's.

@@ -1,6 +1,8 @@
 //! A run as the search reads it: the decisions that depended on the input,
 //! with what must hold to decide otherwise, and all else in order.
 
+use std::time::Duration;
+
 use leakscope_solve::{Binary, Compare, Pool, Slices, Term};
 use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why};
 use rustc_hash::FxHashSet;
@@ -9,6 +11,7 @@ use crate::input::{self, Names};
 use crate::places::{PlaceId, Places};
 use crate::schedule::Edge;
 use crate::target::{Ended, ProgramOption, Record, TIMES_BITS};
+use crate::texts::Compared;
 
 #[derive(Debug, Default)]
 pub struct Trace {
@@ -30,8 +33,10 @@ pub struct Trace {
     /// Whether `main` had returned when the program ended by itself.
     pub has_returned: bool,
     pub limits: u32,
+    pub spent: Duration,
     pub coverage: Vec<u32>,
     pub options: Vec<ProgramOption>,
+    pub compared: Vec<Compared>,
     /// Hashes of the path behind each decision.
     pub paths: Vec<u64>,
 }
@@ -103,9 +108,11 @@ impl Trace {
         let mut trace = Trace {
             names: record.names,
             ended: record.ended,
+            spent: record.spent,
             limits: record.limits,
             coverage: record.coverage,
             options: record.options,
+            compared: record.compared,
             ..Trace::default()
         };
         let terms = terms(&mut trace.pool, &record.nodes, &record.events);

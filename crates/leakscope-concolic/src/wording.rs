@@ -1,17 +1,19 @@
 //! Inputs with the words that a program asks for: options that it understands,
 //! each alone before the arguments of runs that ended well, and environment
-//! variables. Options that must come together are found by crossing.
+//! variables, texts that it compares with. What must come together is found by crossing.
 
 use leakscope_wire::symbolic::{TakesArgument, source};
 
 use crate::input::{Bounds, Input};
 use crate::target::ProgramOption;
+use crate::texts::{Compared, with_text};
 use crate::trace::Trace;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
     Option(ProgramOption),
     Variable(String),
+    Text(Compared),
 }
 
 /// The words that a run came to.
@@ -19,14 +21,19 @@ pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
     let is_variable = |number: u16| number - number % source::MOST == source::VARIABLE;
     let variables = trace.names.iter().filter(move |(number, _)| is_variable(**number));
     let variables = variables.map(|(_, name)| Word::Variable(name.clone()));
-    trace.options.iter().cloned().map(Word::Option).chain(variables)
+    let texts = trace.compared.iter().cloned().map(Word::Text);
+    trace.options.iter().cloned().map(Word::Option).chain(variables).chain(texts)
 }
 
-/// Inputs that have the word: made of `bases`, and for a variable of the input
-/// `from` whose run asked for it.
+/// A text is tried at so many places.
+const MOST_PLACES: usize = 4;
+
+/// Inputs that have the word: made of `bases`, and for a variable or a text of
+/// the input `from` whose run asked for it.
 pub fn with_word(word: &Word, from: &Input, bases: &[Input], bounds: &Bounds) -> Vec<Input> {
     match word {
         Word::Option(option) => with_option(option, bases, bounds).collect(),
+        Word::Text(text) => with_text(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
         Word::Variable(name) => {
             with_variable(name, from).chain(bases.iter().flat_map(|base| with_variable(name, base))).collect()
         }

@@ -488,6 +488,20 @@ impl<'m> Value<'m> {
         }
     }
 
+    /// Takes away what is said beside an instruction.
+    pub fn forget_notes(self) {
+        let mut count = 0;
+        // SAFETY: a live instruction; the list is ours to release.
+        unsafe {
+            let notes = LLVMInstructionGetAllMetadataOtherThanDebugLoc(self.raw, &mut count);
+            for index in 0..count as u32 {
+                let kind = LLVMValueMetadataEntriesGetKind(notes, index);
+                LLVMSetMetadata(self.raw, kind, std::ptr::null_mut());
+            }
+            LLVMDisposeValueMetadataEntries(notes);
+        }
+    }
+
     pub fn is_volatile(self) -> bool {
         // SAFETY: asked of loads only.
         self.is(Opcode::LLVMLoad) && unsafe { LLVMGetVolatile(self.raw) } != 0

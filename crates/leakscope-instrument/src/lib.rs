@@ -33,6 +33,7 @@ mod superseded;
 mod symbolic;
 mod track;
 mod twins;
+mod unreached;
 mod unwinding;
 mod uses;
 mod writes;
@@ -41,6 +42,7 @@ use builder::Builder;
 use frames::Frames;
 use leakscope_core::PoolFunction;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
+pub use unreached::{Extent, Line, unreached};
 use uses::Bodies;
 
 /// What a program is derived for.

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::iter::successors;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::Once;
 
@@ -155,6 +156,22 @@ impl Module<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes in the code of another module of the context.
+    pub fn link(&self, other: Module<'_>) -> Result<(), String> {
+        // SAFETY: the linker takes the other module, which is not used again.
+        let failed = unsafe { LLVMLinkModules2(self.raw, ManuallyDrop::new(other).raw) != 0 };
+        if failed { Err(self.context.errors()) } else { Ok(()) }
+    }
+
+    /// Every global variable, defined or declared.
+    pub fn variables(&self) -> impl Iterator<Item = Value<'_>> {
+        // SAFETY: a live module; null ends the list.
+        let first = unsafe { LLVMGetFirstGlobal(self.raw) };
+        // SAFETY: as above.
+        successors(non_null(first), |&variable| non_null(unsafe { LLVMGetNextGlobal(variable) }))
+            .map(Value::new)
     }
 
     /// The program's functions that have a body: not the guards.
@@ -310,10 +327,11 @@ impl<'m> Function<'m> {
     }
 
     pub fn set(self, kind: Kind) {
-        self.set_to(kind, 0);
+        self.set_value(kind, 0);
     }
 
-    pub fn set_to(self, kind: Kind, value: u64) {
+    /// Sets an attribute that has a number.
+    pub fn set_value(self, kind: Kind, value: u64) {
         // SAFETY: a live function and an attribute of its context.
         unsafe {
             let attribute = LLVMCreateEnumAttribute(self.context, kind.0, value);

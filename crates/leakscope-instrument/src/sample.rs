@@ -102,7 +102,7 @@ pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), Str
         // The runtime is called where the optimiser sees no call.
         function.set(Kind::named("noredzone"));
         // Stacks are walked by them.
-        function.set_to(Kind::named("uwtable"), ASYNCHRONOUS);
+        function.set_value(Kind::named("uwtable"), ASYNCHRONOUS);
     }
     Ok(())
 }

@@ -20,7 +20,9 @@ mod values;
 mod weave;
 
 use helpers::Helpers;
+pub use lines::begins_line;
 use places::Places;
+pub use places::file_of;
 
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Layout, Module, PassOptions, Vectors};

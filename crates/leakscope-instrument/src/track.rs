@@ -18,7 +18,7 @@ use crate::{contexts, details, guards, pools, stamps, superseded, unwinding};
 
 /// The functions whose calls must stay.
 #[rustfmt::skip]
-const ALLOCATORS: [&str; 35] = [
+pub const ALLOCATORS: [&str; 35] = [
     "malloc", "calloc", "realloc", "reallocarray", "free",
     "posix_memalign", "aligned_alloc", "memalign", "valloc", "pvalloc",
     "strdup", "strndup", "__strdup", "__strndup", "cfree",
@@ -106,7 +106,7 @@ pub fn after_optimisation(module: &Module<'_>) {
 
 /// Makes an allocation function one that may do anything, so that no call of
 /// it is for nothing.
-fn forget_meaning(allocator: Function<'_>) {
+pub fn forget_meaning(allocator: Function<'_>) {
     for meaning in ["builtin", "allockind", "memory", "willreturn"] {
         allocator.unset(Kind::named(meaning));
     }

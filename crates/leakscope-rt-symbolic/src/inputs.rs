@@ -92,13 +92,21 @@ pub fn imagined(address: usize, end: usize, ahead: usize) -> Option<Known> {
 pub fn opened(file: c_int, path: &CStr) {
     let Some(descriptor) = DESCRIPTORS.get(file as usize).filter(|_| file >= 0) else { return };
     descriptor.store(0, Ordering::Relaxed);
-    if !shared::wants(wants::FILES) || !is_wanted(path) {
-        return;
-    }
     let Some(size) = regular_size(file) else { return };
-    let Some(index) = number_of(&FILES, path.to_bytes(), source::FILE) else { return };
+    if let Some(stream) = of_file(path, size) {
+        descriptor.store(stream.source, Ordering::Relaxed);
+    }
+}
+
+/// The input that a regular file of this name and size is, if the driver wants
+/// that.
+pub fn of_file(path: &CStr, size: u64) -> Option<Stream> {
+    if !shared::wants(wants::FILES) || !is_wanted(path) {
+        return None;
+    }
+    let index = number_of(&FILES, path.to_bytes(), source::FILE)?;
     SIZES[index + 1].store(size, Ordering::Relaxed);
-    descriptor.store(source::FILE + index as u16, Ordering::Relaxed);
+    Some(Stream { source: source::FILE + index as u16 })
 }
 
 /// A descriptor that a library opened by itself: what it is, the kernel says.

@@ -72,6 +72,12 @@ pub fn returns(function: usize, term: u32) {
     current().results[0] = if term == 0 { 0 } else { (function as u64) << 32 | u64::from(term) };
 }
 
+/// The term of what a function gave that was just called.
+pub fn result(function: usize) -> u32 {
+    let passed = current().results[0];
+    if passed >> 32 == function as u64 & 0xffff_ffff { passed as u32 } else { 0 }
+}
+
 /// The place of the innermost call: that of a model, in a model.
 pub fn call_site() -> usize {
     let thread = current();

@@ -30,6 +30,11 @@ impl Evaluator {
         Evaluator { cone, roots: roots.iter().map(|root| places[root] as usize).collect() }
     }
 
+    /// How many steps an evaluation takes.
+    pub fn steps(&self) -> usize {
+        self.cone.len()
+    }
+
     /// Whether all of them (terms of one bit) are 1.
     pub fn holds(&self, inputs: impl Fn(InputId) -> u64) -> bool {
         let values = self.values(inputs);

@@ -408,14 +408,17 @@ pub enum EventKind {
     /// An option that `getopt` was told of: `value` is the place of its name,
     /// dashes included, `detail` [`TakesArgument`].
     Option = 15,
+    /// Strings of different lengths were compared, one of which depends on the
+    /// input: `value` is the place of the other one, behind which that one is.
+    Compared = 16,
 }
 
 impl EventKind {
     pub fn from_u8(value: u8) -> Option<EventKind> {
         use EventKind::*;
-        const ALL: [EventKind; 15] = [
+        const ALL: [EventKind; 16] = [
             Branch, Switch, Call, Return, Point, Constraint, Failable, Allocated, Frame, Freed, Used, Note,
-            Source, Exit, Option,
+            Source, Exit, Option, Compared,
         ];
         ALL.get(usize::from(value).wrapping_sub(1)).copied()
     }
@@ -508,7 +511,7 @@ pub const MODELS: &[&str] = &[
     "iswxdigit", "towlower", "towupper", "wcwidth", "btowc",
     // Files.
     "open", "open64", "__open_2", "openat", "openat64", "close", "dup", "dup2", "read", "__read_chk",
-    "pread", "pread64", "lseek", "lseek64", "fstat", "fstat64", "mmap", "mmap64", "getenv",
+    "pread", "pread64", "lseek", "lseek64", "fstat", "fstat64", "stat", "stat64", "lstat", "lstat64", "mmap", "mmap64", "getenv",
     "secure_getenv",
     // Streams.
     "fgetc", "getc", "_IO_getc", "getc_unlocked", "fgetc_unlocked", "__uflow", "getchar",
@@ -520,7 +523,7 @@ pub const MODELS: &[&str] = &[
     // Scans.
     "sscanf", "__isoc99_sscanf", "fscanf", "__isoc99_fscanf", "scanf", "__isoc99_scanf",
     // Others.
-    "qsort", "mbrtowc",
+    "qsort", "bsearch", "htonl", "ntohl", "htons", "ntohs", "mbrtowc",
     // Operators.
     "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t",
     "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t",

@@ -20,6 +20,7 @@ mod only;
 mod output;
 mod plan;
 mod records;
+mod ruled_out;
 mod runtime;
 mod second_pass;
 mod seeds;

@@ -22,7 +22,7 @@ pub fn tell<'m>(tools: &mut Tools<'_, 'm>, function: Function<'m>) {
 }
 
 /// Whether an instruction may be the first of a line.
-fn begins_line(at: Value<'_>) -> bool {
+pub fn begins_line(at: Value<'_>) -> bool {
     at.location().is_some_and(|location| location.line() != 0)
         && !matches!(at.opcode(), Some(Opcode::LLVMPHI | Opcode::LLVMAlloca | Opcode::LLVMLandingPad))
         && !at.is_intrinsic()

@@ -129,16 +129,7 @@ impl<'b, 'm> Places<'b, 'm> {
         let next = self.ordinals.entry((at.function(), counted, line, column)).or_default();
         let ordinal = *next;
         *next = next.saturating_add(1);
-        // SAFETY: a live instruction; its location has a scope.
-        let file = unsafe {
-            let location = LLVMInstructionGetDebugLoc(at.raw);
-            if location.is_null() {
-                String::new()
-            } else {
-                path(LLVMDIScopeGetFile(LLVMDILocationGetScope(location)))
-            }
-        };
-        let (file, function) = (self.text(&file), self.text(at.function().name()));
+        let (file, function) = (self.text(&file_of(at)), self.text(at.function().name()));
         self.add(Entry { kind, ordinal, line, column, traits, file, function, detail, cases })
     }
 
@@ -210,6 +201,19 @@ impl<'b, 'm> Places<'b, 'm> {
 
 fn position(at: Value<'_>) -> (u32, u32) {
     at.location().map_or((0, 0), |location| (location.line(), location.column()))
+}
+
+/// The file that an instruction stands in, as places have it.
+pub fn file_of(at: Value<'_>) -> String {
+    // SAFETY: a live instruction; its location has a scope.
+    unsafe {
+        let location = LLVMInstructionGetDebugLoc(at.raw);
+        if location.is_null() {
+            String::new()
+        } else {
+            path(LLVMDIScopeGetFile(LLVMDILocationGetScope(location)))
+        }
+    }
 }
 
 /// The path of a file as the check has it.

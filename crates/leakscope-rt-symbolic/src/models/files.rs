@@ -60,7 +60,15 @@ models! {
     };
     fn [fstat fstat64](file: c_int, to: *mut libc::stat) -> c_int = |[_]| {
         // SAFETY: the caller's arguments.
-        (unsafe { state(file, to) }, 0)
+        (unsafe { state(to, || libc::fstat(file, to), |_| inputs::stream(file)) }, 0)
+    };
+    fn [stat stat64](path: *const c_char, to: *mut libc::stat) -> c_int = |[_]| {
+        // SAFETY: the caller's arguments.
+        (unsafe { state_of(path, to, || libc::stat(path, to)) }, 0)
+    };
+    fn [lstat lstat64](path: *const c_char, to: *mut libc::stat) -> c_int = |[_]| {
+        // SAFETY: the caller's arguments.
+        (unsafe { state_of(path, to, || libc::lstat(path, to)) }, 0)
     };
     fn [mmap mmap64](at: usize, bytes: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> usize =
         |[_, term]| {
@@ -185,15 +193,41 @@ fn seek(file: c_int, from: c_int, result: i64) -> (i64, u32) {
     (result, term)
 }
 
-unsafe fn state(file: c_int, to: *mut libc::stat) -> c_int {
+/// The state of a file, unless the driver lets that fail; the size of one that
+/// is input is a term.
+unsafe fn state(
+    to: *mut libc::stat,
+    ask: impl FnOnce() -> c_int,
+    stream: impl FnOnce(&libc::stat) -> Option<Stream>,
+) -> c_int {
+    if fails() {
+        set_errno(libc::EIO);
+        return -1;
+    }
     shadow::clear(to as usize, size_of::<libc::stat>());
-    // SAFETY: as the caller says.
-    let result = unsafe { libc::fstat(file, to) };
-    if let (0, Some(stream)) = (result, inputs::stream(file)) {
+    let result = ask();
+    if result == 0 {
         // SAFETY: filled just now.
-        shadow::store(unsafe { &raw const (*to).st_size } as usize, 8, stream.size());
+        let state = unsafe { &*to };
+        if let Some(stream) = stream(state) {
+            shadow::store(&raw const state.st_size as usize, 8, stream.size());
+        }
     }
     result
+}
+
+/// The same for a file by its name.
+unsafe fn state_of(path: *const c_char, to: *mut libc::stat, ask: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        let stream = |state: &libc::stat| {
+            let is_file = state.st_mode & libc::S_IFMT == libc::S_IFREG;
+            is_file.then(|| inputs::of_file(CStr::from_ptr(path), state.st_size as u64)).flatten()
+        };
+        let result = state(to, ask, stream);
+        named(path, result == 0);
+        result
+    }
 }
 
 unsafe fn map(at: usize, bytes: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> usize {

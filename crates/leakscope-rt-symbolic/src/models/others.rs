@@ -1,12 +1,13 @@
-//! Sorting, and characters of several bytes.
+//! Sorting and searching, orders of bytes, and characters of several bytes.
 
 use core::ffi::{c_int, c_void};
 
 use leakscope_wire::symbolic::Op;
 
 use super::{found, models, pointer, size, touch, write};
-use crate::shadow;
+use crate::flow::__leakscope_sym_swap;
 use crate::terms::{self, Known};
+use crate::{shadow, thread};
 
 type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
@@ -18,6 +19,20 @@ models! {
         // SAFETY: the caller's arguments.
         unsafe { sort(items, count, each, compare) };
         ((), 0)
+    };
+    fn [bsearch](key: usize, items: usize, count: usize, each: usize, compare: Compare) -> usize =
+        |[_, term, count_term, each_term]| {
+            pointer(items, term);
+            size(count, count_term);
+            size(each, each_term);
+            // SAFETY: the caller's arguments.
+            (unsafe { search(key, items, count, each, compare) }, 0)
+        };
+    fn [htonl ntohl](number: u32) -> u32 = |[term]| {
+        (number.swap_bytes(), if term == 0 { 0 } else { __leakscope_sym_swap(term, number.into()) })
+    };
+    fn [htons ntohs](number: u16) -> u16 = |[term]| {
+        (number.swap_bytes(), if term == 0 { 0 } else { __leakscope_sym_swap(term, number.into()) })
     };
     fn [mbrtowc](to: usize, text: usize, bytes: usize, state: *mut c_void) -> usize = |[_]| {
         // SAFETY: the caller's arguments.
@@ -45,6 +60,41 @@ unsafe fn sort(items: usize, count: usize, each: usize, compare: Compare) {
     }
 }
 
+/// What the program's own function says of two items, and the term of that: it
+/// may have decided nothing by itself.
+unsafe fn compared(compare: Compare, a: usize, b: usize) -> (c_int, u32) {
+    thread::current().results[0] = 0;
+    // SAFETY: as the caller says.
+    let order = unsafe { compare(a as *const c_void, b as *const c_void) };
+    (order, thread::result(compare as *const () as usize))
+}
+
+/// Halves, as libc does it.
+unsafe fn search(key: usize, items: usize, count: usize, each: usize, compare: Compare) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let item = items + middle * each;
+        // SAFETY: as the caller says.
+        let (order, term) = unsafe { compared(compare, key, item) };
+        let is_less = terms::compare(Op::Slt, term, 0);
+        let is_same = terms::equals(term, 0);
+        if order == 0 {
+            found(is_same);
+            return item;
+        }
+        found(terms::not(is_same));
+        if order < 0 {
+            found(is_less);
+            high = middle;
+        } else {
+            found(terms::not(is_less));
+            low = middle + 1;
+        }
+    }
+    0
+}
+
 unsafe fn merge_sort(items: usize, copy: usize, count: usize, each: usize, compare: Compare) {
     if count < 2 {
         return;
@@ -58,11 +108,10 @@ unsafe fn merge_sort(items: usize, copy: usize, count: usize, each: usize, compa
         let (mut left, mut right, end) = (items, middle, items + count * each);
         let mut to = copy;
         while left < middle && right < end {
-            let from = if compare(left as *const c_void, right as *const c_void) <= 0 {
-                &mut left
-            } else {
-                &mut right
-            };
+            let (order, term) = compared(compare, left, right);
+            let is_in_order = terms::compare(Op::Sle, term, 0);
+            found(if order <= 0 { is_in_order } else { terms::not(is_in_order) });
+            let from = if order <= 0 { &mut left } else { &mut right };
             move_bytes(to, *from, each);
             *from += each;
             to += each;

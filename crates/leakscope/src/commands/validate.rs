@@ -29,6 +29,7 @@ use crate::commands::derive::{progress_bar, variant};
 use crate::kept_inputs::{self, Kept};
 use crate::models::models;
 use crate::output::{Filters, Output, note};
+use crate::ruled_out::rule_out;
 use crate::seeds::seeds;
 use crate::tracked::{Tracked, about};
 
@@ -147,7 +148,11 @@ fn search(
         note(&report_options, "this kernel has no Landlock: the program may write outside its folder");
     }
     let places = target.places()?;
-    let automata: Vec<Automaton> = warnings.iter().map(|warning| Automaton::new(warning, &places)).collect();
+    let mut automata: Vec<Automaton> =
+        warnings.iter().map(|warning| Automaton::new(warning, &places)).collect();
+    if let Err(error) = rule_out(analysed, &mut automata, &places) {
+        note(&report_options, &format!("what no input leads to is not looked for: {error:#}"));
+    }
     target.want(automata.iter().flat_map(Automaton::marked));
     if !options.no_objects {
         target.want(automata.iter().flat_map(Automaton::allocating));

@@ -1,0 +1,167 @@
+//! Lines that no input leads to, as far as the optimiser sees.
+//!
+//! A call of an unknown function is put before each line that is asked for, and
+//! the code is optimised: where the call is gone, the way there was shown to be
+//! closed. (Theodoridis, Rigger and Su, "Finding Missed Optimizations through
+//! the Lens of Dead Code Elimination", ASPLOS 2022, test compilers so.) What
+//! the optimiser may assume only because C leaves it undefined is taken from
+//! it: that numbers do not overflow, that types do not mix. So is what it knows
+//! of allocations: they can fail.
+
+use llvm_sys::LLVMLinkage;
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMStripModuleDebugInfo;
+
+use crate::InstrumentError;
+use crate::builder::Builder;
+use crate::ir::Opcode;
+use crate::llvm::{Context, Kind, Module, PassOptions, Vectors};
+use crate::symbolic::{begins_line, file_of};
+use crate::track::{ALLOCATORS, forget_meaning};
+
+/// A line of a source file, which is named as the symbolic program names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Line {
+    pub file: String,
+    pub line: u32,
+}
+
+/// What is handed in of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of its code: nothing but `main` is called from outside.
+    Whole,
+    Part,
+}
+
+/// What the functions before lines are called.
+const POINT: &str = "leakscope_point_";
+
+/// Touches memory that the program cannot: of LLVM's `memory` attribute.
+const ELSEWHERE: u64 = 0b1100;
+
+/// Functions learn what they do to memory before they are inlined: what is
+/// called twice with nothing between gives the same twice.
+const PIPELINE: &str =
+    "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(function-attrs),function(gvn),default<O2>";
+
+/// For each of the lines, whether code of it is there and none of it can be
+/// reached.
+pub fn unreached(units: &[Vec<u8>], extent: Extent, lines: &[Line]) -> Result<Vec<bool>, InstrumentError> {
+    let context = Context::new();
+    let mut modules = Vec::new();
+    for unit in units {
+        modules.push(context.parse(unit).map_err(InstrumentError::Read)?);
+    }
+    if extent == Extent::Whole {
+        let mut rest = modules.split_off(1.min(modules.len())).into_iter();
+        if let [whole] = &modules[..] {
+            rest.try_for_each(|module| whole.link(module)).map_err(InstrumentError::Optimise)?;
+            hide_all_but_main(whole);
+        }
+    }
+    let (mut is_there, mut is_left) = (vec![false; lines.len()], vec![false; lines.len()]);
+    for mut module in modules {
+        for number in put_points(&module, lines) {
+            is_there[number] = true;
+        }
+        let has_point = |name: &str| module.function(name).is_some();
+        if !(0..lines.len()).any(|number| has_point(&format!("{POINT}{number}"))) {
+            continue;
+        }
+        forget_assumptions(&module);
+        module.run_passes(PIPELINE, &PassOptions::new(Vectors::None)).map_err(InstrumentError::Optimise)?;
+        for (number, is_left) in is_left.iter_mut().enumerate() {
+            let point = module.function(&format!("{POINT}{number}"));
+            *is_left |= point.is_some_and(|point| point.value().users().next().is_some());
+        }
+    }
+    Ok(is_there.into_iter().zip(is_left).map(|(is_there, is_left)| is_there && !is_left).collect())
+}
+
+/// Puts a call before each piece of code of the lines; says of which there is
+/// some.
+fn put_points(module: &Module<'_>, lines: &[Line]) -> Vec<usize> {
+    let builder = Builder::new(module);
+    let [never_throws, returns, calls_nobody, memory] =
+        ["nounwind", "willreturn", "nocallback", "memory"].map(Kind::named);
+    let mut put = Vec::new();
+    let bodies: Vec<_> = module.functions().filter(|function| !function.is_declaration()).collect();
+    for at in bodies.into_iter().flat_map(|function| function.instructions().collect::<Vec<_>>()) {
+        let Some(location) = at.location().filter(|_| begins_line(at)) else { continue };
+        let is_here = |line: &&Line| line.line == location.line() && line.file == file_of(at);
+        let Some(number) = lines.iter().position(|line| is_here(&line)) else { continue };
+        let point = builder.runtime(&format!("{POINT}{number}"), builder.void_type(), &[]);
+        builder.before(at).call(point, &[]);
+        put.push(number);
+    }
+    put.sort_unstable();
+    put.dedup();
+    for number in &put {
+        let point = module.function(&format!("{POINT}{number}")).expect("it was just put");
+        for promise in [never_throws, returns, calls_nobody] {
+            point.set(promise);
+        }
+        point.set_value(memory, ELSEWHERE);
+    }
+    put
+}
+
+/// What is undefined in C happens all the same, and allocations fail.
+fn forget_assumptions(module: &Module<'_>) {
+    // It would only have to be kept up to date.
+    // SAFETY: a live module, of which no handle to debug information is kept.
+    unsafe { LLVMStripModuleDebugInfo(module.raw()) };
+    let ordinary: Vec<String> = ALLOCATORS.iter().map(|name| format!("no-builtin-{name}")).collect();
+    for function in module.functions() {
+        if ALLOCATORS.contains(&function.name()) {
+            forget_meaning(function);
+        }
+        if function.is_declaration() {
+            continue;
+        }
+        for name in &ordinary {
+            function.set_string(name, "");
+        }
+        for at in function.instructions() {
+            at.forget_notes();
+            // SAFETY: live instructions of the kinds that have these flags.
+            unsafe {
+                match at.opcode() {
+                    Some(Opcode::LLVMAdd | Opcode::LLVMSub | Opcode::LLVMMul | Opcode::LLVMShl) => {
+                        LLVMSetNSW(at.raw, 0);
+                        LLVMSetNUW(at.raw, 0);
+                    }
+                    Some(Opcode::LLVMGetElementPtr) => LLVMSetIsInBounds(at.raw, 0),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Nobody else calls the functions of a whole program; but libraries call
+/// allocators that it has of its own.
+fn hide_all_but_main(module: &Module<'_>) {
+    for function in module.functions().filter(|function| !function.is_declaration()) {
+        let is_called = function.name() == "main" || ALLOCATORS.contains(&function.name());
+        if !is_called && !function.is_for_inlining_only() {
+            // SAFETY: a live function with a body.
+            unsafe {
+                LLVMSetLinkage(function.raw(), LLVMLinkage::LLVMInternalLinkage);
+                llvm_sys::comdat::LLVMSetComdat(function.raw(), std::ptr::null_mut());
+            }
+        }
+    }
+    for variable in module.variables() {
+        // SAFETY: a live variable.
+        unsafe {
+            let linkage = LLVMGetLinkage(variable.raw);
+            let is_own = matches!(linkage, LLVMLinkage::LLVMExternalLinkage | LLVMLinkage::LLVMCommonLinkage);
+            if LLVMIsDeclaration(variable.raw) == 0 && is_own && !variable.name().starts_with("llvm.") {
+                LLVMSetLinkage(variable.raw, LLVMLinkage::LLVMInternalLinkage);
+                llvm_sys::comdat::LLVMSetComdat(variable.raw, std::ptr::null_mut());
+            }
+        }
+    }
+}

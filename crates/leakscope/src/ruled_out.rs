@@ -1,0 +1,52 @@
+//! Warnings whose allocation or leak point no input leads to, as the optimiser
+//! shows: they need no run.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use leakscope_capture::{Input, Link};
+use leakscope_concolic::{Automaton, Located, Places};
+use leakscope_instrument::{Extent, Line, unreached};
+
+use crate::analysed::Analysed;
+
+/// Tells each warning. Where the code cannot be asked, nothing is known.
+pub fn rule_out(analysed: &Analysed, automata: &mut [Automaton], places: &Places) -> Result<()> {
+    let line = |located: &Located| Line { file: located.file.clone(), line: located.line };
+    let mut lines: Vec<Line> = automata
+        .iter()
+        .flat_map(|automaton| automaton.needed(places))
+        .map(|(_, located)| line(located))
+        .collect();
+    lines.sort();
+    lines.dedup();
+    let link = analysed.store.link(&analysed.link)?;
+    let extent = if is_whole(&link) { Extent::Whole } else { Extent::Part };
+    let mut units = Vec::new();
+    for input in &link.arguments {
+        let Input::Units { units: own, .. } = input else { continue };
+        for id in own {
+            let source = analysed.store.unit(id)?.source;
+            if extent == Extent::Whole || lines.iter().any(|line| Path::new(&line.file) == source) {
+                units.push(fs::read(analysed.store.bitcode(id))?);
+            }
+        }
+    }
+    let closed = unreached(&units, extent, &lines)?;
+    let is_closed = |located: &Located| {
+        let found = lines.binary_search(&line(located));
+        found.is_ok_and(|index| closed[index])
+    };
+    automata.iter_mut().for_each(|automaton| automaton.rule_out(places, is_closed));
+    Ok(())
+}
+
+/// Whether nothing outside the link's own units calls into them.
+fn is_whole(link: &Link) -> bool {
+    link.arguments.iter().all(|input| match input {
+        Input::Units { .. } => true,
+        Input::Flag(flag) => !["dynamic", "shared", "-r"].iter().any(|word| flag.contains(word)),
+        _ => false,
+    })
+}
