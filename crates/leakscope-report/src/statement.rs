@@ -100,7 +100,7 @@ fn is_condition(before: &str) -> bool {
 }
 
 /// The right side of an assignment.
-fn assigned(statement: &str) -> Option<&str> {
+pub(crate) fn assigned(statement: &str) -> Option<&str> {
     let bytes = statement.as_bytes();
     let at = (1..bytes.len()).find(|&at| {
         bytes[at] == b'=' && bytes.get(at + 1) != Some(&b'=') && !b"=!<>+-*/%&|^".contains(&bytes[at - 1])

@@ -19,6 +19,11 @@ use crate::variables::Held;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(usize);
 
+/// The call of an allocation function by a library. Places do not tell those of
+/// one function of it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Call(ModuleId, u64);
+
 /// All places that were named, each once.
 pub struct Places {
     symboliser: Symboliser,
@@ -64,6 +69,7 @@ impl Places {
         record.modules.iter().for_each(|module| self.objects.read(&module.path));
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
         let (mut frames, mut held, mut copies) = (Vec::new(), HashMap::new(), HashSet::new());
+        let mut calls = HashMap::new();
         for (&id, stack) in &record.stacks {
             frames.clear();
             for &address in &stack.addresses {
@@ -73,6 +79,11 @@ impl Places {
                     Some((module, probe)) => frames.extend(self.symboliser.frames(module, probe).iter()),
                     None => frames.push(self.symboliser.unknown(call)),
                 }
+            }
+            let innermost = stack.addresses.first().map(|address| address.wrapping_sub(1));
+            let called = innermost.and_then(|call| space.find(stack.generation, call));
+            if let Some((module, probe)) = called.filter(|&(module, _)| self.symboliser.is_library(module)) {
+                calls.insert(id, Call(module, probe));
             }
             let site = record.site(stack);
             let line = site.and_then(|site| Some((site.line?, site.column)));
@@ -103,7 +114,7 @@ impl Places {
                 last_uses.extend(self.last_use(record, &space, of_block).map(|last| (of_block, last)));
             }
         }
-        RecordPlaces { by_stack, held, copies, last_uses, unknown: self.place_of(&[]) }
+        RecordPlaces { by_stack, calls, held, copies, last_uses, unknown: self.place_of(&[]) }
     }
 
     /// Where the function that had a copy in a register used the block last, by
@@ -325,6 +336,7 @@ impl Places {
 /// The places of one record.
 pub struct RecordPlaces {
     by_stack: HashMap<u32, PlaceId>,
+    calls: HashMap<u32, Call>,
     /// Variables of frames that were left behind.
     held: HashMap<u32, String>,
     /// Stacks at which a register lost a pointer, and no variable was there.
@@ -339,6 +351,11 @@ impl RecordPlaces {
     /// A stack that the record does not have is a place without frames.
     pub fn of(&self, stack: u32) -> PlaceId {
         self.known(stack).unwrap_or(self.unknown)
+    }
+
+    /// The library's call at the inner end of a stack, if it is one.
+    pub fn call(&self, stack: u32) -> Option<Call> {
+        self.calls.get(&stack).copied()
     }
 
     /// Places of accesses before a last one; those without frames are left out.
