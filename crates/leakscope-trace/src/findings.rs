@@ -515,7 +515,10 @@ fn each_element<'a>(variables: impl Iterator<Item = Option<&'a str>>) -> Option<
                 format!("{array}[i]{rest}")
             }
             // The first of several.
-            None => variable?.replacen("->", "[i].", 1),
+            None => match variable?.strip_prefix('*') {
+                Some(array) => format!("{array}[i]"),
+                None => variable?.replacen("->", "[i].", 1),
+            },
         };
         if *together.get_or_insert_with(|| each.clone()) != each {
             return None;

@@ -182,6 +182,9 @@ pub unsafe extern "C" fn on_variadic(guest: *const u8, _: usize, slot: usize) {
 
 /// Beside the registers that were restored: the result was set right before.
 pub const SETS_RESULT: u32 = 1 << 16;
+/// From this bit on, without the first: the registers that have what the caller
+/// had in them.
+pub const GIVEN_BACK: u32 = 17;
 
 /// A return: the frame from `low` on is gone, and so is what registers hold
 /// that the caller cannot expect to be there. `what` says which registers were
@@ -195,7 +198,7 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     let death = stamping(thread, site);
     if now.wrapping_sub(low) < FRAME_MAX {
         let red_zone = if *HAS_RED_ZONE.get() != 0 { RED_ZONE } else { 0 };
-        let death = death.map(|death| Death { put_aside: what as u16, ..death });
+        let death = death.map(|death| Death { put_aside: (what >> GIVEN_BACK << 1) as u16, ..death });
         die(thread, registers, result, low - red_zone, now, death);
     }
     *HAS_RED_ZONE.get() = 0;

@@ -93,6 +93,7 @@ pub unsafe extern "C" fn block(
             ends: false,
             saved: 0,
             restored: 0,
+            given_back: 0,
             marks_red_zone: true,
             statement: 0,
             sets_result: false,
@@ -164,6 +165,8 @@ struct Block<'a> {
     saved: u16,
     /// Registers whose old value was put aside for the return.
     restored: u16,
+    /// Registers that got what the caller had in them, put aside or not.
+    given_back: u16,
     /// The next use of memory below the stack pointer has to be noted.
     marks_red_zone: bool,
     /// The last instruction that does more than take down a frame; 0 if there
@@ -347,6 +350,9 @@ impl Block<'_> {
         // Most often an array or a string is walked through: same block.
         if self.owner != Owner::Program || self.known(data) == Known::Register(register as u8) {
             return;
+        }
+        if self.ends {
+            self.given_back |= 1 << register;
         }
         if register == RAX {
             // Like those above, unless it is a result that nobody kept.
@@ -540,7 +546,9 @@ impl Block<'_> {
                 self.instruction = self.statement;
             }
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
-            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u32::from(self.restored) | sets_result));
+            let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
+            let what = u32::from(self.restored) | sets_result | given_back;
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(what));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
                 let old = self.code.register(RAX);
