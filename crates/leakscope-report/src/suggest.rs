@@ -209,7 +209,7 @@ fn as_sibling<'f>(
     if is_local && !all_here {
         return None;
     }
-    let innermost = freed.stack.first().filter(|frame| frame.is_deallocator());
+    let innermost = freed.stack.first().filter(|frame| frame.is_wrapper());
     let call = match innermost.and_then(|frame| frame.function.clone()) {
         Some(wrapper) => Release::Call(wrapper),
         None => release(&finding.allocated, files).or_else(|| written_release(&statement))?,

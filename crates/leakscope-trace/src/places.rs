@@ -9,6 +9,7 @@ use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
 
+use crate::dwarf::Debug;
 use crate::objects::{Called, Objects, Passed};
 use crate::record::{Module, Record, Site, Stack};
 use crate::slots::{CodePlace, FrameSlots};
@@ -70,12 +71,16 @@ impl Places {
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
         let (mut frames, mut held, mut copies) = (Vec::new(), HashMap::new(), HashSet::new());
         let mut calls = HashMap::new();
+        let freed: HashSet<u32> = record.frees.iter().map(|free| free.freed).collect();
         for (&id, stack) in &record.stacks {
             frames.clear();
             for &address in &stack.addresses {
                 // The call is before the address to which it returns.
                 let call = address.wrapping_sub(1);
                 match space.find(stack.generation, call) {
+                    Some((module, probe)) if frames.iter().all(|&id| self.symboliser.frame(id).system) => {
+                        frames.extend(self.innermost_frames(module, probe));
+                    }
                     Some((module, probe)) => frames.extend(self.symboliser.frames(module, probe).iter()),
                     None => frames.push(self.symboliser.unknown(call)),
                 }
@@ -99,11 +104,17 @@ impl Places {
                             *frame = self.symboliser.as_wrapper(*frame);
                         }
                     }
+                    None if site.cause == Some(wire::Cause::HolderFreed) => {
+                        self.mark_deallocators(&space, stack, &mut frames);
+                    }
                     None if site.register().is_some() && self.has_variables(&space, stack) => {
                         copies.insert(id);
                     }
                     None => {}
                 }
+            }
+            if freed.contains(&id) {
+                self.mark_deallocators(&space, stack, &mut frames);
             }
             by_stack.insert(id, self.place_of(&frames));
         }
@@ -115,6 +126,47 @@ impl Places {
             }
         }
         RecordPlaces { by_stack, calls, held, copies, last_uses, unknown: self.place_of(&[]) }
+    }
+
+    /// The frames at an address, but members that the compiler made, inside of the
+    /// user's own code, are the system's.
+    fn innermost_frames(&mut self, module: ModuleId, probe: u64) -> Vec<FrameId> {
+        let mut frames = self.symboliser.frames(module, probe).to_vec();
+        let may_be_implicit = |name: &str| name.contains("::~") || name.contains("::operator=(");
+        let is_users = |places: &Places, id| !places.symboliser.frame(id).system;
+        let Some(first) = frames.iter().position(|&id| is_users(self, id)) else { return frames };
+        let name = |id| self.symboliser.frame(id).function.as_deref();
+        if !name(frames[first]).is_some_and(may_be_implicit) {
+            return frames;
+        }
+        let implicit = self.variables.functions(self.symboliser.path(module), probe, Debug::is_implicit);
+        for (id, _) in frames.iter_mut().zip(implicit).skip(first).take_while(|(_, implicit)| *implicit) {
+            *id = self.symboliser.as_system(*id);
+        }
+        frames
+    }
+
+    /// The user's innermost functions that only free what they are given are
+    /// wrappers.
+    fn mark_deallocators(&mut self, space: &AddressSpace, stack: &Stack, frames: &mut [FrameId]) {
+        let mut at = 0;
+        for &address in &stack.addresses {
+            let Some((module, probe)) = space.find(stack.generation, address.wrapping_sub(1)) else { return };
+            let own = self.symboliser.frames(module, probe).len();
+            let Some(frames) = frames.get_mut(at..at + own) else { return };
+            at += own;
+            if frames.iter().all(|&id| self.symboliser.frame(id).system) {
+                continue;
+            }
+            let frees = self.variables.functions(self.symboliser.path(module), probe, Debug::takes_anything);
+            for (id, frees) in frames.iter_mut().zip(frees) {
+                match self.symboliser.frame(*id).system {
+                    true => {}
+                    false if frees => *id = self.symboliser.as_wrapper(*id),
+                    false => return,
+                }
+            }
+        }
     }
 
     /// Where the function that had a copy in a register used the block last, by
@@ -192,9 +244,10 @@ impl Places {
         let mut users = None;
         for &address in &stack.addresses {
             let Some((module, probe)) = space.find(stack.generation, address.wrapping_sub(1)) else { break };
-            let frames = self.symboliser.frames(module, probe);
-            if users.is_none() && frames.iter().any(|&frame| !self.symboliser.frame(frame).system) {
-                users = Some(located.len());
+            if users.is_none() {
+                let mut frames = self.innermost_frames(module, probe).into_iter();
+                let is_users = frames.any(|frame| !self.symboliser.frame(frame).system);
+                users = is_users.then_some(located.len());
             }
             located.push((module, probe));
         }

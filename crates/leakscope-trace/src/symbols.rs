@@ -120,6 +120,12 @@ impl Symboliser {
         self.id(Frame { line: Some(line), column, ..frame })
     }
 
+    /// The frame as one of the system's.
+    pub fn as_system(&mut self, id: FrameId) -> FrameId {
+        let frame = self.frame(id).clone();
+        self.id(Frame { system: true, ..frame })
+    }
+
     /// The frame as that of a wrapper, if it is not the system's.
     pub fn as_wrapper(&mut self, id: FrameId) -> FrameId {
         let frame = self.frame(id).clone();

@@ -182,6 +182,9 @@ pub unsafe extern "C" fn on_variadic(guest: *const u8, _: usize, slot: usize) {
 
 /// Beside the registers that were restored: the result was set right before.
 pub const SETS_RESULT: u32 = 1 << 16;
+/// In the place of the result, which is not restored: it is a flag, and the rest of
+/// it what the register had before.
+const IS_FLAG: u32 = 1 << RAX;
 /// From this bit on, without the first: the registers that have what the caller
 /// had in them.
 pub const GIVEN_BACK: u32 = 17;
@@ -192,7 +195,8 @@ pub const GIVEN_BACK: u32 = 17;
 pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u32) {
     // SAFETY: VEX gives the guest state.
     let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
-    let result = if what & SETS_RESULT != 0 { registers[RAX] } else { 0 };
+    let is_flag = what & IS_FLAG != 0;
+    let result = if what & SETS_RESULT != 0 && !is_flag { registers[RAX] } else { 0 };
     let thread = tool::current();
     let time = stamps::time();
     let death = stamping(thread, site);
@@ -208,6 +212,9 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     if site != LINKER {
         thread.returned_at = time;
         thread.note_dead(registers);
+        if is_flag {
+            thread.dead[RAX] = 0;
+        }
         // What the function neither was given nor wrote is not its result.
         let given = thread.calls.given();
         let is_result = given != registers[RAX] || is_left(registers, given);
@@ -221,7 +228,7 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     }
     let carries = match site {
         LINKER => Carries::Unknown,
-        _ if arena::is_within(registers[RAX]) => Carries::Pointer,
+        _ if arena::is_within(registers[RAX]) && !is_flag => Carries::Pointer,
         _ => Carries::Nothing,
     };
     thread.calls.leave(now, carries);

@@ -94,6 +94,7 @@ pub unsafe extern "C" fn block(
             saved: 0,
             restored: 0,
             given_back: 0,
+            sets_flag: false,
             marks_red_zone: true,
             statement: 0,
             sets_result: false,
@@ -167,6 +168,8 @@ struct Block<'a> {
     restored: u16,
     /// Registers that got what the caller had in them, put aside or not.
     given_back: u16,
+    /// The last that was written to the register of results is a part of it.
+    sets_flag: bool,
     /// The next use of memory below the stack pointer has to be noted.
     marks_red_zone: bool,
     /// The last instruction that does more than take down a frame; 0 if there
@@ -328,8 +331,11 @@ impl Block<'_> {
     fn put(&mut self, offset: i32, data: *mut IRExpr) {
         let Some(register) = ir::register_at(offset) else { return };
         TRAIL.get().put(register, data, self.index);
-        self.sets_result |= register == RAX;
-        if self.code.type_of(data) != vg::Ity_I64 {
+        let is_whole = self.code.type_of(data) == vg::Ity_I64;
+        if register == RAX {
+            (self.sets_result, self.sets_flag) = (true, !is_whole);
+        }
+        if !is_whole {
             return;
         }
         if register == RSP {
@@ -547,7 +553,7 @@ impl Block<'_> {
             }
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
-            let what = u32::from(self.restored) | sets_result | given_back;
+            let what = u32::from(self.restored) | sets_result | u32::from(self.sets_flag) | given_back;
             self.raise(&ON_RETURN, Cause::ScopeEnd, Some(what));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
