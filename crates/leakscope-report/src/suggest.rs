@@ -360,6 +360,7 @@ mod tests {
         // What is written where is not clear.
         check(" read(fd, &p, sizeof p);", "p", "");
         check(" p = NULL;", "a[i++]", "");
+        check(" s->values[s->count++] = v;", "s->values[s->count]", "");
     }
 
     #[test]
