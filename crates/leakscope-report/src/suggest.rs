@@ -44,7 +44,11 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         leaked.stack.first().filter(|&frame| leaked.inner.is_empty() && leaked.headline() == Some(frame))?;
     let statement = files.statement(frame)?;
     let above = files.lines_above(frame);
-    if !is_free_to_go(finding.cause, variable, &statement) || !is_pointer(variable, &above) {
+    if !is_free_to_go(finding.cause, variable, &statement)
+        || !is_pointer(variable, &above)
+        || !is_written(variable, &above)
+        || finding.cause == Cause::Overwritten && may_be_same(variable, &statement, &above)
+    {
         return None;
     }
     let (call, model) = match finding.freed_elsewhere.first() {
@@ -237,6 +241,31 @@ fn is_pointer(variable: &str, above: &[String]) -> bool {
     }
 }
 
+/// Elements that are known by their numbers are those of one run, unless the
+/// source has the numbers too.
+fn is_written(variable: &str, above: &[String]) -> bool {
+    let end = |at: usize| variable[at..].find(']').map_or(variable.len(), |end| at + end + 1);
+    let mut numbers = variable
+        .match_indices('[')
+        .filter(|(at, _)| variable[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+    numbers.all(|(at, _)| above.iter().any(|line| line.contains(&variable[..end(at)])))
+}
+
+/// What takes the place of `variable` is another name for something that was got
+/// through it.
+fn may_be_same(variable: &str, statement: &str, above: &[String]) -> bool {
+    let value = assigned(statement).unwrap_or_default().trim().trim_end_matches(';');
+    let Some(base) = names(variable).first().copied().filter(|_| value.chars().all(is_word)) else {
+        return false;
+    };
+    let function = above.iter().rev().take_while(|line| !line.starts_with('}'));
+    let sets = |line: &&String| {
+        let got = split_at_word(line, value).and_then(|(_, rest)| assigned(rest));
+        got.is_some_and(|got| split_at_word(got, base).is_some())
+    };
+    !value.is_empty() && function.into_iter().any(|line| sets(&line))
+}
+
 /// The names in an expression, but for members.
 fn names(variable: &str) -> Vec<&str> {
     let starts = |at: usize| {
@@ -406,6 +435,22 @@ mod tests {
         let text = "void f(t *h) {\n for (int i = 0; i < 4; i++)\n  h[i] = malloc(4); //alloc\n free(h); //lost\n}\n";
         check(Cause::HolderFreed, "h[i]", text, "");
         check(Cause::HolderFreed, "h[j]", text, "add free(h[j]) before line 4");
+    }
+
+    #[test]
+    fn what_the_new_value_was_got_from_is_not_released() {
+        let text = "void f(t *a) {\n t *p = a->top;\n while (p->next)\n  p = p->next;\n a->top = p; //lost\n a->top = malloc(4); //alloc\n}\n";
+        check(Cause::Overwritten, "a->top", text, "");
+        let text = "void f(t *a, t *p) {\n a->top = p; //lost\n a->top = malloc(4); //alloc\n}\n";
+        check(Cause::Overwritten, "a->top", text, "add free(a->top) before line 2");
+    }
+
+    #[test]
+    fn numbers_of_elements_are_those_of_one_run() {
+        let text = "void f(t *a) {\n a[i].x = malloc(4); //alloc\n free(a); //lost\n}\n";
+        check(Cause::HolderFreed, "a[2].x", text, "");
+        let text = "void f(t *a) {\n a[2].x = malloc(4); //alloc\n free(a); //lost\n}\n";
+        check(Cause::HolderFreed, "a[2].x", text, "add free(a[2].x) before line 3");
     }
 
     #[test]
