@@ -17,6 +17,11 @@ static bool is_empty(const struct range *range) {
     return range->start == range->end;
 }
 
+static void look(const struct range *range) {
+    if (is_empty(range))
+        puts("nothing");
+}
+
 static int counted(int count, bool more) {
     return more ? count + 1 : count;
 }
@@ -40,6 +45,7 @@ int main(void) {
     int empty = 0;
     for (int i = 0; i < 3; i++)
         empty = counted(empty, is_empty(&range));
+    look(&range);
     printf("%d empty\n", empty);
     for (int i = 0; i < COUNT; i++)
         free(blocks[i]);                                     // frees: 63 blocks

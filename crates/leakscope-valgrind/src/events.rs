@@ -113,6 +113,7 @@ pub unsafe extern "C" fn on_call(
     // SAFETY: VEX gives the guest state.
     let registers = unsafe { registers_at(guest, REGISTERS) };
     let thread = tool::current();
+    thread.flag = 0;
     let (result, last_result) = (registers[RAX], thread.dead[RAX]);
     if arena::is_within(last_result)
         && is_followed(site)
@@ -182,9 +183,10 @@ pub unsafe extern "C" fn on_variadic(guest: *const u8, _: usize, slot: usize) {
 
 /// Beside the registers that were restored: the result was set right before.
 pub const SETS_RESULT: u32 = 1 << 16;
-/// In the place of the result, which is not restored: it is a flag, and the rest of
-/// it what the register had before.
-const IS_FLAG: u32 = 1 << RAX;
+/// In the places of registers that are not restored: the result is a flag, and the
+/// rest of it what the register had before; or the register is as it was.
+pub const IS_FLAG: u32 = 1 << 0;
+pub const IS_LEFT: u32 = 1 << 1;
 /// From this bit on, without the first: the registers that have what the caller
 /// had in them.
 pub const GIVEN_BACK: u32 = 17;
@@ -195,9 +197,10 @@ pub const GIVEN_BACK: u32 = 17;
 pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u32) {
     // SAFETY: VEX gives the guest state.
     let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
-    let is_flag = what & IS_FLAG != 0;
-    let result = if what & SETS_RESULT != 0 && !is_flag { registers[RAX] } else { 0 };
     let thread = tool::current();
+    let is_flag = what & IS_FLAG != 0 || what & IS_LEFT != 0 && registers[RAX] == thread.flag;
+    thread.flag = if is_flag { registers[RAX] } else { 0 };
+    let result = if what & SETS_RESULT != 0 && !is_flag { registers[RAX] } else { 0 };
     let time = stamps::time();
     let death = stamping(thread, site);
     if now.wrapping_sub(low) < FRAME_MAX {

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn block(
             saved: 0,
             restored: 0,
             given_back: 0,
-            sets_flag: false,
+            written: events::IS_LEFT,
             marks_red_zone: true,
             statement: 0,
             sets_result: false,
@@ -168,8 +168,8 @@ struct Block<'a> {
     restored: u16,
     /// Registers that got what the caller had in them, put aside or not.
     given_back: u16,
-    /// The last that was written to the register of results is a part of it.
-    sets_flag: bool,
+    /// What was last written to the register of results, for the return.
+    written: u32,
     /// The next use of memory below the stack pointer has to be noted.
     marks_red_zone: bool,
     /// The last instruction that does more than take down a frame; 0 if there
@@ -333,7 +333,8 @@ impl Block<'_> {
         TRAIL.get().put(register, data, self.index);
         let is_whole = self.code.type_of(data) == vg::Ity_I64;
         if register == RAX {
-            (self.sets_result, self.sets_flag) = (true, !is_whole);
+            self.sets_result = true;
+            self.written = if is_whole { 0 } else { events::IS_FLAG };
         }
         if !is_whole {
             return;
@@ -553,7 +554,7 @@ impl Block<'_> {
             }
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
-            let what = u32::from(self.restored) | sets_result | u32::from(self.sets_flag) | given_back;
+            let what = u32::from(self.restored) | sets_result | self.written | given_back;
             self.raise(&ON_RETURN, Cause::ScopeEnd, Some(what));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
