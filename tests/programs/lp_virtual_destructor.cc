@@ -1,5 +1,4 @@
 // delete through a base with a virtual destructor: the derived class forgets a member, and the delete is the place.
-// valgrind -O0: differs: the destructor that frees the object is made by the compiler, at the line of the class
 // stdout: 8 words in 2 documents
 #include <cstdio>
 #include <cstring>

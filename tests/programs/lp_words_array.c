@@ -1,5 +1,5 @@
 // A line is split into an array of copies; the array is freed, the words are not.
-// valgrind-variable: differs: the element is known by its number
+// valgrind-variable -O2: differs: the element is known by its number
 // stdout: longest: performance
 #include <stdio.h>
 #include <stdlib.h>

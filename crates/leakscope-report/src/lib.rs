@@ -12,6 +12,7 @@ mod live;
 mod paths;
 pub mod pprof;
 mod sarif;
+mod scope;
 mod snippet;
 mod stack;
 mod statement;

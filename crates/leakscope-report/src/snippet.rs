@@ -77,11 +77,11 @@ impl Files<'_> {
         None
     }
 
-    /// The lines of the file above that of `frame`, the nearest first.
+    /// The lines of the file above that of `frame`.
     pub(crate) fn lines_above(&mut self, frame: &Frame) -> Vec<String> {
         let Some((file, line)) = frame.file.as_deref().zip(frame.line) else { return Vec::new() };
         let Some(file) = self.file(file) else { return Vec::new() };
-        let lines = (1..line as usize).rev().filter_map(|number| file.line(number));
+        let lines = (1..line as usize).filter_map(|number| file.line(number));
         lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 }

@@ -8,7 +8,11 @@ use leakscope_core::Cause;
 pub(crate) fn is_free_to_go(cause: Cause, variable: &str, statement: &str) -> bool {
     match cause {
         Cause::Overwritten => match assigned(statement) {
-            Some(value) => !mentions(value, variable),
+            // What lies behind the end of a list that grows was handed out, or never there.
+            Some(value) => {
+                let target = &statement[..statement.len() - value.len()];
+                !mentions(value, variable) && !target.contains("++") && !target.contains("--")
+            }
             None => {
                 ["memset(", "bzero(", "memcpy(", "memmove("].iter().any(|call| statement.starts_with(call))
             }
@@ -100,7 +104,7 @@ fn is_condition(before: &str) -> bool {
 }
 
 /// The right side of an assignment.
-fn assigned(statement: &str) -> Option<&str> {
+pub(crate) fn assigned(statement: &str) -> Option<&str> {
     let bytes = statement.as_bytes();
     let at = (1..bytes.len()).find(|&at| {
         bytes[at] == b'=' && bytes.get(at + 1) != Some(&b'=') && !b"=!<>+-*/%&|^".contains(&bytes[at - 1])

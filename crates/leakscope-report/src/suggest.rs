@@ -11,9 +11,10 @@ use std::path::Path;
 
 use leakscope_core::{Cause, Finding, Frame, Kind, Place};
 
+use crate::scope::{self, Meaning};
 use crate::snippet::Files;
 use crate::statement::{
-    declares_pointer, frees_a_name, is_free_to_go, is_plain, is_word, split_at_word, stands_alone,
+    assigned, frees_a_name, is_free_to_go, is_plain, is_word, split_at_word, stands_alone,
 };
 use crate::tree::Root;
 use crate::wording;
@@ -28,7 +29,11 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         return None;
     }
     if finding.cause == Cause::Discarded {
-        return Some("keep the result of this call, and release it when it is no longer needed".to_owned());
+        // Optimised code may not keep what the source does.
+        let is_kept = |statement: String| statement.starts_with("return") || assigned(&statement).is_some();
+        let keeps = leaked.headline().and_then(|frame| files.statement(frame)).is_some_and(is_kept);
+        let order = "keep the result of this call, and release it when it is no longer needed";
+        return (!keeps).then(|| order.to_owned());
     }
     let is_kept = |other: &Finding| other.kind == Kind::Forgotten && other.allocated == finding.allocated;
     if all.iter().any(is_kept) {
@@ -38,7 +43,12 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
     let frame =
         leaked.stack.first().filter(|&frame| leaked.inner.is_empty() && leaked.headline() == Some(frame))?;
     let statement = files.statement(frame)?;
-    if !is_free_to_go(finding.cause, variable, &statement) || !is_pointer(frame, variable, files) {
+    let above = files.lines_above(frame);
+    if !is_free_to_go(finding.cause, variable, &statement)
+        || !is_pointer(variable, &above)
+        || !is_written(variable, &above)
+        || finding.cause == Cause::Overwritten && may_be_same(variable, &statement, &above)
+    {
         return None;
     }
     let (call, model) = match finding.freed_elsewhere.first() {
@@ -52,6 +62,9 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         }
         None => (release(&finding.allocated, files)?.of(variable), String::new()),
     };
+    if call.starts_with("delete") && !is_of_type(finding, variable, &above) {
+        return None;
+    }
     let line = frame.line?;
     Some(if stands_alone(&statement) {
         format!("add {call} before line {line}{model}")
@@ -200,7 +213,7 @@ fn as_sibling<'f>(
     if is_local && !all_here {
         return None;
     }
-    let innermost = freed.stack.first().filter(|frame| frame.is_deallocator());
+    let innermost = freed.stack.first().filter(|frame| frame.is_wrapper());
     let call = match innermost.and_then(|frame| frame.function.clone()) {
         Some(wrapper) => Release::Call(wrapper),
         None => release(&finding.allocated, files).or_else(|| written_release(&statement))?,
@@ -217,11 +230,67 @@ fn written_release(statement: &str) -> Option<Release> {
     }
 }
 
-/// The nearest declaration above says that `variable` is a pointer, and not a
-/// structure with a pointer in it. Of a member this is taken for granted.
-fn is_pointer(leak: &Frame, variable: &str, files: &mut Files) -> bool {
-    let declared = |line: &String| declares_pointer(line, variable);
-    !variable.chars().all(is_word) || files.lines_above(leak).iter().find_map(declared) == Some(true)
+/// All names in `variable` are in scope below the lines `above`, and it is a
+/// pointer, not a structure with a pointer in it. Of a member this is taken for
+/// granted.
+fn is_pointer(variable: &str, above: &[String]) -> bool {
+    let meaning = |name: &str| scope::meaning(above.iter().map(String::as_str), name);
+    match names(variable).as_slice() {
+        [name] if *name == variable => matches!(meaning(name), Meaning::Visible { pointer: true, .. }),
+        names => names.iter().all(|name| meaning(name) != Meaning::Ended),
+    }
+}
+
+/// Elements that are known by their numbers are those of one run, unless the
+/// source has the numbers too.
+fn is_written(variable: &str, above: &[String]) -> bool {
+    let end = |at: usize| variable[at..].find(']').map_or(variable.len(), |end| at + end + 1);
+    let mut numbers = variable
+        .match_indices('[')
+        .filter(|(at, _)| variable[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+    numbers.all(|(at, _)| above.iter().any(|line| line.contains(&variable[..end(at)])))
+}
+
+/// What takes the place of `variable` is another name for something that was got
+/// through it.
+fn may_be_same(variable: &str, statement: &str, above: &[String]) -> bool {
+    let value = assigned(statement).unwrap_or_default().trim().trim_end_matches(';');
+    let Some(base) = names(variable).first().copied().filter(|_| value.chars().all(is_word)) else {
+        return false;
+    };
+    let function = above.iter().rev().take_while(|line| !line.starts_with('}'));
+    let sets = |line: &&String| {
+        let got = split_at_word(line, value).and_then(|(_, rest)| assigned(rest));
+        got.is_some_and(|got| split_at_word(got, base).is_some())
+    };
+    !value.is_empty() && function.into_iter().any(|line| sets(&line))
+}
+
+/// The names in an expression, but for members.
+fn names(variable: &str) -> Vec<&str> {
+    let starts = |at: usize| {
+        let before = &variable[..at];
+        variable[at..].starts_with(is_word)
+            && !before.ends_with(|c| is_word(c) || c == '.')
+            && !before.ends_with("->")
+    };
+    let name = |at: usize| variable[at..].split(|c| !is_word(c)).next().unwrap_or_default();
+    (0..variable.len()).filter(|&at| variable.is_char_boundary(at) && starts(at)).map(name).collect()
+}
+
+/// Whether `variable` points to what was made by `new`, not to a part of it: of
+/// one that has no type of its own, the way it was got must say so.
+fn is_of_type(finding: &Finding, variable: &str, above: &[String]) -> bool {
+    let Meaning::Visible { declaration, .. } = scope::meaning(above.iter().map(String::as_str), variable)
+    else {
+        return true;
+    };
+    let says = |word: &str| split_at_word(&declaration, word).is_some();
+    let makes = |frame: &Frame| {
+        let name = frame.function.as_deref().and_then(|name| name.split(['(', '<']).next());
+        name.and_then(|name| name.rsplit(':').next()).is_some_and(says)
+    };
+    !says("auto") || says("new") || finding.allocated.stack.iter().any(makes)
 }
 
 /// The statement that loses the block also makes the next one, as in a loop:
@@ -320,6 +389,7 @@ mod tests {
         // What is written where is not clear.
         check(" read(fd, &p, sizeof p);", "p", "");
         check(" p = NULL;", "a[i++]", "");
+        check(" s->values[s->count++] = v;", "s->values[s->count]", "");
     }
 
     #[test]
@@ -356,6 +426,50 @@ mod tests {
         check("struct pair p;", "");
         check("Widget p(1);", "");
         check("", "");
+    }
+
+    #[test]
+    fn what_is_out_of_scope_is_not_released() {
+        let text = "void f() {\n while (t *p = g()) {\n  p->x = malloc(4); //alloc\n }\n} //lost\n";
+        check(Cause::ScopeEnd, "p", text, "");
+        let text = "void f(t *h) {\n for (int i = 0; i < 4; i++)\n  h[i] = malloc(4); //alloc\n free(h); //lost\n}\n";
+        check(Cause::HolderFreed, "h[i]", text, "");
+        check(Cause::HolderFreed, "h[j]", text, "add free(h[j]) before line 4");
+    }
+
+    #[test]
+    fn what_the_new_value_was_got_from_is_not_released() {
+        let text = "void f(t *a) {\n t *p = a->top;\n while (p->next)\n  p = p->next;\n a->top = p; //lost\n a->top = malloc(4); //alloc\n}\n";
+        check(Cause::Overwritten, "a->top", text, "");
+        let text = "void f(t *a, t *p) {\n a->top = p; //lost\n a->top = malloc(4); //alloc\n}\n";
+        check(Cause::Overwritten, "a->top", text, "add free(a->top) before line 2");
+    }
+
+    #[test]
+    fn numbers_of_elements_are_those_of_one_run() {
+        let text = "void f(t *a) {\n a[i].x = malloc(4); //alloc\n free(a); //lost\n}\n";
+        check(Cause::HolderFreed, "a[2].x", text, "");
+        let text = "void f(t *a) {\n a[2].x = malloc(4); //alloc\n free(a); //lost\n}\n";
+        check(Cause::HolderFreed, "a[2].x", text, "add free(a[2].x) before line 3");
+    }
+
+    #[test]
+    fn a_part_is_not_deleted() {
+        let text = "void f(t *e) {\n e->a = new t(); //alloc\n auto *p = std::get_if<u>(&e->a);\n} //lost\n";
+        check(Cause::ScopeEnd, "p", text, "");
+        let text = "void f(t *e) {\n auto *p = new t(); //alloc\n} //lost\n";
+        check(Cause::ScopeEnd, "p", text, "add delete p before line 3");
+    }
+
+    #[test]
+    fn a_result_that_the_source_keeps_was_not_discarded() {
+        let discarded = |statement: &str, expected: &str| {
+            let text = format!("void f() {{\n {statement} //alloc //lost\n}}\n").leak();
+            check(Cause::Discarded, "", text, expected);
+        };
+        discarded("strdup(x);", "keep the result of this call, and release it when it is no longer needed");
+        discarded("char *p = strdup(x);", "");
+        discarded("return make(x);", "");
     }
 
     #[test]

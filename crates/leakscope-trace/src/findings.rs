@@ -20,7 +20,7 @@ use crate::events::{self, Event, EventId, Events, RecordEvents};
 use crate::frees::Frees;
 use crate::holders::{self, HeldBy};
 use crate::moments::Moment;
-use crate::places::{PlaceId, Places, RecordPlaces};
+use crate::places::{Call, PlaceId, Places, RecordPlaces};
 use crate::record::{Process, Record};
 use crate::stale::{Judgement, Predicate};
 use crate::wrappers::{Allocations, Wrappers};
@@ -121,6 +121,8 @@ struct Key {
 struct Group {
     key: Key,
     size: Size,
+    /// The calls by which libraries asked for the blocks.
+    calls: BTreeSet<Option<Call>>,
     /// Blocks that no other lost block reaches.
     direct: u64,
     /// Groups at the roots from which indirect blocks are reached.
@@ -205,6 +207,7 @@ impl Run {
             self.groups.push(Group {
                 key,
                 size: Size::default(),
+                calls: BTreeSet::new(),
                 direct: 0,
                 roots: BTreeSet::new(),
                 stamped: false,
@@ -233,6 +236,7 @@ impl Run {
             let group = &mut self.groups[groups[index]];
             let above = events.roots.above(index);
             group.size.add(1, block.bytes);
+            group.calls.insert(named.call(block.stack));
             group.staleness.injected += u64::from(block.injected);
             group.direct += u64::from(above.is_empty());
             group.roots.extend(above.iter().map(|&root| groups[root]));
@@ -267,6 +271,7 @@ impl Run {
                 let end = last_use(named, record, reachable.last_used, reachable.stack);
                 let group = self.group(Key { kind: Kind::Forgotten, allocated: place, end });
                 self.groups[group].size.add(reachable.blocks, reachable.bytes);
+                self.groups[group].calls.insert(named.call(reachable.stack));
                 weigh(&mut self.groups[group].last_used, end, reachable.bytes);
             }
         }
@@ -314,6 +319,7 @@ impl Run {
             *never += if blocks.never != 0 { blocks.blocks } else { 0 };
             *injected += if blocks.injected != 0 { blocks.blocks } else { 0 };
             group.size.add(blocks.blocks, blocks.bytes);
+            group.calls.insert(named.call(blocks.stack));
             // Not all accesses are seen; those to other blocks of the group
             // say where they were.
             let last_used = named.known(blocks.last_used);
@@ -366,7 +372,8 @@ impl Run {
             finding.via = group.roots.iter().filter(|&&root| root != index).map(usize::to_string).collect();
         }
         finding.last_used = by_weight(&group.last_used).next().map(|id| self.places.place(id));
-        finding.freed_elsewhere = self.frees.of(group.key.allocated, &finding.allocated, &self.places);
+        finding.freed_elsewhere =
+            self.frees.of(group.key.allocated, &group.calls, &finding.allocated, &self.places);
         if group.key.kind == Kind::Lost && self.may_be_counted(group, &finding) {
             finding.evidence.insert("may_be_counted".to_owned(), true.into());
         }
@@ -508,7 +515,10 @@ fn each_element<'a>(variables: impl Iterator<Item = Option<&'a str>>) -> Option<
                 format!("{array}[i]{rest}")
             }
             // The first of several.
-            None => variable?.replacen("->", "[i].", 1),
+            None => match variable?.strip_prefix('*') {
+                Some(array) => format!("{array}[i]"),
+                None => variable?.replacen("->", "[i].", 1),
+            },
         };
         if *together.get_or_insert_with(|| each.clone()) != each {
             return None;

@@ -2,41 +2,50 @@
 //! copy a fix from.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use leakscope_core::{Frame, Place, SiblingFree};
 
-use crate::places::{PlaceId, Places, RecordPlaces};
+use crate::places::{Call, PlaceId, Places, RecordPlaces};
 use crate::record::Record;
 
 /// More places say no more.
 const PLACES_MAX: usize = 5;
 
-/// Blocks by allocation place and place of the free.
+/// Blocks by allocation and place of the free.
 #[derive(Default)]
 pub struct Frees {
-    by_allocation: HashMap<PlaceId, BTreeMap<PlaceId, u64>>,
+    by_allocation: HashMap<(PlaceId, Option<Call>), BTreeMap<PlaceId, u64>>,
 }
 
 impl Frees {
     pub fn add(&mut self, named: &RecordPlaces, record: &Record) {
         for free in &record.frees {
             if let (Some(allocated), Some(freed)) = (named.known(free.allocated), named.known(free.freed)) {
-                let blocks = self.by_allocation.entry(allocated).or_default().entry(freed).or_default();
-                *blocks = blocks.saturating_add(free.blocks);
+                let key = (allocated, named.call(free.allocated));
+                add(self.by_allocation.entry(key).or_default(), freed, free.blocks);
             }
         }
     }
 
-    /// Where the siblings of blocks allocated at `place`, which is `allocated`,
-    /// were freed, most blocks first. Where none was freed, those count that were
-    /// allocated on the same line for others: of all such, the ones whose callers
+    /// Where the siblings of blocks allocated at `place`, which is `allocated`, by
+    /// one of `calls` were freed, most blocks first. Where none was freed, those count that were
+    /// allocated by the same call for others: of all such, the ones whose callers
     /// agree the furthest.
-    pub fn of(&self, place: PlaceId, allocated: &Place, places: &Places) -> Vec<SiblingFree> {
-        let freed = match self.by_allocation.get(&place) {
-            Some(freed) => freed.clone(),
-            None => self.of_line(allocated, places),
-        };
+    pub fn of(
+        &self,
+        place: PlaceId,
+        calls: &BTreeSet<Option<Call>>,
+        allocated: &Place,
+        places: &Places,
+    ) -> Vec<SiblingFree> {
+        let mut freed = BTreeMap::new();
+        for own in calls.iter().filter_map(|&call| self.by_allocation.get(&(place, call))) {
+            own.iter().for_each(|(&id, &blocks)| add(&mut freed, id, blocks));
+        }
+        if freed.is_empty() {
+            freed = self.of_call(calls, allocated, places);
+        }
         let mut siblings: Vec<SiblingFree> =
             freed.into_iter().map(|(id, blocks)| SiblingFree { place: places.place(id), blocks }).collect();
         // Numbers of places differ from run to run.
@@ -45,28 +54,44 @@ impl Frees {
         siblings
     }
 
-    fn of_line(&self, allocated: &Place, places: &Places) -> BTreeMap<PlaceId, u64> {
+    fn of_call(
+        &self,
+        calls: &BTreeSet<Option<Call>>,
+        allocated: &Place,
+        places: &Places,
+    ) -> BTreeMap<PlaceId, u64> {
         let own = lines(allocated);
         let headline = allocated.headline();
         let inside = allocated.stack.iter().position(|frame| Some(frame) == headline).unwrap_or(0);
         let mut furthest = allocated.inner.len() + inside + 1;
         let mut sums = BTreeMap::new();
-        for (&id, freed) in &self.by_allocation {
-            let others = lines(&places.place(id));
+        for (&(id, _), freed) in self.by_allocation.iter().filter(|((_, call), _)| calls.contains(call)) {
+            let other = places.place(id);
+            // A line may ask for blocks of several kinds.
+            if column(allocated).zip(column(&other)).is_some_and(|(own, other)| own != other) {
+                continue;
+            }
+            let others = lines(&other);
             let common = own.iter().zip(&others).take_while(|(own, other)| own == other).count();
             if common > furthest {
                 sums.clear();
                 furthest = common;
             }
             if common == furthest {
-                for (&id, &blocks) in freed {
-                    let sum: &mut u64 = sums.entry(id).or_default();
-                    *sum = sum.saturating_add(blocks);
-                }
+                freed.iter().for_each(|(&id, &blocks)| add(&mut sums, id, blocks));
             }
         }
         sums
     }
+}
+
+fn add(sums: &mut BTreeMap<PlaceId, u64>, id: PlaceId, blocks: u64) {
+    let sum = sums.entry(id).or_default();
+    *sum = sum.saturating_add(blocks);
+}
+
+fn column(place: &Place) -> Option<u32> {
+    place.headline()?.column
 }
 
 /// The frames of a place from the innermost on, without columns.

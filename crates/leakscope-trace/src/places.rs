@@ -9,6 +9,7 @@ use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
 
+use crate::dwarf::Debug;
 use crate::objects::{Called, Objects, Passed};
 use crate::record::{Module, Record, Site, Stack};
 use crate::slots::{CodePlace, FrameSlots};
@@ -18,6 +19,11 @@ use crate::variables::Held;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(usize);
+
+/// The call of an allocation function by a library. Places do not tell those of
+/// one function of it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Call(ModuleId, u64);
 
 /// All places that were named, each once.
 pub struct Places {
@@ -64,15 +70,25 @@ impl Places {
         record.modules.iter().for_each(|module| self.objects.read(&module.path));
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
         let (mut frames, mut held, mut copies) = (Vec::new(), HashMap::new(), HashSet::new());
+        let mut calls = HashMap::new();
+        let freed: HashSet<u32> = record.frees.iter().map(|free| free.freed).collect();
         for (&id, stack) in &record.stacks {
             frames.clear();
             for &address in &stack.addresses {
                 // The call is before the address to which it returns.
                 let call = address.wrapping_sub(1);
                 match space.find(stack.generation, call) {
+                    Some((module, probe)) if frames.iter().all(|&id| self.symboliser.frame(id).system) => {
+                        frames.extend(self.innermost_frames(module, probe));
+                    }
                     Some((module, probe)) => frames.extend(self.symboliser.frames(module, probe).iter()),
                     None => frames.push(self.symboliser.unknown(call)),
                 }
+            }
+            let innermost = stack.addresses.first().map(|address| address.wrapping_sub(1));
+            let called = innermost.and_then(|call| space.find(stack.generation, call));
+            if let Some((module, probe)) = called.filter(|&(module, _)| self.symboliser.is_library(module)) {
+                calls.insert(id, Call(module, probe));
             }
             let site = record.site(stack);
             let line = site.and_then(|site| Some((site.line?, site.column)));
@@ -88,11 +104,17 @@ impl Places {
                             *frame = self.symboliser.as_wrapper(*frame);
                         }
                     }
+                    None if site.cause == Some(wire::Cause::HolderFreed) => {
+                        self.mark_deallocators(&space, stack, &mut frames);
+                    }
                     None if site.register().is_some() && self.has_variables(&space, stack) => {
                         copies.insert(id);
                     }
                     None => {}
                 }
+            }
+            if freed.contains(&id) {
+                self.mark_deallocators(&space, stack, &mut frames);
             }
             by_stack.insert(id, self.place_of(&frames));
         }
@@ -103,7 +125,48 @@ impl Places {
                 last_uses.extend(self.last_use(record, &space, of_block).map(|last| (of_block, last)));
             }
         }
-        RecordPlaces { by_stack, held, copies, last_uses, unknown: self.place_of(&[]) }
+        RecordPlaces { by_stack, calls, held, copies, last_uses, unknown: self.place_of(&[]) }
+    }
+
+    /// The frames at an address, but members that the compiler made, inside of the
+    /// user's own code, are the system's.
+    fn innermost_frames(&mut self, module: ModuleId, probe: u64) -> Vec<FrameId> {
+        let mut frames = self.symboliser.frames(module, probe).to_vec();
+        let may_be_implicit = |name: &str| name.contains("::~") || name.contains("::operator=(");
+        let is_users = |places: &Places, id| !places.symboliser.frame(id).system;
+        let Some(first) = frames.iter().position(|&id| is_users(self, id)) else { return frames };
+        let name = |id| self.symboliser.frame(id).function.as_deref();
+        if !name(frames[first]).is_some_and(may_be_implicit) {
+            return frames;
+        }
+        let implicit = self.variables.functions(self.symboliser.path(module), probe, Debug::is_implicit);
+        for (id, _) in frames.iter_mut().zip(implicit).skip(first).take_while(|(_, implicit)| *implicit) {
+            *id = self.symboliser.as_system(*id);
+        }
+        frames
+    }
+
+    /// The user's innermost functions that only free what they are given are
+    /// wrappers.
+    fn mark_deallocators(&mut self, space: &AddressSpace, stack: &Stack, frames: &mut [FrameId]) {
+        let mut at = 0;
+        for &address in &stack.addresses {
+            let Some((module, probe)) = space.find(stack.generation, address.wrapping_sub(1)) else { return };
+            let own = self.symboliser.frames(module, probe).len();
+            let Some(frames) = frames.get_mut(at..at + own) else { return };
+            at += own;
+            if frames.iter().all(|&id| self.symboliser.frame(id).system) {
+                continue;
+            }
+            let frees = self.variables.functions(self.symboliser.path(module), probe, Debug::takes_anything);
+            for (id, frees) in frames.iter_mut().zip(frees) {
+                match self.symboliser.frame(*id).system {
+                    true => {}
+                    false if frees => *id = self.symboliser.as_wrapper(*id),
+                    false => return,
+                }
+            }
+        }
     }
 
     /// Where the function that had a copy in a register used the block last, by
@@ -181,9 +244,10 @@ impl Places {
         let mut users = None;
         for &address in &stack.addresses {
             let Some((module, probe)) = space.find(stack.generation, address.wrapping_sub(1)) else { break };
-            let frames = self.symboliser.frames(module, probe);
-            if users.is_none() && frames.iter().any(|&frame| !self.symboliser.frame(frame).system) {
-                users = Some(located.len());
+            if users.is_none() {
+                let mut frames = self.innermost_frames(module, probe).into_iter();
+                let is_users = frames.any(|frame| !self.symboliser.frame(frame).system);
+                users = is_users.then_some(located.len());
             }
             located.push((module, probe));
         }
@@ -325,6 +389,7 @@ impl Places {
 /// The places of one record.
 pub struct RecordPlaces {
     by_stack: HashMap<u32, PlaceId>,
+    calls: HashMap<u32, Call>,
     /// Variables of frames that were left behind.
     held: HashMap<u32, String>,
     /// Stacks at which a register lost a pointer, and no variable was there.
@@ -339,6 +404,11 @@ impl RecordPlaces {
     /// A stack that the record does not have is a place without frames.
     pub fn of(&self, stack: u32) -> PlaceId {
         self.known(stack).unwrap_or(self.unknown)
+    }
+
+    /// The library's call at the inner end of a stack, if it is one.
+    pub fn call(&self, stack: u32) -> Option<Call> {
+        self.calls.get(&stack).copied()
     }
 
     /// Places of accesses before a last one; those without frames are left out.

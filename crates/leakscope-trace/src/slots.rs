@@ -19,6 +19,7 @@ use gimli::{
 use leakscope_wire as wire;
 use object::{Object, ObjectSection, ReadCache};
 
+use crate::dwarf::{Debug, Die, Entry};
 use crate::steps::{Steps, Target};
 use crate::types::as_written;
 use crate::variables::{FrameEnd, Held, Variables};
@@ -83,6 +84,12 @@ impl FrameSlots {
     /// function at a place.
     pub fn statement(&mut self, path: &Path, probe: u64) -> Option<(u32, Option<u32>)> {
         self.code(path)?.variables.as_ref()?.types.debug.statement(probe)
+    }
+
+    /// What `ask` says of each function at a place, the innermost first.
+    pub fn functions(&mut self, path: &Path, probe: u64, ask: fn(&Debug, Die, &Entry) -> bool) -> Vec<bool> {
+        let variables = self.code(path).and_then(|code| code.variables.as_ref());
+        variables.map_or(Vec::new(), |variables| variables.types.debug.functions(probe, ask))
     }
 
     pub fn has_variables(&mut self, path: &Path) -> bool {

@@ -21,7 +21,7 @@ use object::{Object, ReadCache};
 pub struct FrameId(u32);
 
 /// A module by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(usize);
 
 /// Names addresses; keeps what it has read of each module.
@@ -77,6 +77,12 @@ impl Symboliser {
         ModuleId(self.modules.insert_full(path.to_owned(), module).0)
     }
 
+    /// Whether the module is one of the system's libraries.
+    pub fn is_library(&self, module: ModuleId) -> bool {
+        let path = self.modules.get_index(module.0).and_then(|(_, module)| module.path.as_deref());
+        path.is_some_and(|path| Frame::default().of_module(core::Module::Other(path)).system)
+    }
+
     /// The module's file.
     pub fn path(&self, module: ModuleId) -> &Path {
         self.modules.get_index(module.0).map_or(Path::new(""), |(path, _)| path)
@@ -112,6 +118,12 @@ impl Symboliser {
             return id;
         }
         self.id(Frame { line: Some(line), column, ..frame })
+    }
+
+    /// The frame as one of the system's.
+    pub fn as_system(&mut self, id: FrameId) -> FrameId {
+        let frame = self.frame(id).clone();
+        self.id(Frame { system: true, ..frame })
     }
 
     /// The frame as that of a wrapper, if it is not the system's.

@@ -235,6 +235,10 @@ fn parts(debug: &Debug, die: Die, location: &Expression) -> Vec<(At, Part)> {
             (Operation::PlusConstant { value }, Some(At::Static(start))) => {
                 Some(At::Static(start.wrapping_add(value)))
             }
+            // A part of what a structured binding takes apart.
+            (Operation::PlusConstant { value }, Some(At::Frame(offset))) => {
+                Some(At::Frame(offset.wrapping_add(value as i64)))
+            }
             (Operation::TLS, Some(At::Static(start))) => Some(At::ThreadLocal(start)),
             (Operation::FrameOffset { offset }, _) => Some(At::Frame(offset)),
             (Operation::Register { register }, _) => Some(At::Register(register)),

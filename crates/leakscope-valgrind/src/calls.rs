@@ -205,6 +205,13 @@ impl Calls {
         self.list.iter().any(|call| modules::is_users(call.address as u64))
     }
 
+    /// Whether a word of the stack is in a frame of the libraries that the user's
+    /// code has called.
+    pub fn is_inside_library(&self, word: usize) -> bool {
+        let innermost = self.list.iter().rfind(|call| modules::is_users(call.address as u64));
+        innermost.is_some_and(|call| word < call.slot)
+    }
+
     /// A word of memory, seen from what the innermost call of the user's code
     /// was given.
     pub fn behind_argument(&self, word: usize) -> Held {

@@ -113,6 +113,7 @@ pub unsafe extern "C" fn on_call(
     // SAFETY: VEX gives the guest state.
     let registers = unsafe { registers_at(guest, REGISTERS) };
     let thread = tool::current();
+    thread.flag = 0;
     let (result, last_result) = (registers[RAX], thread.dead[RAX]);
     if arena::is_within(last_result)
         && is_followed(site)
@@ -182,6 +183,13 @@ pub unsafe extern "C" fn on_variadic(guest: *const u8, _: usize, slot: usize) {
 
 /// Beside the registers that were restored: the result was set right before.
 pub const SETS_RESULT: u32 = 1 << 16;
+/// In the places of registers that are not restored: the result is a flag, and the
+/// rest of it what the register had before; or the register is as it was.
+pub const IS_FLAG: u32 = 1 << 0;
+pub const IS_LEFT: u32 = 1 << 1;
+/// From this bit on, without the first: the registers that have what the caller
+/// had in them.
+pub const GIVEN_BACK: u32 = 17;
 
 /// A return: the frame from `low` on is gone, and so is what registers hold
 /// that the caller cannot expect to be there. `what` says which registers were
@@ -189,13 +197,15 @@ pub const SETS_RESULT: u32 = 1 << 16;
 pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u32) {
     // SAFETY: VEX gives the guest state.
     let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
-    let result = if what & SETS_RESULT != 0 { registers[RAX] } else { 0 };
     let thread = tool::current();
+    let is_flag = what & IS_FLAG != 0 || what & IS_LEFT != 0 && registers[RAX] == thread.flag;
+    thread.flag = if is_flag { registers[RAX] } else { 0 };
+    let result = if what & SETS_RESULT != 0 && !is_flag { registers[RAX] } else { 0 };
     let time = stamps::time();
     let death = stamping(thread, site);
     if now.wrapping_sub(low) < FRAME_MAX {
         let red_zone = if *HAS_RED_ZONE.get() != 0 { RED_ZONE } else { 0 };
-        let death = death.map(|death| Death { put_aside: what as u16, ..death });
+        let death = death.map(|death| Death { put_aside: (what >> GIVEN_BACK << 1) as u16, ..death });
         die(thread, registers, result, low - red_zone, now, death);
     }
     *HAS_RED_ZONE.get() = 0;
@@ -205,6 +215,9 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     if site != LINKER {
         thread.returned_at = time;
         thread.note_dead(registers);
+        if is_flag {
+            thread.dead[RAX] = 0;
+        }
         // What the function neither was given nor wrote is not its result.
         let given = thread.calls.given();
         let is_result = given != registers[RAX] || is_left(registers, given);
@@ -218,7 +231,7 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
     }
     let carries = match site {
         LINKER => Carries::Unknown,
-        _ if arena::is_within(registers[RAX]) => Carries::Pointer,
+        _ if arena::is_within(registers[RAX]) && !is_flag => Carries::Pointer,
         _ => Carries::Nothing,
     };
     thread.calls.leave(now, carries);

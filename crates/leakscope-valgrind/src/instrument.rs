@@ -93,6 +93,8 @@ pub unsafe extern "C" fn block(
             ends: false,
             saved: 0,
             restored: 0,
+            given_back: 0,
+            written: events::IS_LEFT,
             marks_red_zone: true,
             statement: 0,
             sets_result: false,
@@ -164,6 +166,10 @@ struct Block<'a> {
     saved: u16,
     /// Registers whose old value was put aside for the return.
     restored: u16,
+    /// Registers that got what the caller had in them, put aside or not.
+    given_back: u16,
+    /// What was last written to the register of results, for the return.
+    written: u32,
     /// The next use of memory below the stack pointer has to be noted.
     marks_red_zone: bool,
     /// The last instruction that does more than take down a frame; 0 if there
@@ -325,8 +331,12 @@ impl Block<'_> {
     fn put(&mut self, offset: i32, data: *mut IRExpr) {
         let Some(register) = ir::register_at(offset) else { return };
         TRAIL.get().put(register, data, self.index);
-        self.sets_result |= register == RAX;
-        if self.code.type_of(data) != vg::Ity_I64 {
+        let is_whole = self.code.type_of(data) == vg::Ity_I64;
+        if register == RAX {
+            self.sets_result = true;
+            self.written = if is_whole { 0 } else { events::IS_FLAG };
+        }
+        if !is_whole {
             return;
         }
         if register == RSP {
@@ -347,6 +357,9 @@ impl Block<'_> {
         // Most often an array or a string is walked through: same block.
         if self.owner != Owner::Program || self.known(data) == Known::Register(register as u8) {
             return;
+        }
+        if self.ends {
+            self.given_back |= 1 << register;
         }
         if register == RAX {
             // Like those above, unless it is a result that nobody kept.
@@ -540,7 +553,9 @@ impl Block<'_> {
                 self.instruction = self.statement;
             }
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
-            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u32::from(self.restored) | sets_result));
+            let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
+            let what = u32::from(self.restored) | sets_result | self.written | given_back;
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(what));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
                 let old = self.code.register(RAX);

@@ -75,9 +75,13 @@ pub fn stamp(word: usize, site: u32) {
     }
 }
 
-/// The same where a library wrote over it, at `address`.
+/// The same where a library wrote over it, at `address`. In a frame of its own it
+/// may be what is left of a pointer to another block, of which a byte was reused.
 pub fn stamp_by_library(word: usize, site: u32, address: usize) {
     let thread = tool::current();
+    if address >= thread.stack.0 && thread.calls.is_inside_library(address) {
+        return;
+    }
     let is_pointer = |block: &&mut Block| block.stale == 0 && !thread.calls.is_stale(word);
     if let Some(block) = heap::pointed_to(word).filter(is_pointer) {
         tick();

@@ -18,6 +18,8 @@ pub struct Thread {
     /// What the register of results held when it lost its meaning; 0 after the
     /// next return.
     pub dead_result: usize,
+    /// What the last return left there, if only a part of it was the result.
+    pub flag: usize,
     /// Where the last return led to, and the time before it.
     pub returned_to: usize,
     pub returned_at: u64,
@@ -78,6 +80,7 @@ const fn new_thread(number: u32) -> Thread {
         calls: Calls::new(number),
         dead: [0; 16],
         dead_result: 0,
+        flag: 0,
         returned_to: 0,
         returned_at: 0,
         stack: (1, 0),

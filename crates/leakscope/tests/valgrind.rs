@@ -53,6 +53,49 @@ fn a_program_as_it_is_has_leak_points() {
     }
 }
 
+const FREED_BY_WRAPPER: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+
+struct item { char *name; };
+
+static void give_back(void *block) {
+    if (block)
+        free(block);
+}
+
+static void clear(void *data) {
+    struct item *item = data;
+    free(item->name);
+}
+
+int main(void) {
+    struct item items[3];
+    for (int i = 0; i < 3; i++)
+        items[i].name = strdup("x");
+    give_back(items[0].name);
+    clear(&items[1]);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_function_that_only_frees_is_no_place() {
+    let folder = Folder::with(&[("prog.c", FREED_BY_WRAPPER)]);
+    folder.shell("gcc -g prog.c -o prog");
+    for program in ["prog.c", "prog"] {
+        let ran = folder.run(&format!("run --format json {program}"));
+        let freed = ran.json()["findings"][0]["freed_elsewhere"].clone();
+        let places: Vec<_> = freed.as_array().expect("a list").iter().map(|it| it["place"].clone()).collect();
+        assert_eq!(places.len(), 2, "{program}: {ran:?}");
+        for place in places {
+            let innermost = &place["stack"][0];
+            let is_wrapper = innermost["wrapper"] == true;
+            assert_eq!(is_wrapper, innermost["function"] == "give_back", "{program}: {ran:?}");
+        }
+    }
+}
+
 #[test]
 fn the_exit_code_is_the_programs_own() {
     let folder = Folder::with(&[

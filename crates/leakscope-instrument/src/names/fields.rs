@@ -42,8 +42,19 @@ impl<'m> Names<'m> {
     /// The pointers in the object that starts at `address`.
     pub fn fields(&self, address: Value<'m>) -> Vec<FieldName> {
         let mut fields = Vec::new();
-        if let Some(place) = self.place(address, DEEPEST).filter(|_| !self.is_librarys) {
-            self.add_object(&place, &mut fields);
+        match self.variables.get(&address) {
+            _ if self.is_librarys => {}
+            // A structured binding has names for its parts alone.
+            Some(parts) if parts.len() > 1 => {
+                for &(offset, part) in parts {
+                    self.add_fields(Form::Object(part.name.to_owned()), part.ty, offset, None, &mut fields);
+                }
+            }
+            _ => {
+                if let Some(place) = self.place(address, DEEPEST) {
+                    self.add_object(&place, &mut fields);
+                }
+            }
         }
         fields
     }

@@ -114,7 +114,9 @@ impl<'m> Body<'_, 'm> {
         // caller may be code that was not derived.
         let is_callers = start == Start::Lent && !self.is_called_by_others;
         let words = if is_own || is_callers { Some(Vec::new()) } else { words };
-        let filled_by = if self.names.is_named(at) { None } else { at.users().find_map(filled_by) };
+        // What a structured binding takes apart has no name, unlike temporaries.
+        let is_variable = self.names.is_named(at) || at.name().is_empty();
+        let filled_by = if is_variable { None } else { at.users().find_map(filled_by) };
         Some(Local { filled_by, alloca: at, words, bytes, starts, ends, is_marked: life.is_none(), start })
     }
 

@@ -7,29 +7,22 @@ use crate::contexts::needs_context;
 use crate::ir::{Block, Opcode, Value};
 
 impl<'m> Body<'_, 'm> {
-    /// A structure that a call returns in registers, and that nobody reads.
+    /// A structure that a call returns in registers, and that nobody keeps.
     pub(super) fn structure_result(&mut self, at: Value<'m>) {
         let builder = &self.shared.builder;
         let pointers: Vec<u32> = at.ty().pointer_members();
-        let is_unread = |slot: Value<'m>| {
-            slot.is(Opcode::LLVMAlloca)
-                && !self.names.is_named(slot)
-                && slot.users().all(|user| {
-                    user.is(Opcode::LLVMStore)
-                        || user.is_intrinsic()
-                        || user.is(Opcode::LLVMGetElementPtr)
-                            && user.users().all(|user| user.is(Opcode::LLVMStore))
-                })
+        let leads_on = |at: Value<'m>| {
+            !at.is(Opcode::LLVMInvoke) || at.normal_block().is_some_and(Block::has_one_way_in)
         };
-        let is_dropped = at.users().all(|user| match user.opcode() {
-            Some(Opcode::LLVMStore) => is_unread(user.operand(1)),
-            Some(Opcode::LLVMExtractValue) => user
-                .users()
-                .all(|user| user.is(Opcode::LLVMStore) && is_unread(user.operand(1).without_steps())),
-            _ => false,
-        });
-        let leads_on = !at.is(Opcode::LLVMInvoke) || at.normal_block().is_some_and(Block::has_one_way_in);
-        if pointers.is_empty() || !is_dropped || !leads_on || at.must_be_tail_call() {
+        if pointers.is_empty() || !leads_on(at) || at.must_be_tail_call() {
+            return;
+        }
+        let Some(uses) = self.uses_of_structure(at) else { return };
+        let passed = uses.iter().any(|user| user.is_call());
+        let last = uses.into_iter().max_by_key(|&user| self.order(user));
+        let follows = |user: Value<'m>| user.block() == at.normal_block().unwrap_or_else(|| at.block());
+        let is_tail_call = |user: Value<'m>| user.is_call() && user.must_be_tail_call();
+        if last.is_some_and(|last| !leads_on(last) || !follows(last) || is_tail_call(last)) {
             return;
         }
         let site = self.sites.of(builder, Cause::Discarded, at.location(), None);
@@ -38,8 +31,49 @@ impl<'m> Body<'_, 'm> {
             let since = self.epochs.now(builder);
             builder.after(at);
             let pointer = builder.extract(at, member);
-            builder.call(self.shared.dropped, &[pointer, site, since, builder.word(u64::MAX)]);
+            // A callee that takes it over may let it die at a better place.
+            let until = match passed {
+                true => builder.load(builder.word_type(), self.shared.clock),
+                false => builder.word(u64::MAX),
+            };
+            if let Some(last) = last {
+                builder.after(last);
+            }
+            builder.call(self.shared.dropped, &[pointer, site, since, until]);
         }
+    }
+
+    /// All uses of a structure and of the pointers in it, if none keeps them.
+    fn uses_of_structure(&self, at: Value<'m>) -> Option<Vec<Value<'m>>> {
+        let mut slots = Vec::new();
+        for user in at.users() {
+            match user.opcode()? {
+                Opcode::LLVMStore => slots.push(user.operand(1)),
+                Opcode::LLVMExtractValue => {
+                    for user in user.users() {
+                        slots.push(user.is(Opcode::LLVMStore).then(|| user.operand(1).without_steps())?);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        let mut uses = Vec::new();
+        for slot in slots {
+            if !slot.is(Opcode::LLVMAlloca) || self.names.is_named(slot) {
+                return None;
+            }
+            let steps = slot.users().filter(|user| user.is(Opcode::LLVMGetElementPtr));
+            for user in slot.users().chain(steps.flat_map(Value::users)) {
+                match user.opcode()? {
+                    Opcode::LLVMStore | Opcode::LLVMGetElementPtr => {}
+                    Opcode::LLVMLoad if user.ty().is_pointer() => uses.extend(uses_of(user)),
+                    Opcode::LLVMLoad => uses.push(user),
+                    _ if user.is_intrinsic() => {}
+                    _ => return None,
+                }
+            }
+        }
+        (!uses.iter().any(|&user| keeps(user))).then_some(uses)
     }
 
     /// A result that nothing keeps dies after its last use.

@@ -340,7 +340,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
             report(
                 Engine::Track,
                 vec![Finding {
-                    leaked: Some(place("main book.c:31:28")),
+                    leaked: Some(place("main book.c:32:5")),
                     exact: true,
                     cause: Cause::Discarded,
                     ..finding(Kind::Lost, 1, 24, MAKE_CONTACT)
