@@ -116,6 +116,7 @@ impl Near {
 
     /// Code at `address`, in a function whose own return address lies at
     /// `place`. Its caller's frame pointer is not known.
+    #[cfg(feature = "executable")]
     #[inline(always)]
     pub fn inside(thread: &mut Thread, address: u64, place: usize) -> Near {
         if thread.busy > 0 || !thread.known {
