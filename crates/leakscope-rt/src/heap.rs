@@ -287,10 +287,11 @@ fn hand_out(taken: Taken, class: usize, request: Request) -> Block {
     block
 }
 
-/// The same for a small block that the thread has at hand.
+/// The same for a small block that the thread has at hand. It is cleared,
+/// whether that is asked for or not.
 #[inline(always)]
 pub fn allocate_quickly(thread: &mut Thread, size: usize, stack: u32) -> Option<Block> {
-    if size > CLEARED_MAX {
+    if size > CLEARED_MAX - SPARE {
         return None;
     }
     let class = class_of(size + SPARE);

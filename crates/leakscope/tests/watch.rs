@@ -117,6 +117,36 @@ fn stale(report: &Value) -> Value {
     stale[0].clone()
 }
 
+/// Asks for cleared memory where other blocks of the same size were.
+const CLEARED: &str = r#"#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char *__attribute__((noinline)) get(size_t size) {
+    char *block = calloc(1, size);
+    for (size_t i = 0; i < size; i++)
+        if (block[i]) { printf("byte %zu of %zu is not cleared\n", i, size); exit(1); }
+    return block;
+}
+int main(void) {
+    for (size_t size = 1; size <= 5000; size++) {
+        for (int again = 0; again < 3; again++) {
+            char *block = get(size);
+            memset(block, 0xa5, size);
+            free(block);
+        }
+    }
+    puts("all clear");
+    return 0;
+}
+"#;
+
+#[test]
+fn calloc_gives_cleared_memory_of_any_size() {
+    let project = Project::new(CLEARED);
+    let (ran, _) = project.watch(&["--cflag=-O1", "feed.c"]);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "all clear\n");
+}
+
 #[test]
 fn a_run_says_what_went_stale_and_where() {
     let project = Project::new(FEED);
