@@ -192,6 +192,9 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
         return;
     }
     let guard = if then == Then::Ends { SNAPSHOT.lock_soon() } else { Some(SNAPSHOT.lock()) };
+    if then == Then::GoesOn && ENDED.load(Ordering::Relaxed) {
+        return;
+    }
     modules::update();
     let all_stopped = park::begin(current, then);
     let occasion = Occasion {
@@ -363,16 +366,23 @@ extern "C" fn on_request(_: c_int) {
 extern "C" fn take_snapshots(_: *mut c_void) -> *mut c_void {
     let mut served = 0;
     loop {
-        match EVERY_MILLIS.load(Ordering::Relaxed) {
-            0 => {
-                while REQUESTS.load(Ordering::Relaxed) == served {
-                    sys::futex_wait(&REQUESTS, served);
-                }
-            }
-            millis => sys::futex_wait_millis(&REQUESTS, served, millis as u64),
-        }
+        wait_for_request(served);
         served = REQUESTS.load(Ordering::Relaxed);
         report(Reason::Snapshot, 0, &Parked::of(&Registers::here()), Then::GoesOn);
+    }
+}
+
+/// Until another snapshot is asked for, or it is time for one. A thread that is
+/// stopped for another's record wakes for nothing.
+fn wait_for_request(served: u32) {
+    let (every, start) = (EVERY_MILLIS.load(Ordering::Relaxed) as u64, sys::monotonic_millis());
+    while REQUESTS.load(Ordering::Relaxed) == served {
+        let waited = sys::monotonic_millis().saturating_sub(start);
+        match every {
+            0 => sys::futex_wait(&REQUESTS, served),
+            _ if waited < every => sys::futex_wait_millis(&REQUESTS, served, every - waited),
+            _ => break,
+        }
     }
 }
 

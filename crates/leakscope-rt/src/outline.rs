@@ -2,7 +2,7 @@
 //! each call, as others do, so it is made of the innermost frames here.
 
 use crate::thread::Thread;
-use crate::unwind::Frame;
+use crate::unwind::{Frame, OUTERMOST};
 use crate::walk::{Caller, Near};
 
 /// Frames that tell one access or free from another. With more of them, code
@@ -31,7 +31,10 @@ pub fn quick_outline(thread: &Thread, caller: Caller) -> Option<u64> {
     let address = caller.returns_to() as u64;
     let (mut hash, mut frame) = (0, Frame { address, stack: caller.frame + 16, pointer: 0 });
     for _ in 1..NEAR {
-        frame = frame.known_caller(end)?;
+        match frame.known_size()? {
+            OUTERMOST => break,
+            size => frame = frame.caller_above(size, end)?,
+        }
         hash = with_frame(hash, frame);
     }
     Some(with_call(caller.frame as u64, hash, address))

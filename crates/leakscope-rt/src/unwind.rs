@@ -42,25 +42,40 @@ impl Frame {
     /// again and again. The caller's frame pointer is left open.
     #[inline(always)]
     pub fn caller_again(self, high: usize) -> Option<Frame> {
-        self.known_caller(high).or_else(|| self.note_caller(high))
+        match self.known_size() {
+            Some(OUTERMOST) => None,
+            Some(size) => self.caller_above(size, high),
+            None => self.note_caller(high),
+        }
     }
 
     #[cold]
     fn note_caller(self, high: usize) -> Option<Frame> {
         let rule = rule_for(self.address);
-        if let Rule::Stack { up, .. } = rule {
-            let size = u64::from(self.address as u32) << 32 | u64::from(up);
-            SIZES[self.address as usize % ENTRIES].store(size, Ordering::Relaxed);
+        let size = match rule {
+            Rule::Stack { up, .. } => Some(up),
+            Rule::Stop => Some(OUTERMOST),
+            Rule::Frame { .. } | Rule::Stored { .. } => None,
+        };
+        if let Some(size) = size {
+            let noted = u64::from(self.address as u32) << 32 | u64::from(size);
+            SIZES[self.address as usize % ENTRIES].store(noted, Ordering::Relaxed);
         }
         rule.caller(self, high)
     }
 
-    /// The same if how large this frame is was noted.
+    /// How large this frame is, if that was noted.
     #[inline(always)]
-    pub fn known_caller(self, high: usize) -> Option<Frame> {
-        let size = SIZES[self.address as usize % ENTRIES].load(Ordering::Relaxed);
-        let stack = self.stack + size as u32 as usize;
-        if (size >> 32) as u32 != self.address as u32 || stack >= high {
+    pub fn known_size(self) -> Option<u32> {
+        let noted = SIZES[self.address as usize % ENTRIES].load(Ordering::Relaxed);
+        ((noted >> 32) as u32 == self.address as u32).then_some(noted as u32)
+    }
+
+    /// The caller's frame above one of this size.
+    #[inline(always)]
+    pub fn caller_above(self, size: u32, high: usize) -> Option<Frame> {
+        let stack = self.stack + size as usize;
+        if stack >= high {
             return None;
         }
         // SAFETY: between a live frame and the end of the same stack.
@@ -199,6 +214,9 @@ static RULES: [Entry; ENTRIES] =
 /// modules have frames of one such address is not ruled out: a context may
 /// then be that of other calls.
 static SIZES: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+
+/// Stands for the size of a frame without a caller.
+pub const OUTERMOST: u32 = 0;
 
 /// Forgets all rules: the code that they are for may be gone.
 pub fn forget_rules() {

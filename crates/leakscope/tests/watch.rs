@@ -243,6 +243,17 @@ fn a_deployed_program_writes_when_something_is_wrong() {
 }
 
 #[test]
+fn the_end_is_the_last_that_is_written() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    let settings = [("LEAKSCOPE_SNAPSHOT_EVERY", "60000"), ("LEAKSCOPE_ALWAYS", "1")];
+    for runs in 1..=10 {
+        project.run(&program, &settings, &[]);
+        assert_eq!(project.records().len(), runs);
+    }
+}
+
+#[test]
 fn the_folder_keeps_its_size() {
     let project = Project::new(FEED);
     let program = project.deploy();
