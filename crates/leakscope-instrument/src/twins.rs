@@ -55,6 +55,7 @@ pub fn demote(module: &mut Module<'_>, wanted: &HashSet<String>) -> Result<(), S
         for function in module.functions().filter(|function| !function.is_declaration()) {
             if wanted.contains(function.name()) {
                 part_locals(&builder, function);
+                step_where_used(&builder, function);
             } else if !function.is(untouched) {
                 others.push((function.name().to_owned(), function.is(apart)));
                 function.set(untouched);
@@ -86,6 +87,61 @@ fn part_locals<'m>(builder: &Builder<'m>, function: Function<'m>) {
         builder.take_over(local);
     }
     builder.jump(body);
+}
+
+/// Computes what lies at a fixed distance from a pointer in each block anew, so
+/// that only the pointer passes between blocks. Else the results of both bodies
+/// would meet at each check, and could not be part of an instruction's address.
+fn step_where_used<'m>(builder: &Builder<'m>, function: Function<'m>) {
+    let (ends, others): (Vec<_>, Vec<_>) = function.instructions().partition(|at| at.is(Opcode::LLVMPHI));
+    let mut near = Near { builder, made: HashMap::new() };
+    for at in others {
+        for (index, operand) in (0..).zip(at.operands().collect::<Vec<_>>()) {
+            if let Some(own) = near.step(operand, at) {
+                at.set_operand(index, own);
+            }
+        }
+    }
+    for at in ends {
+        for (index, (block, value)) in (0..).zip(at.incoming().collect::<Vec<_>>()) {
+            if let Some(own) = block.terminator().and_then(|end| near.step(value, end)) {
+                at.set_operand(index, own);
+            }
+        }
+    }
+}
+
+/// Steps that were made where they are used.
+struct Near<'b, 'm> {
+    builder: &'b Builder<'m>,
+    made: HashMap<(Block<'m>, Value<'m>), Value<'m>>,
+}
+
+impl<'m> Near<'_, 'm> {
+    /// The same as `value` if that is a fixed step in another block, made
+    /// before `at`.
+    fn step(&mut self, value: Value<'m>, at: Value<'m>) -> Option<Value<'m>> {
+        if !is_fixed_step(value) || value.block() == at.block() {
+            return None;
+        }
+        if let Some(&made) = self.made.get(&(at.block(), value)) {
+            return Some(made);
+        }
+        let base = self.step(value.operand(0), at);
+        self.builder.before(at);
+        let own = self.builder.copy(value);
+        if let Some(base) = base {
+            own.set_operand(0, base);
+        }
+        self.made.insert((at.block(), value), own);
+        Some(own)
+    }
+}
+
+fn is_fixed_step(value: Value<'_>) -> bool {
+    value.is(Opcode::LLVMGetElementPtr)
+        && value.ty().is_pointer()
+        && value.operands().skip(1).all(|index| index.is_constant())
 }
 
 impl<'m> Twins<'m> {

@@ -91,6 +91,47 @@ fn loops_nested_and_left_early() {
 }
 
 #[test]
+fn fields_are_found_from_either_body() {
+    check(
+        "c",
+        "#include <stdio.h>
+         #include <stdlib.h>
+         struct part { long weight; int count[3]; };
+         struct whole { struct part left, right; struct whole *next; };
+         static struct whole *make(int n) {
+             struct whole *all = 0;
+             for (int i = 0; i < n; i++) {
+                 struct whole *one = calloc(1, sizeof *one);
+                 one->left.weight = i; one->right.count[2] = i * 3; one->next = all; all = one;
+             }
+             return all;
+         }
+         static long walk(struct whole *at, int side) {
+             long total = 0;
+             for (; at; at = at->next) {
+                 long *weight = &at->left.weight;
+                 int *count = side & 1 ? &at->left.count[1] : &at->right.count[2];
+                 for (int i = 0; i < 4; i++) {
+                     if (*weight & 1) count = &at->right.count[i % 3];
+                     switch (*count % 5) {
+                     case 0: weight = &at->right.weight; break;
+                     case 1: case 2: ++*count; break;
+                     default: *weight += i; count = at->left.count; break;
+                     }
+                     total += *weight * 7 + *count;
+                 }
+                 side ^= *count;
+             }
+             return total;
+         }
+         int main(void) {
+             struct whole *all = make(40);
+             for (int side = 0; side < 6; side++) printf(\"%ld\\n\", walk(all, side));
+         }",
+    );
+}
+
+#[test]
 fn exceptions_through_both_bodies() {
     check(
         "c++",
