@@ -79,9 +79,21 @@ impl Files<'_> {
 
     /// The lines of the file above that of `frame`.
     pub(crate) fn lines_above(&mut self, frame: &Frame) -> Vec<String> {
-        let Some((file, line)) = frame.file.as_deref().zip(frame.line) else { return Vec::new() };
-        let Some(file) = self.file(file) else { return Vec::new() };
-        let lines = (1..line as usize).filter_map(|number| file.line(number));
+        frame.line.map_or(Vec::new(), |line| self.lines(frame, 1..line as usize))
+    }
+
+    /// Those below it, to the end of the function.
+    pub(crate) fn lines_below(&mut self, frame: &Frame) -> Vec<String> {
+        let mut below =
+            frame.line.map_or(Vec::new(), |line| self.lines(frame, line as usize + 1..usize::MAX));
+        let end = below.iter().position(|line| line.starts_with('}'));
+        below.truncate(end.unwrap_or(below.len()));
+        below
+    }
+
+    fn lines(&mut self, frame: &Frame, numbers: Range<usize>) -> Vec<String> {
+        let Some(file) = frame.file.as_deref().and_then(|file| self.file(file)) else { return Vec::new() };
+        let lines = numbers.map_while(|number| file.line(number));
         lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 }

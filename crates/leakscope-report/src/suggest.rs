@@ -1,11 +1,12 @@
 //! What to write where a block was lost: only where that is sound.
 //!
-//! Sound means: the leak point is exact and its variable named there, the
-//! statement does not go on to use it, and how such a block is released is
-//! known, from where its siblings were freed or from how it was allocated. A
-//! sibling that was kept, or freed elsewhere, may have come by this line too,
-//! with another owner; then a plain `free` would be one too many, and nothing
-//! is said. All of it is read off the source; without it there is no suggestion.
+//! Sound means: the leak point is exact and its variable named there, neither
+//! that statement nor, by another name, a later one goes on to use it, and how
+//! such a block is released is known, from where its siblings were freed or from
+//! how it was allocated. A sibling that was kept, or freed elsewhere, may have
+//! come by this line too, with another owner; then a plain `free` would be one
+//! too many, and nothing is said. All of it is read off the source; without it
+//! there is no suggestion.
 
 use std::path::Path;
 
@@ -48,6 +49,7 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         || !is_pointer(variable, &above)
         || !is_written(variable, &above)
         || finding.cause == Cause::Overwritten && may_be_same(variable, &statement, &above)
+        || finding.cause != Cause::ScopeEnd && is_held_by_another(variable, &above, &files.lines_below(frame))
     {
         return None;
     }
@@ -266,6 +268,20 @@ fn may_be_same(variable: &str, statement: &str, above: &[String]) -> bool {
     !value.is_empty() && function.into_iter().any(|line| sets(&line))
 }
 
+/// Another variable got the pointer before, and stands in the lines `below`.
+fn is_held_by_another(variable: &str, above: &[String], below: &[String]) -> bool {
+    let function = above.iter().rev().take_while(|line| !line.starts_with('}'));
+    let takes = |line: &String| {
+        let (before, after) = split_at_word(line, variable)?;
+        let is_whole = after.trim_start().chars().next().is_none_or(|next| ";),".contains(next));
+        let taker = before.trim_end().strip_suffix('=')?.trim_end();
+        let taker = taker[taker.trim_end_matches(is_word).len()..].to_owned();
+        (is_whole && !taker.is_empty()).then_some(taker)
+    };
+    let is_used = |name: String| below.iter().any(|line| split_at_word(line, &name).is_some());
+    function.filter_map(takes).any(is_used)
+}
+
 /// The names in an expression, but for members.
 fn names(variable: &str) -> Vec<&str> {
     let starts = |at: usize| {
@@ -443,6 +459,18 @@ mod tests {
         check(Cause::Overwritten, "a->top", text, "");
         let text = "void f(t *a, t *p) {\n a->top = p; //lost\n a->top = malloc(4); //alloc\n}\n";
         check(Cause::Overwritten, "a->top", text, "add free(a->top) before line 2");
+    }
+
+    #[test]
+    fn what_another_variable_still_has_is_not_released() {
+        let check = |after: &str, expected: &str| {
+            let text = format!(
+                "void f(t *a) {{\n char *p;\n a->s = malloc(4); //alloc\n if ((p = a->s))\n  g(p);\n a->s = 0; //lost\n{after}\n}}\nint p;\n"
+            );
+            check(Cause::Overwritten, "a->s", text.leak(), expected);
+        };
+        check(" run(p);", "");
+        check(" run(pp);", "add free(a->s) before line 6");
     }
 
     #[test]
