@@ -352,3 +352,41 @@ void deep_local_bad(void)
     a.in = NULL;
     c.in->in->text = malloc(3); // alloc @deep
 } // leak @deep: a.text
+
+// Copied by the functions that _FORTIFY_SOURCE puts in place of memcpy and memset.
+
+#define ROOM(to) __builtin_object_size(to, 0)
+
+struct vector { char *items; size_t count, size; };
+
+static int vector_set(struct vector *vector, const void *item, size_t at)
+{
+    char *to = vector->items + at * vector->size;
+    if (at >= vector->count)
+        return 0;
+    __builtin___memcpy_chk(to, item, vector->size, ROOM(to));
+    return 1;
+}
+
+int vector_put_good(struct vector *vector, const char *text)
+{
+    struct name item = {strdup(text), NULL};
+    if (item.first != NULL && vector_set(vector, &item, 3))
+        return 1;
+    free(item.first);
+    return 0;
+}
+
+int vector_put_bad(struct vector *vector, const char *text)
+{
+    struct name item = {strdup(text), NULL}; // alloc @vector
+    int done = item.first != NULL && vector_set(vector, &item, 3);
+    return done; // leak @vector: item.first
+}
+
+void end_good(struct name *to)
+{
+    struct name from = {strdup("a"), strdup("b")};
+    char *end = __builtin___mempcpy_chk(to, &from, sizeof from, ROOM(to));
+    ((struct name *)end)[-1].last = from.last;
+}

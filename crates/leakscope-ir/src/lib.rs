@@ -10,6 +10,7 @@ mod constants;
 mod debug_info;
 mod link;
 mod llvm;
+mod memory_calls;
 mod program;
 mod read;
 

@@ -1,5 +1,6 @@
 //! A reading layer over LLVM's C interface: what [`crate::read`] asks of a
-//! module, and nothing that changes one but [`Module::promote`].
+//! module, and nothing that changes one but [`Module::promote`]; so does
+//! [`crate::memory_calls`].
 //!
 //! Handles borrow from the module, so none outlives it. Everything stays on
 //! the thread that made it; several threads read at once with a [`Context`]

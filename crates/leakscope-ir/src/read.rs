@@ -35,6 +35,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
     let context = Context::new();
     let mut module = context.parse(bitcode).map_err(IrError::Read)?;
     module.promote().map_err(IrError::Promote)?;
+    module.lower_memory_calls();
     let layout = module.layout();
     let mut lines = Lines::new(&module);
     let functions: Vec<Value> = module.functions().collect();
