@@ -457,6 +457,24 @@ mod entry {
         }
     }
 
+    /// What lies from `start` to `end` was ended, as `leakscope_shrinks` says.
+    ///
+    /// # Safety
+    /// The bytes are the object's that calls.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __leakscope_emptied(start: usize, end: usize, site: usize) {
+        let caller = caller!();
+        if !arena::is_followed() {
+            return;
+        }
+        // SAFETY: as the caller says.
+        for (address, word) in unsafe { pointers(start, end) } {
+            stamp(this_thread(), word, caller, What::at(site, 0));
+            // SAFETY: as above.
+            unsafe { *(address as *mut usize) = 0 };
+        }
+    }
+
     /// A function returns `value` from further out than any before.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_returns(outer: usize, site: usize, place: u64, value: usize, frame: usize) {
