@@ -276,8 +276,12 @@ impl<'m> Body<'_, 'm> {
             return;
         }
         let (new, slot) = (at.operand(0), at.operand(1));
+        // A number may be as large as the arm of a union that it replaces, or smaller.
         let is_word = new.ty().is_pointer()
-            || new.ty().bytes(self.shared.layout) == 8 && (is_pointer(new, 4) || self.names.is_address(slot));
+            || match new.ty().bytes(self.shared.layout) {
+                8 => is_pointer(new, 4) || self.names.is_address(slot),
+                bytes => bytes < 8 && self.names.is_address(slot),
+            };
         let holder = slot.without_steps();
         let is_local = holder.is(Opcode::LLVMAlloca);
         if !is_word || is_first(new, slot) || steps(new, slot) || is_local && !self.epochs.follows(holder) {
