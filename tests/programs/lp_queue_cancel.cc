@@ -1,6 +1,5 @@
 // Cancelling pops the jobs off a queue without running or deleting them.
 // valgrind: differs: functions of the C++ library's headers are functions of the program's own, whose memory is freed later
-// gap: -O0 -O2: a deque's front moves on and leaves the pointer in memory that is nobody's
 // stdout: 2 run, 3 cancelled
 #include <cstdio>
 #include <queue>

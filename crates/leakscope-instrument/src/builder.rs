@@ -151,6 +151,12 @@ impl<'m> Builder<'m> {
         })
     }
 
+    /// The value, or an arbitrary one, but always the same, if it is undefined.
+    pub fn freeze(&self, value: Value<'m>) -> Value<'m> {
+        // SAFETY: a live value.
+        Value::new(unsafe { LLVMBuildFreeze(self.raw, value.raw, c"".as_ptr()) })
+    }
+
     pub fn add(&self, a: Value<'m>, b: Value<'m>) -> Value<'m> {
         // SAFETY: integers of one type.
         Value::new(unsafe { LLVMBuildAdd(self.raw, a.raw, b.raw, c"".as_ptr()) })

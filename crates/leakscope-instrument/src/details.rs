@@ -79,11 +79,9 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
     let [reads, sets, ends, counts] =
         [c"leakscope.reads", c"leakscope.sets", c"leakscope.slot.ends", c"leakscope.counts"]
             .map(|name| builder.function(name));
-    let copied = builder.runtime(
-        "__leakscope_copied",
-        builder.void_type(),
-        &[builder.pointer_type(), builder.pointer_type(), builder.word_type()],
-    );
+    let three = [builder.pointer_type(), builder.pointer_type(), builder.word_type()];
+    let [copies, copied] = ["__leakscope_copies", "__leakscope_copied"]
+        .map(|name| builder.runtime(name, builder.void_type(), &three));
     let mut sites = Sites::default();
     for Detail { at, what, name } in details {
         // SAFETY of the borrow: what was noted is of this module.
@@ -117,8 +115,11 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
                 builder.call(counts, &[at.operand(1), old, new, site]);
             }
             What::Copies => {
+                builder.before(at);
+                let arguments = [at.operand(0), at.operand(1), builder.as_word(at.operand(2))];
+                builder.call(copies, &arguments);
                 builder.after(at);
-                builder.call(copied, &[at.operand(0), at.operand(1), builder.as_word(at.operand(2))]);
+                builder.call(copied, &arguments);
             }
             What::Adds | What::Subtracts => {
                 builder.after(at);

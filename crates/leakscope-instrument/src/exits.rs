@@ -116,7 +116,9 @@ impl<'m> Exits<'m> {
             && slot.allocates_pointer()
         {
             builder.before(self.last_moment(end));
-            return Some(builder.load(builder.pointer_type(), slot));
+            // Before anything is returned the slot holds nothing: the optimiser may
+            // take that for whatever dies.
+            return Some(builder.freeze(builder.load(builder.pointer_type(), slot)));
         }
         let ret = end.block().terminator().filter(|at| at.is(Opcode::LLVMRet))?;
         let value = ret.operands().next().filter(|value| value.ty().is_pointer())?;

@@ -21,6 +21,7 @@ mod later;
 mod llvm;
 mod loops;
 mod names;
+mod nearby;
 mod objects;
 mod passed;
 mod pools;

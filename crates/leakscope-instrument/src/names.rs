@@ -134,21 +134,9 @@ impl<'m> Names<'m> {
             || call.called_name().is_some_and(is_librarys)
     }
 
-    /// Whether an address is that of the word in which a vector of pointers of
-    /// the C++ library keeps the end of its elements. What lies behind it is
-    /// nobody's, though nothing writes there. Elements with destructors may be
-    /// ended after the word is written.
-    pub fn is_end_of_elements(&self, address: Value<'m>) -> bool {
-        let is_vector = |record: &str| {
-            let arguments = record.split_once("_Vector_base<").map(|(_, arguments)| arguments);
-            arguments
-                .and_then(|all| all.split_once(", std::allocator<"))
-                .is_some_and(|(ty, _)| ty.ends_with('*'))
-        };
+    /// Whether the function is a library's.
+    pub fn is_in_library(&self) -> bool {
         self.is_librarys
-            && address.is(Opcode::LLVMGetElementPtr)
-            && address.name().starts_with("_M_finish")
-            && address.record().is_some_and(is_vector)
     }
 
     /// Whether the compiler made a function that the source has not: a member,

@@ -7,6 +7,7 @@
 //! registers. Slots are null before their first store, so that an old value
 //! is always one that the program stored.
 
+mod elements;
 mod locals;
 mod results;
 
@@ -81,6 +82,7 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
             builder.void_type(),
             &[pointer, word, pointer, word],
         ),
+        emptied: builder.runtime("__leakscope_emptied", builder.void_type(), &[pointer, pointer, pointer]),
         cleans: builder.runtime("__leakscope_cleans", builder.void_type(), &[pointer]),
         leaves: builder.runtime("__leakscope_leaves", builder.void_type(), &[pointer, pointer]),
         restored: builder.runtime("__leakscope_restored", pointer, &[pointer, word, pointer, word, pointer]),
@@ -136,6 +138,7 @@ struct Shared<'m> {
     dropped: Callee<'m>,
     unwound: Callee<'m>,
     shrinks: Callee<'m>,
+    emptied: Callee<'m>,
     returns: Callee<'m>,
     is_held: Callee<'m>,
     range_dies: Callee<'m>,
@@ -197,6 +200,7 @@ impl<'m> Body<'_, 'm> {
                 Some(Opcode::LLVMCall) if at.calls_assembler() => self.assembler(at),
                 Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
                     self.call(at);
+                    self.ends_copied(at);
                     self.writes(at);
                     self.gives(at);
                 }
@@ -268,24 +272,22 @@ impl<'m> Body<'_, 'm> {
 
     /// A store over a pointer.
     fn store(&mut self, at: Value<'m>) {
+        if self.ends_elements(at) {
+            return;
+        }
         let (new, slot) = (at.operand(0), at.operand(1));
+        // A number may be as large as the arm of a union that it replaces, or smaller.
         let is_word = new.ty().is_pointer()
-            || new.ty().bytes(self.shared.layout) == 8 && (is_pointer(new, 4) || self.names.is_address(slot));
+            || match new.ty().bytes(self.shared.layout) {
+                8 => is_pointer(new, 4) || self.names.is_address(slot),
+                bytes => bytes < 8 && self.names.is_address(slot),
+            };
         let holder = slot.without_steps();
         let is_local = holder.is(Opcode::LLVMAlloca);
-        let steps_on = steps(new, slot) && !self.names.is_end_of_elements(slot);
-        if !is_word || is_first(new, slot) || steps_on || is_local && !self.epochs.follows(holder) {
+        if !is_word || is_first(new, slot) || steps(new, slot) || is_local && !self.epochs.follows(holder) {
             return;
         }
         let builder = &self.shared.builder;
-        if self.names.is_end_of_elements(slot) {
-            let site = self.sites.of(builder, Cause::HolderFreed, at.location(), None);
-            builder.before(at);
-            let old = builder.load(builder.pointer_type(), slot);
-            builder.call(self.shared.shrinks, &[old, new, site]);
-            self.epochs.refresh(builder);
-            return;
-        }
         let site = self.sites.of(builder, Cause::Overwritten, at.location(), self.names.slot(slot));
         builder.before(at);
         let old = builder.load(builder.pointer_type(), slot);

@@ -23,6 +23,7 @@ use crate::ir::{Block, Opcode, Value};
 use crate::later::{Later, Ways, backwards};
 use crate::llvm::{Function, Module, PassOptions, Vectors};
 use crate::loops;
+use crate::nearby;
 use crate::roots::Roots;
 use crate::twins::{self, Twins};
 
@@ -68,7 +69,7 @@ fn report(module: &Module<'_>) {
             // have that of the statement.
             let place = match pointer.opcode().filter(|_| by.is(Opcode::LLVMRet)) {
                 Some(_) => pointer.location().or(by.location()),
-                None => by.location(),
+                None => nearby::location(by),
             };
             if let Some(place) = place {
                 builder.at(place);

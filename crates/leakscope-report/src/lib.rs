@@ -11,6 +11,7 @@ mod hint;
 mod live;
 mod paths;
 pub mod pprof;
+mod released;
 mod sarif;
 mod scope;
 mod snippet;

@@ -68,13 +68,6 @@ fn mentions(text: &str, variable: &str) -> bool {
     false
 }
 
-/// The statement frees what a plain name stands for, as `free(c)` does.
-pub(crate) fn frees_a_name(statement: &str) -> bool {
-    let freed = statement.trim_end_matches(';').trim_end_matches(')');
-    let is_name = |text: &str| !text.is_empty() && text.chars().all(is_word);
-    freed.rsplit_once(['(', ' ']).is_some_and(|(_, name)| is_name(name.trim()))
-}
-
 /// An expression that may be evaluated once more.
 pub(crate) fn is_plain(variable: &str) -> bool {
     !variable.contains("--")

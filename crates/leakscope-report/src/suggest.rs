@@ -12,10 +12,11 @@ use std::path::Path;
 
 use leakscope_core::{Cause, Finding, Frame, Kind, Place};
 
+use crate::released;
 use crate::scope::{self, Meaning};
 use crate::snippet::Files;
 use crate::statement::{
-    assigned, frees_a_name, is_free_to_go, is_plain, is_word, split_at_word, stands_alone,
+    assigned, declares_pointer, is_free_to_go, is_plain, is_word, split_at_word, stands_alone,
 };
 use crate::tree::Root;
 use crate::wording;
@@ -50,13 +51,17 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         || !is_written(variable, &above)
         || finding.cause == Cause::Overwritten && may_be_same(variable, &statement, &above)
         || finding.cause != Cause::ScopeEnd && is_held_by_another(variable, &above, &files.lines_below(frame))
+        || released::is_behind_one(finding, frame, &above)
     {
         return None;
     }
     let (call, model) = match finding.freed_elsewhere.first() {
         Some(sibling) => {
             let (call, at) = as_sibling(finding, &sibling.place, frame, variable, files)?;
-            (call, wording::location(at, base).map(|at| format!(", as in {at}")).unwrap_or_default())
+            let leaves = !root.below.is_empty() && call.starts_with("free(");
+            let first = if leaves { ", after freeing what it holds" } else { "" };
+            let at = wording::location(at, base).map(|at| format!(", as in {at}")).unwrap_or_default();
+            (call, format!("{first}{at}"))
         }
         None if is_refilled(finding, frame, variable) => return None,
         None if !root.below.is_empty() => {
@@ -68,6 +73,10 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         return None;
     }
     let line = frame.line?;
+    let call = match unknown_index(variable, &above) {
+        Some(index) => format!("{call} for each {index}"),
+        None => call,
+    };
     Some(if stands_alone(&statement) {
         format!("add {call} before line {line}{model}")
     } else {
@@ -206,13 +215,15 @@ fn as_sibling<'f>(
         let caller = freed.stack.get(at + 1).filter(|frame| !frame.system)?;
         let (_, arguments) =
             split_at_word(&files.statement(caller)?, name).map(|(a, b)| (a.to_owned(), b.to_owned()))?;
-        let takes_block = !arguments.trim_start().starts_with("()") && frees_a_name(&statement);
+        let takes_block = !arguments.trim_start().starts_with("()")
+            && released::frees_a_parameter(headline, files)
+            && !released::was_called(name, variable, &files.lines_above(leak));
         return takes_block.then(|| (format!("{name}({variable})"), caller));
     }
     let all_here =
         finding.freed_elsewhere.iter().all(|sibling| sibling.place.headline().is_some_and(is_here));
     let is_local = finding.cause == Cause::ScopeEnd || !variable.contains(['>', '.', '[']);
-    if is_local && !all_here {
+    if is_local && !all_here || !is_here(headline) && released::frees_a_parameter(headline, files) {
         return None;
     }
     let innermost = freed.stack.first().filter(|frame| frame.is_wrapper());
@@ -239,8 +250,32 @@ fn is_pointer(variable: &str, above: &[String]) -> bool {
     let meaning = |name: &str| scope::meaning(above.iter().map(String::as_str), name);
     match names(variable).as_slice() {
         [name] if *name == variable => matches!(meaning(name), Meaning::Visible { pointer: true, .. }),
-        names => names.iter().all(|name| meaning(name) != Meaning::Ended),
+        names => {
+            let is_base = |name: &str, then: &str| {
+                variable
+                    .trim_start_matches(['*', '('])
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with(then))
+            };
+            names.iter().all(|name| match meaning(name) {
+                Meaning::Ended => false,
+                Meaning::Visible { pointer, .. } => !pointer || !is_base(name, "."),
+                // What optimised code has in the frame of a caller has no name here.
+                Meaning::Unknown => !is_base(name, "."),
+            }) && !is_object(variable, above)
+        }
     }
+}
+
+/// The last member of `variable` is declared above, and not as a pointer.
+fn is_object(variable: &str, above: &[String]) -> bool {
+    let Some((_, member)) = variable.rsplit_once(['>', '.']).filter(|(_, name)| name.chars().all(is_word))
+    else {
+        return false;
+    };
+    let declared = above.iter().filter(|line| line.trim_end().ends_with(';') && assigned(line).is_none());
+    let mut kinds = declared.filter_map(|line| declares_pointer(line, member)).peekable();
+    kinds.peek().is_some() && kinds.all(|is_pointer| !is_pointer)
 }
 
 /// Elements that are known by their numbers are those of one run, unless the
@@ -251,6 +286,17 @@ fn is_written(variable: &str, above: &[String]) -> bool {
         .match_indices('[')
         .filter(|(at, _)| variable[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
     numbers.all(|(at, _)| above.iter().any(|line| line.contains(&variable[..end(at)])))
+}
+
+/// The last index of `variable`, if nothing above declares it: a name for all of
+/// its values.
+fn unknown_index<'v>(variable: &'v str, above: &[String]) -> Option<&'v str> {
+    let (_, rest) = variable.rsplit_once('[')?;
+    let index = rest.split_once(']')?.0;
+    let is_name =
+        index.starts_with(|c: char| is_word(c) && !c.is_ascii_digit()) && index.chars().all(is_word);
+    let meaning = || scope::meaning(above.iter().map(String::as_str), index);
+    (is_name && meaning() == Meaning::Unknown).then_some(index)
 }
 
 /// What takes the place of `variable` is another name for something that was got
@@ -319,268 +365,4 @@ fn is_refilled(finding: &Finding, leak: &Frame, variable: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use leakscope_core::{Counted, SiblingFree};
-
-    use super::*;
-
-    /// The frames of the places that `source` marks by comments: `//lost`,
-    /// `//alloc`, `//freed` and, for its caller, `//caller`.
-    struct Source {
-        name: &'static str,
-        text: &'static str,
-    }
-
-    impl Source {
-        fn frame(&self, mark: &str) -> Option<Frame> {
-            let line = self.text.lines().position(|line| line.contains(mark))?;
-            let header = self
-                .text
-                .lines()
-                .take(line + 1)
-                .filter(|line| line.starts_with(char::is_alphabetic))
-                .last()?;
-            let name = header.split('(').next()?.rsplit([' ', '*']).next()?;
-            Some(Frame {
-                function: Some(name.to_owned()),
-                file: Some(self.name.to_owned()),
-                line: Some(line as u32 + 1),
-                ..Frame::default()
-            })
-        }
-
-        fn place(&self, marks: &[&str]) -> Option<Place> {
-            Some(Place::new(marks.iter().filter_map(|mark| self.frame(mark)).collect()))
-                .filter(|place| !place.stack.is_empty())
-        }
-
-        fn finding(&self, cause: Cause, variable: &str) -> Finding {
-            let allocated = self.place(&["//alloc", "//asked"]).expect("a mark");
-            let freed = self.place(&["//freed", "//caller"]);
-            Finding {
-                leaked: self.place(&["//lost"]),
-                exact: true,
-                cause,
-                variable: Some(variable.to_owned()),
-                freed_elsewhere: freed.map(|place| SiblingFree { place, blocks: 1 }).into_iter().collect(),
-                ..Finding::new(Kind::Lost, allocated)
-            }
-        }
-
-        fn fix(&self, finding: &Finding, others: &[Finding]) -> Option<String> {
-            let files = BTreeMap::from([(self.name.to_owned(), self.text.as_bytes().to_vec())]);
-            let root = Root { finding, cycle: false, below: Vec::new() };
-            fix(&root, others, &mut Files::new(&files), None)
-        }
-    }
-
-    fn check(cause: Cause, variable: &str, text: &'static str, expected: &str) {
-        let name = if text.contains("new ") { "a.cc" } else { "a.c" };
-        let source = Source { name, text };
-        let found = source.fix(&source.finding(cause, variable), &[]);
-        assert_eq!(found.as_deref().unwrap_or(""), expected, "{text}");
-    }
-
-    const OVERWRITTEN: &str = "void f(char *p) {\n p = malloc(4); //alloc\n";
-
-    #[test]
-    fn a_pointer_is_released_before_it_is_overwritten() {
-        let check = |statement: &str, variable: &str, expected: &str| {
-            let text = format!("{OVERWRITTEN}{statement} //lost\n}}\n").leak();
-            check(Cause::Overwritten, variable, text, expected);
-        };
-        check(" p = NULL;", "p", "add free(p) before line 3");
-        check(" c->name = strdup(c->title);", "c->name", "add free(c->name) before line 3");
-        check(" *out = 0;", "*out", "add free(*out) before line 3");
-        check(" memset(c, 0, sizeof *c);", "c->name", "add free(c->name) before line 3");
-        check(" if (x) p = NULL;", "p", "add free(p) in line 3, before that");
-        // The new value is made of the old one.
-        check(" p = p->next;", "p", "");
-        check(" p = grow(p,\n  4);", "p", "");
-        check(" c->name = join(c->name, x);", "c->name", "");
-        check(" c->name = title(c);", "c->name", "");
-        check(" t[i] = t[j];", "t[i]", "");
-        // What is written where is not clear.
-        check(" read(fd, &p, sizeof p);", "p", "");
-        check(" p = NULL;", "a[i++]", "");
-        check(" s->values[s->count++] = v;", "s->values[s->count]", "");
-    }
-
-    #[test]
-    fn a_local_that_makes_itself_anew_may_be_empty_before() {
-        let text = "void f(char *p) {\n for (;;)\n  p = malloc(4); //alloc //lost\n}\n";
-        check(Cause::Overwritten, "p", text, "");
-        check(Cause::Overwritten, "c->p", text, "add free(c->p) before line 3");
-    }
-
-    #[test]
-    fn a_local_is_released_before_its_scope_ends() {
-        let check = |statement: &str, expected: &str| {
-            let text = format!("{OVERWRITTEN}{statement} //lost\n}}\n").leak();
-            check(Cause::ScopeEnd, "p", text, expected);
-        };
-        check(" return -1;", "add free(p) before line 3");
-        check(" if (!x) return -1;", "add free(p) in line 3, before that");
-        check(" goto out;", "add free(p) before line 3");
-        check("}", "add free(p) before line 3");
-        check(" return p->size;", "");
-        check(" return check(x,\n  p);", "");
-        check(" { use(p); return 0; }", "");
-    }
-
-    #[test]
-    fn a_structure_is_not_a_pointer() {
-        let check = |declaration: &str, expected: &str| {
-            let text = format!("void f() {{\n {declaration}\n g(p);\n p.x = malloc(4); //alloc\n}} //lost\n");
-            check(Cause::ScopeEnd, "p", text.leak(), expected);
-        };
-        check("char *a, *p;", "add free(p) before line 5");
-        check("char * const p = 0;", "add free(p) before line 5");
-        check("auto p = make();", "add free(p) before line 5");
-        check("struct pair p;", "");
-        check("Widget p(1);", "");
-        check("", "");
-    }
-
-    #[test]
-    fn what_is_out_of_scope_is_not_released() {
-        let text = "void f() {\n while (t *p = g()) {\n  p->x = malloc(4); //alloc\n }\n} //lost\n";
-        check(Cause::ScopeEnd, "p", text, "");
-        let text = "void f(t *h) {\n for (int i = 0; i < 4; i++)\n  h[i] = malloc(4); //alloc\n free(h); //lost\n}\n";
-        check(Cause::HolderFreed, "h[i]", text, "");
-        check(Cause::HolderFreed, "h[j]", text, "add free(h[j]) before line 4");
-    }
-
-    #[test]
-    fn what_the_new_value_was_got_from_is_not_released() {
-        let text = "void f(t *a) {\n t *p = a->top;\n while (p->next)\n  p = p->next;\n a->top = p; //lost\n a->top = malloc(4); //alloc\n}\n";
-        check(Cause::Overwritten, "a->top", text, "");
-        let text = "void f(t *a, t *p) {\n a->top = p; //lost\n a->top = malloc(4); //alloc\n}\n";
-        check(Cause::Overwritten, "a->top", text, "add free(a->top) before line 2");
-    }
-
-    #[test]
-    fn what_another_variable_still_has_is_not_released() {
-        let check = |after: &str, expected: &str| {
-            let text = format!(
-                "void f(t *a) {{\n char *p;\n a->s = malloc(4); //alloc\n if ((p = a->s))\n  g(p);\n a->s = 0; //lost\n{after}\n}}\nint p;\n"
-            );
-            check(Cause::Overwritten, "a->s", text.leak(), expected);
-        };
-        check(" run(p);", "");
-        check(" run(pp);", "add free(a->s) before line 6");
-    }
-
-    #[test]
-    fn numbers_of_elements_are_those_of_one_run() {
-        let text = "void f(t *a) {\n a[i].x = malloc(4); //alloc\n free(a); //lost\n}\n";
-        check(Cause::HolderFreed, "a[2].x", text, "");
-        let text = "void f(t *a) {\n a[2].x = malloc(4); //alloc\n free(a); //lost\n}\n";
-        check(Cause::HolderFreed, "a[2].x", text, "add free(a[2].x) before line 3");
-    }
-
-    #[test]
-    fn a_part_is_not_deleted() {
-        let text = "void f(t *e) {\n e->a = new t(); //alloc\n auto *p = std::get_if<u>(&e->a);\n} //lost\n";
-        check(Cause::ScopeEnd, "p", text, "");
-        let text = "void f(t *e) {\n auto *p = new t(); //alloc\n} //lost\n";
-        check(Cause::ScopeEnd, "p", text, "add delete p before line 3");
-    }
-
-    #[test]
-    fn a_result_that_the_source_keeps_was_not_discarded() {
-        let discarded = |statement: &str, expected: &str| {
-            let text = format!("void f() {{\n {statement} //alloc //lost\n}}\n").leak();
-            check(Cause::Discarded, "", text, expected);
-        };
-        discarded("strdup(x);", "keep the result of this call, and release it when it is no longer needed");
-        discarded("char *p = strdup(x);", "");
-        discarded("return make(x);", "");
-    }
-
-    #[test]
-    fn what_a_block_holds_is_released_before_it() {
-        let free = "void f(t *h) {\n h->name = strdup(x); //alloc\n free(h); //lost\n}\n";
-        check(Cause::HolderFreed, "h->name", free, "add free(h->name) before line 3");
-        check(Cause::HolderFreed, "g->name", free, "");
-        let realloc = "void f(t *h) {\n h->name = strdup(x); //alloc\n h = realloc(h, 1); //lost\n}\n";
-        check(Cause::HolderFreed, "h->name", realloc, "");
-    }
-
-    #[test]
-    fn how_it_was_allocated_says_how_it_is_released() {
-        let allocated = |allocation: &str, expected: &str| {
-            let text = format!("void f() {{\n {allocation} //alloc\n return; //lost\n}}\n").leak();
-            check(Cause::ScopeEnd, "p", text, expected);
-        };
-        allocated("auto *p = new Widget(a[1]);", "add delete p before line 3");
-        allocated("auto *p = new (std::nothrow) char[n];", "add delete[] p before line 3");
-        allocated("t *j = new t; auto *p = new int[n];", "");
-        allocated("auto *p = new int[n], *q = new int[m];", "add delete[] p before line 3");
-        allocated("auto *p = new Widget(strdup(name));", "");
-        allocated("FILE *p = fopen(name, mode);", "add fclose(p) before line 3");
-        allocated("char *p = read_all(file);", "");
-        // The wrapper's name, not its body, is what a caller knows.
-        let wrapped = |wrapper: &str| {
-            format!(
-                "void *{wrapper}(int n) {{\n return malloc(n); //alloc\n}}\nvoid f() {{\n char *p = {wrapper}(4); //asked\n return; //lost\n}}\n"
-            )
-        };
-        check(Cause::ScopeEnd, "p", wrapped("xmalloc").leak(), "add free(p) before line 6");
-        check(Cause::ScopeEnd, "p", wrapped("pool_malloc").leak(), "");
-    }
-
-    #[test]
-    fn siblings_show_how_it_is_done() {
-        // In the same function: another way out of it.
-        let text = "int f(char *p) {\n p = make(); //alloc\n if (x)\n  return -1; //lost\n free(p); //freed\n return 0;\n}\n";
-        check(Cause::ScopeEnd, "p", text, "add free(p) before line 4, as in a.c:5");
-        let source = Source { name: "a.c", text };
-        let mut finding = source.finding(Cause::ScopeEnd, "p");
-        let elsewhere = Frame { function: Some("g".to_owned()), ..source.frame("//freed").expect("a mark") };
-        finding.freed_elsewhere.push(SiblingFree { place: Place::new(vec![elsewhere]), blocks: 1 });
-        assert_eq!(source.fix(&finding, &[]), None, "one of them had another owner");
-        // By a function that releases such blocks.
-        let text = "void item_free(t *i) {\n free(i); //freed\n}\n\
-            void f(char *p) {\n p = make(); //alloc\n if (x)\n  return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
-        check(Cause::ScopeEnd, "p", text, "add item_free(p) before line 7, as in a.c:10");
-        // By a function that is not given the block.
-        let text = "void free_all() {\n free(i); //freed\n}\n\
-            void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n free_all(); //caller\n}\n";
-        check(Cause::ScopeEnd, "p", text, "");
-        let text = "void item_free(t *i) {\n free(i->name); //freed\n}\n\
-            void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
-        check(Cause::ScopeEnd, "p", text, "");
-        // By another owner, who may have got it through this very line.
-        let text = "void g() {\n free(q); //freed\n}\nvoid f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\n";
-        check(Cause::ScopeEnd, "p", text, "");
-        check(Cause::Overwritten, "p", text, "");
-    }
-
-    #[test]
-    fn what_is_not_certain_is_not_suggested() {
-        let source =
-            Source { name: "a.c", text: "void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\n" };
-        let certain = source.finding(Cause::ScopeEnd, "p");
-        assert!(source.fix(&certain, &[]).is_some());
-        let check = |finding: Finding| assert_eq!(source.fix(&finding, &[]), None, "{finding:?}");
-        check(Finding { exact: false, ..certain.clone() });
-        check(Finding { variable: None, ..certain.clone() });
-        check(Finding { via: vec!["0".to_owned()], ..certain.clone() });
-        check(Finding { kind: Kind::Forgotten, ..certain.clone() });
-        check(Finding {
-            counted: Some(Counted { references: 1, holders: 0, field: None }),
-            ..certain.clone()
-        });
-        for cause in [Cause::Unwound, Cause::ThreadEnd, Cause::Returned, Cause::Unknown] {
-            check(Finding { cause, ..certain.clone() });
-        }
-        // A sibling was kept, and may have come by here.
-        let kept = Finding { kind: Kind::Forgotten, ..certain.clone() };
-        assert_eq!(source.fix(&certain, &[certain.clone(), kept]), None);
-        let unnamed = Source { name: "b.c", ..source };
-        assert_eq!(unnamed.fix(&certain, &[]), None, "without source");
-    }
-}
+mod tests;

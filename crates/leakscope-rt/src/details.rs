@@ -1,14 +1,15 @@
 //! How pointers to a block come and go, kept for a run that explains: each slot
 //! that held one, from when it was set to when it was read last, and integers in
 //! the block that go up and down by one. Of blocks that are freed nothing stays
-//! but whether such an integer was zero.
+//! but whether such an integer was zero, and where slots were read for the
+//! pointer by which they were freed.
 //!
 //! Only derived code tells, and only what is followed is kept: under one lock,
 //! which is slow, but not for long where a program loses few blocks.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use leakscope_wire::{Count, Death, Life, Zeroed};
+use leakscope_wire::{Count, Death, HandedOver, Life, Zeroed};
 
 use crate::events::{self, What};
 use crate::heap::{self, Block};
@@ -49,7 +50,7 @@ struct Node {
 const LIFE: u32 = 0;
 const GIVEN: u32 = 1;
 const COUNT: u32 = 2;
-/// A pointer died; in which slot is not known.
+/// A pointer died: `from` is its life, if that is known.
 const DEATH: u32 = 3;
 
 #[derive(Clone, Copy)]
@@ -69,6 +70,7 @@ static LOG: Lock<Log> = Lock::new(Log {
     free: 0,
     time: 0,
     zeroed: [Zeroed { stack: 0, offset: 0, blocks: 0 }; 64],
+    handed_over: [HandedOver { stack: 0, read_stack: 0, blocks: 0 }; 128],
 });
 
 struct Log {
@@ -78,6 +80,7 @@ struct Log {
     free: u32,
     time: u64,
     zeroed: [Zeroed; 64],
+    handed_over: [HandedOver; 128],
 }
 
 /// Keeps them from now on.
@@ -122,6 +125,27 @@ pub extern "C" fn __leakscope_sets(pointer: usize, slot: usize, site: usize, is_
     }
 }
 
+/// Memory is about to be copied over what is there.
+///
+/// # Safety
+/// Both places are readable.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn __leakscope_copies(to: usize, from: usize, bytes: usize) {
+    let caller = caller!();
+    if !are_kept() {
+        return;
+    }
+    for slot in (to.next_multiple_of(8)..(to + bytes) & !7).step_by(8) {
+        // SAFETY: the program is about to copy one over the other.
+        let [old, new] =
+            [slot, from + (slot - to)].map(|at| unsafe { core::ptr::read_unaligned(at as *const usize) });
+        if let Some(block) = followed(old).filter(|_| old != new) {
+            let stack = place(caller, 0);
+            LOG.lock().ends(block.slot, slot as u64, stack);
+        }
+    }
+}
+
 /// Memory was copied: what it holds was read there, and set here.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn __leakscope_copied(to: usize, from: usize, bytes: usize) {
@@ -156,11 +180,12 @@ pub extern "C" fn __leakscope_slot_ends(pointer: usize, slot: usize, site: usize
     }
 }
 
-/// A pointer to the block of a slot died.
-pub fn died(slot: u64, event: u32) {
+/// A pointer to the block of a slot died, at an address if that is known.
+pub fn died(slot: u64, at: usize, event: u32) {
     let mut log = LOG.lock();
     let time = log.now();
-    log.add(slot, life(0, time, event, DEATH, 0));
+    let ended = if at == 0 { None } else { log.life_at(slot, at as u64) };
+    log.add(slot, life(0, time, event, DEATH, ended.unwrap_or(0)));
 }
 
 /// An integer changes.
@@ -201,8 +226,7 @@ pub enum Told {
     Death(Death),
 }
 
-/// Calls `f` with what is kept of a block, the oldest first, if there is a count
-/// among it. For a scan: if a thread was stopped in the middle of it, nothing.
+/// Calls `f` with what is kept of a block, the oldest first. For a scan: if a thread was stopped in the middle of it, nothing.
 pub fn read(block: Block, mut f: impl FnMut(Told)) {
     let Some(log) = LOG.lock_soon() else { return };
     let all =
@@ -210,7 +234,7 @@ pub fn read(block: Block, mut f: impl FnMut(Told)) {
     let [is_life, is_count, is_death]: [fn(u32) -> bool; 3] =
         [|kind| kind <= GIVEN, |kind| kind == COUNT, |kind| kind == DEATH];
     let [lives, counts, deaths] = [is_life, is_count, is_death].map(|kind| all(kind).count());
-    if counts == 0 {
+    if lives == 0 {
         return;
     }
     f(Told::Numbers { lives: lives as u32, counts: counts as u32, deaths: deaths as u32 });
@@ -238,13 +262,20 @@ pub fn read(block: Block, mut f: impl FnMut(Told)) {
         f(Told::Count(Count { time, value, stack, offset }));
     }
     for (_, node) in (0..deaths).rev().filter_map(|index| all(is_death).nth(index)) {
-        f(Told::Death(Death { time: node.set, stack: node.set_stack, reserved: 0 }));
+        let life = if node.from == 0 { 0 } else { number_of(node.from) };
+        f(Told::Death(Death { time: node.set, stack: node.set_stack, life }));
     }
 }
 
 pub fn for_each_zeroed(mut f: impl FnMut(Zeroed)) {
     if let Some(log) = LOG.lock_soon() {
         log.zeroed.iter().filter(|zeroed| zeroed.blocks > 0).for_each(|&zeroed| f(zeroed));
+    }
+}
+
+pub fn for_each_handed_over(mut f: impl FnMut(HandedOver)) {
+    if let Some(log) = LOG.lock_soon() {
+        log.handed_over.iter().filter(|handed| handed.blocks > 0).for_each(|&handed| f(handed));
     }
 }
 
@@ -279,6 +310,10 @@ impl Log {
                 (id, *self.node(id))
             })
         })
+    }
+
+    fn node_of(&self, slot: u64, wanted: u32) -> Option<Node> {
+        self.nodes_of(slot).find(|&(id, _)| id == wanted).map(|(_, node)| node)
     }
 
     fn now(&mut self) -> u64 {
@@ -371,6 +406,26 @@ impl Log {
         self.add(block, node);
     }
 
+    /// The slots through which the pointer went that frees a block.
+    fn hands_over(&mut self, slot: u64, stack: u32) {
+        let Some(mut later) = self.node_of(slot, self.list(slot).last) else { return };
+        // A number may be another life's by now.
+        while let Some(node) =
+            self.node_of(slot, later.from).filter(|node| node.kind <= GIVEN && node.set < later.set)
+        {
+            if node.kind == LIFE && node.read > node.set {
+                let read_stack = node.read_stack;
+                let known = |handed: &&mut HandedOver| {
+                    handed.blocks == 0 || (handed.stack, handed.read_stack) == (stack, read_stack)
+                };
+                if let Some(handed) = self.handed_over.iter_mut().find(known) {
+                    *handed = HandedOver { stack, read_stack, blocks: handed.blocks + 1 };
+                }
+            }
+            later = node;
+        }
+    }
+
     fn end(&mut self, slot: u64, stack: u32) {
         let last = self.nodes_of(slot).find(|(_, node)| node.kind == COUNT);
         if let Some((_, Node { value: 0, offset, .. })) = last {
@@ -380,6 +435,7 @@ impl Log {
                 *zeroed = Zeroed { stack, offset, blocks: zeroed.blocks + 1 };
             }
         }
+        self.hands_over(slot, stack);
         let list = self.list(slot);
         let mut at = list.first;
         while at != 0 {

@@ -302,6 +302,13 @@ impl Writer {
                 });
             });
         });
+        self.section(wire::SectionKind::HANDED_OVER, |writer| {
+            details::for_each_handed_over(|handed| {
+                mentioned.use_stack(handed.stack);
+                mentioned.use_stack(handed.read_stack);
+                writer.put(&handed);
+            });
+        });
         self.section(wire::SectionKind::ZEROED, |writer| {
             details::for_each_zeroed(|zeroed| {
                 mentioned.use_stack(zeroed.stack);

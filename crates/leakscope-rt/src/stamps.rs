@@ -111,7 +111,7 @@ impl Stamps {
 #[inline(always)]
 fn put(thread: &mut Thread, pointer: usize, stamps: &Stamps, event: u32, caller: Caller) {
     if mode::is_selective() {
-        watch(pointer, event, caller);
+        watch(thread, pointer, event, caller);
     }
     // Relaxed: what two threads stamp at the same time has no order.
     let latest = stamps.latest.load(Ordering::Relaxed);
@@ -131,13 +131,14 @@ fn put(thread: &mut Thread, pointer: usize, stamps: &Stamps, event: u32, caller:
 
 /// For a run that looks at more than the latest deaths.
 #[cold]
-fn watch(pointer: usize, event: u32, caller: Caller) {
+fn watch(thread: &mut Thread, pointer: usize, event: u32, caller: Caller) {
+    let at = core::mem::take(&mut thread.dying);
     let Some(slot) = heap::slot_at(pointer) else { return };
     if moments::are_counted() {
         moments::stamped(slot, caller.returns_to());
     }
     if details::are_kept() {
-        details::died(slot, event);
+        details::died(slot, at, event);
     }
 }
 
@@ -297,7 +298,9 @@ pub fn holder_freed(thread: &mut Thread, block: Block, offset: usize, caller: Ca
     // Of several pointers to one block the first is meant: `start`, not `end`.
     // SAFETY: a block that the caller gives up.
     for (address, word) in unsafe { pointers(block.start + offset, block.start + size) }.rev() {
+        thread.dying = address;
         holder_dies(thread, word, caller, What::freed(site, (address - block.start) as u64));
+        thread.dying = 0;
         // SAFETY: as above.
         unsafe { *(address as *mut usize) = 0 };
     }
@@ -454,6 +457,24 @@ mod entry {
         }
     }
 
+    /// What lies from `start` to `end` was ended, as `leakscope_shrinks` says.
+    ///
+    /// # Safety
+    /// The bytes are the object's that calls.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __leakscope_emptied(start: usize, end: usize, site: usize) {
+        let caller = caller!();
+        if !arena::is_followed() {
+            return;
+        }
+        // SAFETY: as the caller says.
+        for (address, word) in unsafe { pointers(start, end) } {
+            stamp(this_thread(), word, caller, What::at(site, 0));
+            // SAFETY: as above.
+            unsafe { *(address as *mut usize) = 0 };
+        }
+    }
+
     /// A function returns `value` from further out than any before.
     #[unsafe(no_mangle)]
     extern "C" fn leakscope_returns(outer: usize, site: usize, place: u64, value: usize, frame: usize) {
@@ -593,7 +614,9 @@ mod entry {
                 line if has_fields && line & wire::PLACE_IS_LINE != 0 => line | wire::place_of_field(offset),
                 place => place,
             };
+            thread.dying = at;
             stamp(thread, word, caller, What::at(what.site, place));
+            thread.dying = 0;
         }
     }
 

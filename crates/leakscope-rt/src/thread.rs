@@ -45,6 +45,8 @@ pub struct Thread {
     pub known: bool,
     /// Stack for signal handlers that we gave it.
     handler_stack: u32,
+    /// Where the pointer was that dies now, if a run that explains is to know.
+    pub dying: usize,
     /// The site of a container that is destroyed on the way of an exception;
     /// 0 for none.
     pub cleaning: usize,

@@ -50,9 +50,8 @@ pub struct Counted {
 const REFERENCES_MOST: u64 = 1 << 20;
 
 /// Judges all lost blocks of which details are known.
-pub fn judge(record: &mut Record) {
-    let details = std::mem::take(&mut record.details);
-    for block in &details {
+pub fn judge(record: &mut Record, details: &[Details]) {
+    for block in details {
         if let Some(counted) = judge_block(record, block) {
             record.counted.insert(block.block, counted);
         }
@@ -196,7 +195,7 @@ fn field_of(record: &Record, stack: u32) -> Option<String> {
 }
 
 /// Two stacks whose innermost calls are the same.
-fn is_same_allocation(record: &Record, one: u32, other: u32) -> bool {
+pub fn is_same_allocation(record: &Record, one: u32, other: u32) -> bool {
     let innermost = |stack| record.stacks.get(&stack).and_then(|stack| stack.addresses.first());
     innermost(one).is_some() && innermost(one) == innermost(other)
 }

@@ -66,7 +66,11 @@ impl Events {
         }
         let mut last_uses = HashMap::new();
         for (stacks, (place, variable)) in named.last_uses() {
-            let cause = by_stack.get(&stacks.0).map_or(Cause::Unknown, |&id| self.event(id).cause);
+            // The compiler needed the register when no variable had it any more.
+            let cause = match by_stack.get(&stacks.0).map_or(Cause::Unknown, |&id| self.event(id).cause) {
+                Cause::Overwritten if variable.is_some() => Cause::ScopeEnd,
+                cause => cause,
+            };
             let event = Event { place: *place, cause, variable: variable.clone(), is_later: true };
             last_uses.insert(stacks, EventId(self.known.insert_full(event).0));
         }
@@ -126,6 +130,9 @@ impl RecordEvents<'_> {
         if let Some(&last_use) = self.last_uses.get(&(stamps.stacks[0], stamps.last_used)) {
             return Some(last_use);
         }
+        if let Some(original) = self.original_beside(latest) {
+            return Some(original);
+        }
         let mut stamps = self.stamps(latest);
         let latest = stamps.next()??;
         if !self.users.contains(&latest) {
@@ -136,28 +143,39 @@ impl RecordEvents<'_> {
         Some(named.unwrap_or(latest))
     }
 
-    /// What died in memory before the compiler's copy of it did in a register, in
-    /// the same call of a function, or by a function of a library that it gave
-    /// the memory to; or elsewhere, if nobody used the block after that.
+    /// What died in memory before the compiler's copy of it did in a register, if
+    /// nobody used the block after that, or a function of a library did it that was
+    /// given the memory in the same call.
     fn original(&self, block: usize) -> Option<EventId> {
         let record = self.record;
         let [copy, original, ..] = record.stamps.get(block)?.stacks;
-        let in_memory = record.stacks.get(&original).and_then(|stack| record.site(stack)?.cause);
-        if self.copies.contains(&copy)
-            && record.unused.contains(&(block as u64))
+        let original_at = record.stacks.get(&original)?;
+        let in_memory = record.site(original_at).and_then(|site| site.cause);
+        let is_unused = record.unused.contains(&(block as u64))
             && matches!(
                 in_memory,
                 Some(wire::Cause::Overwritten | wire::Cause::HolderFreed | wire::Cause::ScopeEnd)
-            )
-        {
-            return self.by_stack.get(&original).copied().filter(|event| self.users.contains(event));
-        }
-        let [copy_at, original_at] = [record.stacks.get(&copy)?, record.stacks.get(&original)?];
-        let outside = copy_at.addresses.get(1..).filter(|_| self.copies.contains(&copy))?;
-        let inside = original_at.addresses.strip_suffix(outside)?;
+            );
         let by_library = || record.site(original_at).is_some_and(Site::is_behind_argument);
-        let is_same = inside.len() == 1 || by_library();
-        self.by_stack.get(&original).copied().filter(|event| is_same && self.users.contains(event))
+        let is_meant = is_unused || self.called_inside(copy, original).is_some() && by_library();
+        self.by_stack
+            .get(&original)
+            .copied()
+            .filter(|event| self.copies.contains(&copy) && is_meant && self.users.contains(event))
+    }
+
+    /// What died in memory before, in the same call of a function.
+    fn original_beside(&self, block: usize) -> Option<EventId> {
+        let [copy, original, ..] = self.record.stamps.get(block)?.stacks;
+        let is_beside = self.copies.contains(&copy) && self.called_inside(copy, original)? == 1;
+        self.by_stack.get(&original).copied().filter(|event| is_beside && self.users.contains(event))
+    }
+
+    /// How many calls inside of the one with a copy's death, with itself, another
+    /// death was.
+    fn called_inside(&self, copy: u32, other: u32) -> Option<usize> {
+        let [copy, other] = [self.record.stacks.get(&copy)?, self.record.stacks.get(&other)?];
+        Some(other.addresses.strip_suffix(copy.addresses.get(1..)?)?.len())
     }
 
     /// What may be meant if that is not the answer: earlier events of the

@@ -134,6 +134,8 @@ struct Group {
     /// What is known of the first block that is reference-counted: where its
     /// reference lost its holder, and the rest.
     counted: Option<(Option<PlaceId>, Counted)>,
+    /// The slot whose pointer died last had handed a block over.
+    moved_on: bool,
     /// The first death by which a block was lost, if they were counted.
     moment: Option<Moment>,
     /// The events by which the blocks were lost, and what may be meant
@@ -213,6 +215,7 @@ impl Run {
                 stamped: false,
                 not_followed: false,
                 counted: None,
+                moved_on: false,
                 moment: None,
                 leaks: IndexMap::new(),
                 earlier: IndexMap::new(),
@@ -244,6 +247,7 @@ impl Run {
                 let moment = counted.moment.map(|stack| named.of(stack));
                 group.counted = Some((moment, counted.clone()));
             }
+            group.moved_on |= record.moved_on.contains(&(index as u32));
             let Some(stamps) = record.stamps.get(index) else { continue };
             if stamps.last_used == wire::NOT_FOLLOWED {
                 group.not_followed = true;
@@ -384,6 +388,9 @@ impl Run {
         }
         if let Some((moment, counted)) = &group.counted {
             self.set_counted(&mut finding, *moment, counted);
+        }
+        if group.moved_on {
+            finding.evidence.insert("handed_over".to_owned(), true.into());
         }
         if let Some(moment) = group.moment {
             finding.evidence.insert("moment".to_owned(), moment.to_json());

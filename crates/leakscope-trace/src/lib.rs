@@ -10,6 +10,7 @@ mod dwarf;
 mod events;
 mod findings;
 mod frees;
+mod handed;
 mod holders;
 mod moments;
 mod objects;

@@ -1,6 +1,6 @@
 //! Record files, checked and taken apart.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use leakscope_wire as wire;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use crate::counted::{self, Counted, Details};
+use crate::handed;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -58,6 +59,10 @@ pub struct Record {
     /// How pointers to lost blocks came and went, until that is judged.
     pub details: Vec<Details>,
     pub zeroed: Vec<wire::Zeroed>,
+    pub handed_over: Vec<wire::HandedOver>,
+    /// Lost blocks whose latest deaths were of slots that had handed them over,
+    /// by number.
+    pub moved_on: BTreeSet<u32>,
     /// Lost blocks that are reference-counted, by number.
     pub counted: BTreeMap<u32, Counted>,
     /// How code gets arguments, by where the call returns to and by number.
@@ -257,13 +262,17 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         bursts: Vec::new(),
         details: Vec::new(),
         zeroed: Vec::new(),
+        handed_over: Vec::new(),
+        moved_on: BTreeSet::new(),
         counted: BTreeMap::new(),
         arguments: BTreeMap::new(),
     };
     loop {
         let (section, after) = take::<wire::Section>(rest).ok_or_else(damaged)?;
         if section.kind == wire::SectionKind::END {
-            counted::judge(&mut record);
+            let details = std::mem::take(&mut record.details);
+            counted::judge(&mut record, &details);
+            handed::judge(&mut record, &details);
             return Ok(record);
         }
         let length = usize::try_from(section.bytes).map_err(|_| damaged())?;
@@ -292,6 +301,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::SAMPLING => record.sampling = Some(take(payload)?.0),
         wire::SectionKind::DETAILS => record.details = details(payload)?,
         wire::SectionKind::ZEROED => record.zeroed = all(payload)?,
+        wire::SectionKind::HANDED_OVER => record.handed_over = all(payload)?,
         wire::SectionKind::UNUSED => record.unused = all::<u64>(payload)?.into_iter().collect(),
         wire::SectionKind::ARGUMENTS => record.arguments = arguments(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,

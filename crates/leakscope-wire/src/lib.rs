@@ -135,6 +135,8 @@ impl SectionKind {
     pub const DETAILS: SectionKind = SectionKind(15);
     /// [`Zeroed`] counts.
     pub const ZEROED: SectionKind = SectionKind(16);
+    /// [`HandedOver`] totals.
+    pub const HANDED_OVER: SectionKind = SectionKind(21);
     /// [`Argument`]s, each followed by its [`Step`]s.
     pub const ARGUMENTS: SectionKind = SectionKind(17);
     /// [`Burst`]s that led to last accesses.
@@ -337,13 +339,14 @@ pub struct Life {
     pub reserved: u32,
 }
 
-/// A pointer to the block died, as a stamp says; in which slot is not known.
+/// A pointer to the block died, as a stamp says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Death {
     pub time: u64,
     pub stack: u32,
-    pub reserved: u32,
+    /// Number of the life, from 1 on, that it was the end of; 0 if unknown.
+    pub life: u32,
 }
 
 /// An integer in the block changed by one, or got its first value.
@@ -363,6 +366,16 @@ pub struct Count {
 pub struct Zeroed {
     pub stack: u32,
     pub offset: u32,
+    pub blocks: u64,
+}
+
+/// So many blocks of an allocation stack were freed by way of a pointer that was
+/// read from a slot for the last time in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct HandedOver {
+    pub stack: u32,
+    pub read_stack: u32,
     pub blocks: u64,
 }
 

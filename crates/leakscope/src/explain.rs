@@ -1,6 +1,7 @@
-//! The run that explains how reference-counted blocks were lost: the program
+//! The run that explains how blocks were lost that are reference-counted, or
+//! that slots kept which were done with them: the program
 //! runs once more, in a variant that tells how pointers to what was lost come and
-//! go (`leakscope-instrument`'s `details`, `leakscope-trace`'s `counted`).
+//! go (`leakscope-instrument`'s `details`, `leakscope-trace`'s `counted` and `handed`).
 //!
 //! It happens by itself only where the report of the first run looks like it is
 //! needed, and the program can be given the same input again.
@@ -8,7 +9,7 @@
 use std::process::Stdio;
 
 use anyhow::Result;
-use leakscope_core::{Candidate, Finding, Frame, Kind, Place, Report};
+use leakscope_core::{Candidate, Cause, Finding, Frame, Kind, Place, Report};
 use leakscope_trace::Process;
 use leakscope_wire::env as wire_env;
 
@@ -28,7 +29,10 @@ pub fn is_wanted(options: &Run, plan: &Plan, start: &Start, report: &Report) -> 
         return false;
     }
     let repeats = matches!(start.input, Input::File { .. } | Input::Closed);
-    options.explain || !options.no_explain && repeats && lost().any(looks_counted)
+    options.explain
+        || !options.no_explain
+            && repeats
+            && lost().any(|finding| looks_counted(finding) || looks_handed_over(finding))
 }
 
 /// Runs the program as it was started before, without what it prints. `judge`
@@ -42,7 +46,7 @@ pub fn run(
 ) -> Result<Report> {
     note(
         &options.report,
-        "running the program again, to see how references to what was lost came and went (--no-explain)",
+        "running the program again, to see how pointers to what was lost came and went (--no-explain)",
     );
     let options = Run {
         on_leak: OnLeak::Report,
@@ -92,32 +96,58 @@ pub fn run(
 /// is one.
 fn explanation<'a>(finding: &Finding, second: &'a Report) -> Option<&'a Finding> {
     let told = || {
-        let counted =
-            second.findings.iter().filter(|other| other.kind == Kind::Lost && other.counted.is_some());
-        counted.filter(|other| is_same(&other.allocated, &finding.allocated))
+        let is_told =
+            |other: &&Finding| other.counted.is_some() || other.evidence.contains_key("handed_over");
+        let told = second.findings.iter().filter(|other| other.kind == Kind::Lost);
+        told.filter(is_told).filter(|other| is_same(&other.allocated, &finding.allocated))
     };
     let same_leak = |other: &&Finding| {
         let plain = other.candidates.first().map(|candidate| &candidate.place);
         plain.zip(finding.leaked.as_ref()).is_some_and(|(plain, leaked)| is_same(plain, leaked))
     };
-    told().find(same_leak).or_else(|| told().next())
+    told().find(same_leak).or_else(|| told().find(|other| other.counted.is_some()))
 }
 
 /// Of a cycle only the count is told: where its last pointer went is the answer.
 fn explain(finding: &mut Finding, told: &Finding) {
     finding.counted = told.counted.clone();
-    if !told.evidence.contains_key("not_released") {
+    let Some(why) = ["not_released", "handed_over"].into_iter().find(|&it| told.evidence.contains_key(it))
+    else {
         return;
-    }
+    };
     if let Some(place) = finding.leaked.take() {
         let (cause, variable) = (finding.cause, finding.variable.take());
         finding.candidates.insert(0, Candidate { place, cause, variable });
     }
     finding.leaked = told.leaked.clone();
+    finding
+        .candidates
+        .retain(|other| !told.leaked.as_ref().is_some_and(|leaked| is_same(&other.place, leaked)));
     finding.variable = told.variable.clone();
     (finding.cause, finding.exact) = (told.cause, told.exact);
-    finding.evidence.insert("not_released".to_owned(), true.into());
+    finding.evidence.insert(why.to_owned(), true.into());
     finding.evidence.remove("inexact");
+}
+
+/// Whether what held the last pointer may have been done with it before: siblings
+/// are freed in a function in which another pointer died, and the one that died
+/// last was in memory. Only whether to look is decided so.
+fn looks_handed_over(finding: &Finding) -> bool {
+    let function = |place: &Place| Some((place.headline()?.file.clone(), place.headline()?.function.clone()));
+    let is_member = || finding.variable.as_deref().is_some_and(|name| name.contains(['.', '>', '[']));
+    let in_memory = match finding.cause {
+        Cause::Overwritten | Cause::HolderFreed => true,
+        Cause::ScopeEnd => is_member(),
+        _ => false,
+    };
+    let calls = |place: &Place, of: &Frame| {
+        place.stack.iter().any(|frame| (&frame.file, &frame.function) == (&of.file, &of.function))
+    };
+    let frees = || finding.freed_elsewhere.iter().flat_map(|freed| freed.place.stack.iter().take(3));
+    let dies_there = |candidate: &Candidate| frees().any(|frame| calls(&candidate.place, frame));
+    let leak = finding.leaked.as_ref().and_then(function);
+    let is_freed_there = frees().any(|frame| Some((frame.file.clone(), frame.function.clone())) == leak);
+    in_memory && !is_freed_there && finding.candidates.iter().any(dies_there)
 }
 
 /// The same calls, wherever they are in columns and modules.

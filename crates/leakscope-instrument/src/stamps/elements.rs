@@ -1,0 +1,123 @@
+//! Containers of the C++ library that end what they hold without touching it:
+//! vectors and deques move the bounds of their elements, optionals and variants
+//! change a flag. What lies outside is nobody's: its pointers die there, and are
+//! cleared, else they would hold blocks and die once more when the memory is used.
+
+use leakscope_wire::Cause;
+
+use super::Body;
+use crate::ir::{Opcode, Value};
+
+/// Words of a deque's iterator.
+const FIRST: u64 = 8;
+const LAST: u64 = 16;
+
+impl<'m> Body<'_, 'm> {
+    /// A store that moves a bound or changes such a flag. False if it is none.
+    pub(super) fn ends_elements(&mut self, at: Value<'m>) -> bool {
+        let slot = at.operand(1);
+        if !self.names.is_in_library() || !slot.is(Opcode::LLVMGetElementPtr) {
+            return false;
+        }
+        match bound(slot) {
+            Some(bound) => {
+                let builder = &self.shared.builder;
+                builder.before(at);
+                let old = builder.load(builder.pointer_type(), slot);
+                match bound {
+                    Bound::End => self.ends(at, old, at.operand(0)),
+                    Bound::Start => self.ends(at, at.operand(0), old),
+                }
+                true
+            }
+            None => {
+                self.empties(at, slot);
+                false
+            }
+        }
+    }
+
+    /// A copy of an iterator that moves a bound of a deque.
+    pub(super) fn ends_copied(&mut self, at: Value<'m>) {
+        let (to, from) = (at.operand(0), at.operand(1));
+        let is_copy = at.called_name().is_some_and(|name| name.starts_with("llvm.memcpy."));
+        let Some(bound) =
+            is_copy.then(|| bound_of_deque(to)).flatten().filter(|_| self.names.is_in_library())
+        else {
+            return;
+        };
+        let builder = &self.shared.builder;
+        builder.before(at);
+        let word = |offset| builder.load(builder.pointer_type(), builder.offset(from, offset));
+        match bound {
+            Bound::End => self.ends(at, word(LAST), word(0)),
+            Bound::Start => self.ends(at, word(0), word(FIRST)),
+        }
+    }
+
+    /// What lies from `from` to `to` is no element any more, where the builder is.
+    fn ends(&mut self, at: Value<'m>, to: Value<'m>, from: Value<'m>) {
+        let builder = &self.shared.builder;
+        let site = self.sites.of(builder, Cause::HolderFreed, at.location(), None);
+        builder.call(self.shared.shrinks, &[to, from, site]);
+        self.epochs.refresh(builder);
+    }
+
+    /// What an optional or a variant held ended before this store to its flag, or
+    /// will have ended when the function returns.
+    fn empties(&mut self, at: Value<'m>, flag: Value<'m>) {
+        let symbol = self.function.value().name();
+        let is_optional = symbol.contains("_Optional_payload_base") && symbol.ends_with("10_M_destroyEv");
+        let is_variant = symbol.contains("16_Variant_storageI") && symbol.ends_with("8_M_resetEv");
+        let ends = match flag.name() {
+            name if is_optional && name.starts_with("_M_engaged") => {
+                self.function.instructions().filter(|at| at.is(Opcode::LLVMRet)).collect()
+            }
+            name if is_variant && name.starts_with("_M_index") => vec![at],
+            _ => return,
+        };
+        let builder = &self.shared.builder;
+        for end in ends {
+            let site = self.sites.of(builder, Cause::HolderFreed, at.location(), None);
+            builder.before(end);
+            builder.call(self.shared.emptied, &[flag.operand(0), flag, site]);
+            self.epochs.refresh(builder);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Bound {
+    Start,
+    End,
+}
+
+/// The bound that lies at an address. Of elements with destructors, those at the
+/// end may be ended after it has moved.
+fn bound(address: Value<'_>) -> Option<Bound> {
+    if address.name().starts_with("_M_finish") && is_of_pointers(address, "_Vector_base<") {
+        return Some(Bound::End);
+    }
+    let iterator = address.operand(0);
+    let bound = bound_of_deque(iterator).filter(|_| address.name().starts_with("_M_cur"))?;
+    (matches!(bound, Bound::Start) || is_of_pointers(iterator, "_Deque_base<")).then_some(bound)
+}
+
+/// The bound of which a deque has an iterator at an address.
+fn bound_of_deque(address: Value<'_>) -> Option<Bound> {
+    let is_deques = address.is(Opcode::LLVMGetElementPtr)
+        && address.record().is_some_and(|record| record.contains("_Deque_base<"));
+    match address.name() {
+        name if is_deques && name.starts_with("_M_start") => Some(Bound::Start),
+        name if is_deques && name.starts_with("_M_finish") => Some(Bound::End),
+        _ => None,
+    }
+}
+
+/// The word at an address is a container's whose elements are pointers.
+fn is_of_pointers(address: Value<'_>, container: &str) -> bool {
+    let arguments = address.record().and_then(|record| record.split_once(container));
+    arguments
+        .and_then(|(_, all)| all.split_once(", std::allocator<"))
+        .is_some_and(|(element, _)| element.ends_with('*'))
+}

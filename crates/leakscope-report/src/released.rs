@@ -1,0 +1,76 @@
+//! What the places where siblings are released say against one more release
+//! here. As everywhere, the text is looked at, not parsed.
+
+use leakscope_core::{Finding, Frame};
+
+use crate::scope::{self, Meaning};
+use crate::snippet::Files;
+use crate::statement::{is_word, split_at_word};
+
+/// Control has passed a release of siblings when it comes to `leak`, or that
+/// line is one: optimised code joins statements that are alike, a label is
+/// come to from above too, and what a recursive structure frees is the holder.
+pub(crate) fn is_behind_one(finding: &Finding, leak: &Frame, above: &[String]) -> bool {
+    let is_passed = |line: u32| match leak.line {
+        Some(at) if line < at => above.get(line as usize - 1..).is_some_and(is_scope_open),
+        at => Some(line) == at,
+    };
+    let is_here = |frame: &Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
+    let places = finding.freed_elsewhere.iter().filter_map(|sibling| sibling.place.headline());
+    places.filter(|frame| is_here(frame)).filter_map(|frame| frame.line).any(is_passed)
+}
+
+/// The scope of the first of these lines has not ended after the last, and no
+/// jump has left it for certain.
+fn is_scope_open(lines: &[String]) -> bool {
+    let mut depth = 0_i32;
+    for (number, line) in lines.iter().enumerate() {
+        let jumps = ["return", "goto", "break", "continue"].iter().any(|word| line.trim().starts_with(word));
+        if depth == 0 && jumps && !(number > 0 && decides(&lines[number - 1])) {
+            return false;
+        }
+        for character in line.chars() {
+            depth += i32::from(character == '{') - i32::from(character == '}');
+            if depth < 0 {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Whether this line says if the next one is come to.
+fn decides(line: &str) -> bool {
+    let line = line.trim();
+    ["if", "else", "for", "while", "switch"].iter().any(|word| split_at_word(line, word).is_some())
+        && !line.ends_with([';', '{'])
+}
+
+/// The statement at `frame` frees a parameter of its function, as `free(c)` in
+/// `void card_free(struct card *c)`.
+pub(crate) fn frees_a_parameter(frame: &Frame, files: &mut Files) -> bool {
+    let Some(statement) = files.statement(frame) else { return false };
+    let freed = statement.trim_end_matches(';').trim_end_matches(')');
+    let Some((_, name)) = freed.rsplit_once(['(', ' ']) else { return false };
+    let name = name.trim();
+    if name.is_empty() || !name.chars().all(is_word) {
+        return false;
+    }
+    let above = files.lines_above(frame);
+    let function = frame.function.as_deref().unwrap_or_default();
+    let function =
+        function.split(['(', '<']).next().unwrap_or_default().rsplit(':').next().unwrap_or_default();
+    match scope::meaning(above.iter().map(String::as_str), name) {
+        Meaning::Visible { declaration, .. } => split_at_word(&declaration, function)
+            .is_some_and(|(_, parameters)| parameters.trim_start().starts_with('(')),
+        _ => false,
+    }
+}
+
+/// The function that releases such blocks was called with `variable` on one of
+/// the lines above, in this function: it counts, and found that others hold it.
+pub(crate) fn was_called(function: &str, variable: &str, above: &[String]) -> bool {
+    let call: String = format!("{function}({variable})").split_whitespace().collect();
+    let lines = above.iter().rev().take_while(|line| !line.starts_with('}'));
+    lines.into_iter().any(|line| line.split_whitespace().collect::<String>().contains(&call))
+}
