@@ -136,9 +136,22 @@ fn first_where(block: Block, is_wanted: impl Fn(&Block) -> bool) -> Option<Block
     None
 }
 
+/// Whether a part lies in memory that the program has: what we are told is its
+/// size may be something else.
+fn is_possible(part: &Part) -> bool {
+    let Some(end) = part.start.checked_add(part.size) else { return false };
+    match heap::find(part.start) {
+        Some(holder) => end <= holder.start + holder.room,
+        None => part.size <= CHUNK || sys::is_mapped(end - 1),
+    }
+}
+
 /// Makes a part of some memory a block. What lay there ends; `None` if there is
 /// no memory for it.
 pub fn begin(part: Part) -> Option<Block> {
+    if !is_possible(&part) {
+        return None;
+    }
     let mut state = STATE.lock();
     state.forget(part.start, part.start + part.size);
     let entry = state.take()?;

@@ -43,6 +43,11 @@ pub fn map_for_program(start: usize, bytes: usize) -> bool {
     backend::map_for_program(start, bytes)
 }
 
+/// Whether the program can read all of this memory.
+pub fn is_readable(start: usize, bytes: usize) -> bool {
+    backend::is_readable(start, bytes)
+}
+
 /// Gives the pages back to the system; they read as zero afterwards.
 pub fn release(start: usize, bytes: usize) {
     const MADVISE: usize = 28;
@@ -94,6 +99,12 @@ mod backend {
             vgPlain_am_mmap_anon_fixed_client(start, bytes, READ_WRITE)._isError == 0
         }
     }
+
+    pub fn is_readable(start: usize, bytes: usize) -> bool {
+        const READ: u32 = 1;
+        // SAFETY: only looks at Valgrind's list of mappings.
+        unsafe { vg::vgPlain_am_is_valid_for_client(start as u64, bytes as u64, READ) != 0 }
+    }
 }
 
 #[cfg(any(test, not(valgrind)))]
@@ -110,6 +121,10 @@ mod backend {
             core::arch::asm!("syscall", inlateout("rax") 11 => _, in("rdi") start, in("rsi") bytes,
             lateout("rcx") _, lateout("r11") _)
         };
+    }
+
+    pub fn is_readable(_: usize, _: usize) -> bool {
+        true
     }
 
     pub fn map_for_program(start: usize, bytes: usize) -> bool {

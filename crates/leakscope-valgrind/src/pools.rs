@@ -6,7 +6,7 @@ use leakscope_wire::Cause;
 
 use crate::heap::{self, Block, Point};
 use crate::list::List;
-use crate::memory::Single;
+use crate::memory::{self, Single};
 use crate::parts::{self, New};
 use crate::replace;
 use crate::{calls, inside, life, stamps, tool, vg};
@@ -34,9 +34,10 @@ pub fn request(number: u64, argument: impl Fn(usize) -> usize) {
     }
 }
 
-/// A pool hands out a block in this context.
+/// A pool hands out a block in this context. What does not lie in the program's
+/// memory is none: `leakscope.toml` may name another argument than the size.
 pub fn allocated(new: New, context: u32) {
-    if new.start == 0 {
+    if new.start == 0 || !memory::is_readable(new.start, 1) {
         return;
     }
     let bytes = match new.bytes {
@@ -44,6 +45,9 @@ pub fn allocated(new: New, context: u32) {
         STRING => unsafe { vg::vgPlain_strlen(new.start as *const _) as usize + 1 },
         bytes => bytes.max(1),
     };
+    if !memory::is_readable(new.start, bytes) {
+        return;
+    }
     let block = parts::begin(New { bytes, ..new });
     block.allocated = context;
     block.epoch = life::epoch();
@@ -213,7 +217,8 @@ fn finish(pending: &Pending, result: usize) {
     };
     let start = match argument(function.result) {
         0 => result,
-        // SAFETY: the function stored its result there.
+        place if !memory::is_readable(place, 8) => return,
+        // SAFETY: readable; the function stored its result there.
         place => unsafe { *(place as *const usize) },
     };
     let new = New { start, bytes, pool: argument(function.pool), is_kept: function.is_kept };

@@ -101,3 +101,19 @@ fn an_argument_that_is_not_there_is_said() {
     let ran = folder.run("run a.c");
     assert!(ran.stderr.contains("get of leakscope.toml has no argument 3"), "{ran:?}");
 }
+
+#[test]
+fn a_size_that_is_none_harms_nothing() {
+    let take = "#include <stdlib.h>\nvoid *take(size_t size, size_t flags) { return flags ? malloc(size) : NULL; }\n";
+    let program = "#include <stdio.h>\nvoid *take(size_t size, size_t flags);\n\
+        int main(void) { char *got = take(9, 1UL << 45); got[3] = 'x'; return puts(got + 3) < 0; }\n";
+    let table = "[[allocator]]\nalloc = \"take\"\nsize = 1\n";
+    let folder = Folder::with(&[("take.c", take), ("program.c", program), ("leakscope.toml", table)]);
+    folder.shell("cc -g -shared -fPIC -o libtake.so take.c");
+    let built = folder.run("build --quiet -- cc -g program.c -o program -L. -ltake -Wl,-rpath,.");
+    assert_eq!(built.code, 0, "{built:?}");
+    for engine in ["track", "preload", "valgrind"] {
+        let ran = folder.run(&format!("run --fail-on none --engine {engine} ./program"));
+        assert_eq!((ran.code, &*ran.stdout), (0, "x\n"), "{engine}: {ran:?}");
+    }
+}
