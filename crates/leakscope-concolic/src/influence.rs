@@ -28,8 +28,9 @@ struct Turns {
     effective: u32,
 }
 
-/// A turn that changed something makes up for so many that did not.
-const WORTH: u32 = 4;
+/// A turn that changed something makes up for so many that did not: a function that
+/// looks for two characters changes nothing while it has one.
+const WORTH: u32 = 12;
 
 /// More doublings say no more.
 const MOST_IDLE: u64 = 5;

@@ -4,8 +4,23 @@
 use crate::input::{Bounds, Input};
 
 /// The first input, then the second, within the bounds: whole lines, and the
-/// arguments of both.
-pub fn joined(first: &Input, second: &Input, bounds: &Bounds) -> Option<Input> {
+/// arguments of both; the arguments alone, for files that are read twice; and
+/// standard input before a file, as `-`.
+pub fn joined(first: &Input, second: &Input, bounds: &Bounds) -> Vec<Input> {
+    let Some(both) = both(first, second, bounds) else { return Vec::new() };
+    let has_arguments = !first.args.is_empty() && !second.args.is_empty();
+    let of_first = has_arguments.then(|| Input { args: both.args.clone(), ..first.clone() });
+    let reads_file = second.args.iter().any(|arg| second.files.keys().any(|name| name.as_bytes() == arg));
+    let before_file = (reads_file && !first.stdin.is_empty()).then(|| {
+        let mut args = both.args.clone();
+        args.insert(first.args.len(), b"-".to_vec());
+        Input { args, stdin: first.stdin.clone(), files: second.files.clone(), ..both.clone() }
+    });
+    let before_file = before_file.filter(|input| input.args.len() <= bounds.args as usize);
+    [both].into_iter().chain(of_first).chain(before_file).collect()
+}
+
+fn both(first: &Input, second: &Input, bounds: &Bounds) -> Option<Input> {
     let mut input = second.clone();
     input.args.splice(0..0, first.args.iter().cloned());
     if input.args.len() > bounds.args as usize {
@@ -49,13 +64,17 @@ mod tests {
         let words = |text: &str| text.split_whitespace().map(|word| word.as_bytes().to_vec()).collect();
         let input =
             |args: &str, stdin: &str| Input { args: words(args), stdin: stdin.into(), ..Input::default() };
-        let check = |first: Input, second: Input, expected: Option<Input>| {
+        let check = |first: Input, second: Input, expected: Vec<Input>| {
             let bounds = Bounds { args: 3, stdin_bytes: 6, ..Bounds::default() };
             assert_eq!(joined(&first, &second, &bounds), expected);
         };
-        check(input("-a", ""), input("-b 1", "x"), Some(input("-a -b 1", "x")));
-        check(input("-a 1", ""), input("-b 1", ""), None);
-        check(input("", "a\n"), input("", "b\n"), Some(input("", "a\nb\n")));
-        check(input("", "a"), input("", "b\nccc\nd"), Some(input("", "a\nb\nd")));
+        check(input("-a", ""), input("-b 1", "x"), vec![input("-a -b 1", "x"), input("-a -b 1", "")]);
+        check(input("-a 1", ""), input("-b 1", ""), Vec::new());
+        let files: std::collections::BTreeMap<_, _> = [("A".to_owned(), b"y".to_vec())].into();
+        let with_file = |args: &str, stdin: &str| Input { files: files.clone(), ..input(args, stdin) };
+        let expected = [with_file("-a A", "x"), input("-a A", "x"), with_file("-a - A", "x")];
+        check(input("-a", "x"), with_file("A", ""), expected.to_vec());
+        check(input("", "a\n"), input("", "b\n"), vec![input("", "a\nb\n")]);
+        check(input("", "a"), input("", "b\nccc\nd"), vec![input("", "a\nb\nd")]);
     }
 }

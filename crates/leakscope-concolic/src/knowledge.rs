@@ -17,6 +17,15 @@ use crate::texts::Compared;
 use crate::trace::{Decision, Way, mixed};
 use crate::wording::{Word, words};
 
+/// A run as its ways know it: how large its input is and how many arguments that
+/// has, and its number.
+#[derive(Clone, Copy)]
+struct OfWay {
+    size: usize,
+    arguments: usize,
+    run: usize,
+}
+
 #[derive(Default)]
 pub struct Knowledge {
     /// Inputs of all runs.
@@ -36,8 +45,9 @@ pub struct Knowledge {
     ways: FxHashMap<(u64, PlaceId), Vec<Term>>,
     /// What held there, without the runs, which are large.
     pub held: Pool,
-    /// The runs with the smallest inputs that went each way.
-    by_way: FxHashMap<WayId, Vec<(usize, usize)>>,
+    /// Of each way the runs with the smallest inputs that went it, each with another
+    /// number of arguments.
+    by_way: FxHashMap<WayId, Vec<OfWay>>,
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
     pub influence: Influence,
@@ -79,13 +89,11 @@ impl Knowledge {
             run.is_new |= self.covered.insert(way);
             self.gone.insert(way >> TIMES_BITS);
         }
-        let size = run.input.size();
+        let of_way = OfWay { size: run.input.size(), arguments: run.input.args.len(), run: run.number };
         let mut ways: Vec<WayId> = run.trace.coverage.iter().map(|way| way >> TIMES_BITS).collect();
         ways.dedup();
         for way in ways {
-            let runs = self.by_way.entry(way).or_default();
-            runs.insert(runs.partition_point(|&(known, _)| known <= size), (size, run.number));
-            runs.truncate(MOST_OF_WAY);
+            note_way(self.by_way.entry(way).or_default(), of_way);
         }
         for word in words(&run.trace) {
             if let Word::Text(Compared { wanted, .. }) = &word {
@@ -106,7 +114,7 @@ impl Knowledge {
 
     /// Runs that went a way, those with small inputs.
     pub fn runs_of(&self, way: WayId) -> impl Iterator<Item = usize> + '_ {
-        self.by_way.get(&way).into_iter().flatten().map(|&(_, run)| run)
+        self.by_way.get(&way).into_iter().flatten().map(|known| known.run)
     }
 
     /// Options that the program understands.
@@ -148,5 +156,33 @@ impl Knowledge {
     pub fn may_guess(&self, candidate: &Candidate) -> bool {
         let most = if self.edges.contains(&candidate.edge) { GUESSES_KNOWN } else { GUESSES_NEW };
         self.guessed.get(&candidate.edge).copied().unwrap_or(0) < most
+    }
+}
+
+/// Takes a run in among those that went a way.
+fn note_way(runs: &mut Vec<OfWay>, new: OfWay) {
+    if let Some(alike) = runs.iter().position(|known| known.arguments == new.arguments) {
+        if runs[alike].size <= new.size {
+            return;
+        }
+        runs.remove(alike);
+    }
+    runs.insert(runs.partition_point(|known| known.size <= new.size), new);
+    runs.truncate(MOST_OF_WAY);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_way_small_inputs_of_different_shapes_are_known() {
+        let mut runs = Vec::new();
+        for (run, (size, arguments)) in
+            [(5, 0), (4, 0), (9, 1), (4, 0), (7, 2), (8, 3)].into_iter().enumerate()
+        {
+            note_way(&mut runs, OfWay { size, arguments, run });
+        }
+        assert_eq!(runs.iter().map(|known| known.run).collect::<Vec<_>>(), [1, 4, 5]);
     }
 }

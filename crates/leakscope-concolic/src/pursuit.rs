@@ -165,7 +165,7 @@ impl Pursuit {
             candidate.objects_in_run = objects.len();
             self.schedule.push(candidate, reach);
         }
-        let end = End::of(trace);
+        let end = End::of(trace).after_failure(trace, automaton);
         if count < all {
             self.obstacles.note_run(trace, end);
         }
@@ -306,7 +306,11 @@ impl Pursuit {
             return true;
         }
         let is_missing = self.passed < automaton.marks.len();
-        is_missing && stop == Stop::Explored && self.schedule.is_empty() && self.obstacles.is_empty()
+        is_missing
+            && stop == Stop::Explored
+            && self.schedule.is_empty()
+            && !self.schedule.has_forgotten
+            && self.obstacles.is_empty()
     }
 
     fn leak_text(&self) -> String {
@@ -351,6 +355,10 @@ impl Pursuit {
             None => "no object was allocated on the path".to_owned(),
         };
         let why = if obstacles.is_empty() { vec![stop.text().to_owned()] } else { obstacles.to_vec() };
+        let mut why = why;
+        if self.schedule.has_forgotten && stop == Stop::Explored {
+            why.push("more ways than there is room for".to_owned());
+        }
         let limit = (stop != Stop::Explored && !obstacles.is_empty()).then(|| stop.text().to_owned());
         let reasons: Vec<String> = why.into_iter().chain(limit).collect();
         format!("{what}: {}", reasons.join("; "))

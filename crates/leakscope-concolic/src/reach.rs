@@ -14,7 +14,7 @@ use leakscope_ir::{Block, BlockId, Body, Call, Callee, FuncId, Op, Operand, Prog
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::places::{Located, PlaceId, Places};
-use crate::trace::Way;
+use crate::trace::{Frame, Way};
 use crate::warning::Spot;
 use leakscope_wire::symbolic::PlaceKind;
 
@@ -286,24 +286,24 @@ impl<'p> Reach<'p> {
         to: &Distances,
         place: PlaceId,
         way: Way,
-        mut stack: impl Iterator<Item = PlaceId>,
+        mut stack: impl Iterator<Item = Frame>,
     ) -> Cost {
         let Some((id, here, out)) = self.onto(to, place, way) else { return UNKNOWN };
         // The frame of the decision itself comes first.
-        if !stack.any(|frame| self.functions.get(&frame) == Some(&id)) {
+        let Some(frame) = stack.find(|frame| self.functions.get(&frame.function) == Some(&id)) else {
             return here.min(UNKNOWN);
-        }
-        let mut inner = id;
+        };
+        let (mut inner, mut call) = (id, frame.call);
         let (mut best, mut out) = (here, out);
         for frame in stack {
             if out >= best {
                 break;
             }
-            let Some(&outer) = self.functions.get(&frame) else { return best.min(UNKNOWN) };
-            let (down, exit) = self.behind_calls(to, outer, inner);
+            let Some(&outer) = self.functions.get(&frame.function) else { return best.min(UNKNOWN) };
+            let (down, exit) = self.behind_calls(to, outer, inner, call);
             best = best.min(out.saturating_add(down));
             out = out.saturating_add(exit);
-            inner = outer;
+            (inner, call) = (outer, frame.call);
         }
         best
     }
@@ -369,10 +369,16 @@ impl<'p> Reach<'p> {
         (own.min(on), out)
     }
 
-    /// In `outer` behind its calls of `inner`: how far to the line, and to the
-    /// end of the function.
-    fn behind_calls(&self, to: &Distances, outer: FuncId, inner: FuncId) -> (Cost, Cost) {
+    /// In `outer` behind its calls of `inner`, or behind this one if it is known:
+    /// how far to the line, and to the end of the function.
+    fn behind_calls(&self, to: &Distances, outer: FuncId, inner: FuncId, call: PlaceId) -> (Cost, Cost) {
         let Some(body) = self.program.function(outer).body.as_deref() else { return (NEVER, NEVER) };
+        let is_of_inner = |at: &&(FuncId, BlockId, usize)| {
+            at.0 == outer && self.callees.get(at).is_some_and(|callees| callees.contains(&inner))
+        };
+        if let Some(&(_, block, index)) = self.instructions.get(&call).filter(is_of_inner) {
+            return self.within(to, outer, body, block, index + 1);
+        }
         let (mut down, mut exit, mut found) = (NEVER, NEVER, false);
         for (block, index, _) in calls(body) {
             if !self.callees[&(outer, block, index)].contains(&inner) {

@@ -21,6 +21,8 @@ pub struct Edge {
     pub way: Way,
     /// How deep the function calls itself.
     pub recursion: u8,
+    /// Where the function was called: what a small one compares, its callers say.
+    pub call: PlaceId,
     /// Which of the things that one call of `getopt` found.
     pub step: u8,
 }
@@ -76,6 +78,8 @@ pub struct Schedule {
     /// The same for each run.
     turned_in: FxHashMap<(usize, Edge), u32>,
     detour: Detour,
+    /// Whether candidates were left out: what was not reached may be behind them.
+    pub has_forgotten: bool,
 }
 
 /// Where what a branch reads is written that no run got past.
@@ -226,6 +230,22 @@ impl Schedule {
         }
     }
 
+    /// Takes the best score of each run's candidates into `scores`.
+    pub fn best_of_runs(&self, known: &Knowledge, scores: &mut FxHashMap<usize, u64>) {
+        for candidate in &self.candidates {
+            let score = self.score(candidate, Rank::Nearest, known);
+            let best = scores.entry(candidate.run.number).or_insert(score);
+            *best = score.min(*best);
+        }
+    }
+
+    /// Drops all candidates of these runs.
+    pub fn forget(&mut self, runs: &FxHashSet<usize>) {
+        let before = self.candidates.len();
+        self.candidates.retain(|candidate| !runs.contains(&candidate.run.number));
+        self.has_forgotten |= self.candidates.len() < before;
+    }
+
     fn shrink(&mut self, known: &Knowledge) {
         let mut scored: Vec<(u64, usize)> = self
             .candidates
@@ -235,6 +255,7 @@ impl Schedule {
             .collect();
         scored.sort_unstable();
         let kept: FxHashSet<usize> = scored.into_iter().take(MOST / 2).map(|(_, index)| index).collect();
+        self.has_forgotten = true;
         let mut index = 0;
         self.candidates.retain(|_| {
             index += 1;

@@ -6,6 +6,7 @@
 //! gives the same runs; only limits of time can make a difference.
 
 mod first;
+mod forget;
 mod round;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use leakscope_solve::{Limits, Model};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use self::forget::Held;
 use crate::ConcolicError;
 use crate::automaton::Automaton;
 use crate::crossing::Crossing;
@@ -132,6 +134,7 @@ struct Search<'a> {
     /// What came of each path that was asked for.
     asked: FxHashMap<u64, Turned>,
     known: Knowledge,
+    held: Held,
     frontiers: Frontiers,
     distances: FxHashMap<Spot, Arc<Distances>>,
     recent: Vec<Model>,
@@ -169,6 +172,7 @@ impl<'a> Search<'a> {
             pursuits: subject.automata.iter().enumerate().map(pursuit).collect(),
             asked: FxHashMap::default(),
             known: Knowledge::new(Influence::new(reach, subject.places)),
+            held: Held::default(),
             frontiers: Frontiers::new(subject.program, subject.places),
             distances: FxHashMap::default(),
             recent: Vec::new(),
@@ -187,6 +191,7 @@ impl<'a> Search<'a> {
     fn take_in(&mut self, run: Run, by: Option<usize>, news: Teller<'_>) -> Arc<Run> {
         let number = self.known.runs.len();
         let run = self.known.add(run);
+        self.held.add(&run);
         if run.is_new && run.trace.ended != Ended::OutOfTime {
             self.crossing.add(number);
         }

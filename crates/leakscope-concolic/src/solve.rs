@@ -6,7 +6,7 @@ use leakscope_solve::{
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Bounds, Input, Part, part};
+use crate::input::{Bounds, Input, Names, Part, part};
 use crate::one_byte::{OneByte, one_byte};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
@@ -77,7 +77,7 @@ const PLAIN: [u8; 3] = [b'a', b'0', b' '];
 /// So many bytes of a model are looked at.
 const MOST_PLAIN: usize = 128;
 
-/// So many numbers of one question are made longer, each alone.
+/// So many numbers of one question are made longer or negative, each alone.
 const MOST_NUMBERS: usize = 2;
 
 fn is_byte(id: InputId) -> bool {
@@ -91,6 +91,18 @@ impl Run {
     pub fn new(input: Input, mut trace: Trace, bounds: &Bounds) -> Run {
         let sizes = Sizes::new(&mut trace, &input, bounds);
         Run { input, trace, sizes, number: 0, is_new: false, lost: FxHashSet::default() }
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let Trace { pool, path, decisions, events, stacks, coverage, paths, .. } = &self.trace;
+        let others: usize = decisions.iter().map(|decision| size_of_val(decision.others.as_slice())).sum();
+        let lists = size_of_val(decisions.as_slice())
+            + size_of_val(events.as_slice())
+            + size_of_val(stacks.as_slice())
+            + size_of_val(coverage.as_slice())
+            + size_of_val(paths.as_slice());
+        pool.bytes() + path.bytes() + others + lists
     }
 
     /// Edges of the decisions before one of them.
@@ -152,13 +164,16 @@ impl Run {
             return Vec::new();
         }
         let names = &self.trace.names;
-        let mut numbers: Vec<Input> = pool
-            .inputs(question)
-            .into_iter()
-            .filter_map(|(id, _)| self.input.with_longer_number(id, names))
-            .collect();
-        numbers.dedup();
-        numbers.truncate(MOST_NUMBERS);
+        let inputs = pool.inputs(question);
+        let changed = |change: fn(&Input, InputId, &Names) -> Option<Input>| {
+            let mut numbers: Vec<Input> =
+                inputs.iter().filter_map(|&(id, _)| change(&self.input, id, names)).collect();
+            numbers.dedup();
+            numbers.truncate(MOST_NUMBERS);
+            numbers
+        };
+        let mut numbers = changed(Input::with_longer_number);
+        numbers.extend(changed(Input::with_negative_number));
         let Ok(Answer::Sat(model)) = solver.check(pool, &self.sizes.with(pool, &[question], 0)) else {
             return numbers;
         };

@@ -56,6 +56,8 @@ pub struct Decision {
     pub stack: Option<StackId>,
     /// How often the function is on the stack, up to a few times.
     pub recursion: u8,
+    /// Where the function was called.
+    pub call: PlaceId,
     /// Which of the things that one call of `getopt` found.
     pub step: u8,
     /// Of the path up to here.
@@ -100,6 +102,8 @@ pub struct StackId(pub u32);
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     pub function: PlaceId,
+    /// Where it was called, if that is known.
+    pub call: PlaceId,
     pub parent: Option<StackId>,
 }
 
@@ -123,7 +127,7 @@ impl Trace {
         for (at, event) in record.events.iter().enumerate() {
             let decided = match EventKind::from_u8(event.kind) {
                 Some(EventKind::Call) => {
-                    trace.stacks.push(Frame { function: event.place, parent: stack });
+                    trace.stacks.push(Frame { function: event.place, call: event.value, parent: stack });
                     stack = Some(StackId(trace.stacks.len() as u32 - 1));
                     None
                 }
@@ -160,6 +164,7 @@ impl Trace {
                     trace.pinned.push((before, place));
                 }
                 let recursion = trace.recursion(stack);
+                let call = trace.frames(stack).next().map_or(0, |frame| frame.call);
                 trace.decisions.push(Decision {
                     place,
                     way,
@@ -168,6 +173,7 @@ impl Trace {
                     others,
                     stack,
                     recursion,
+                    call,
                     step,
                     hash,
                     most,
@@ -196,7 +202,7 @@ impl Trace {
     fn recursion(&self, stack: Option<StackId>) -> u8 {
         let mut frames = self.frames(stack).take(DEEPEST);
         let Some(own) = frames.next() else { return 0 };
-        frames.filter(|&frame| frame == own).take(MOST_RECURSION).count() as u8
+        frames.filter(|frame| frame.function == own.function).take(MOST_RECURSION).count() as u8
     }
 
     /// Out of a function: what a jump left behind is left too.
@@ -253,9 +259,9 @@ impl Trace {
     }
 
     /// The functions around a decision, from the inside out.
-    pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = PlaceId> + '_ {
+    pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = Frame> + '_ {
         let frame = |id: Option<StackId>| id.map(|StackId(id)| self.stacks[id as usize]);
-        std::iter::successors(frame(stack), move |at| frame(at.parent)).map(|frame| frame.function)
+        std::iter::successors(frame(stack), move |at| frame(at.parent))
     }
 }
 
@@ -264,7 +270,7 @@ impl Decision {
     /// says.
     pub fn edge(&self, way: Way) -> Edge {
         let way = if let Way::Other(_) = way { Way::Other(0) } else { way };
-        Edge { place: self.place, way, recursion: self.recursion, step: self.step }
+        Edge { place: self.place, way, recursion: self.recursion, call: self.call, step: self.step }
     }
 }
 

@@ -2,7 +2,9 @@
 //! definitions 3 to 6, a leak over bloat over likely no leak.
 
 use leakscope_core::Verdict;
+use leakscope_wire::symbolic::{Event, EventKind};
 
+use crate::automaton::Automaton;
 use crate::objects::{Object, State};
 use crate::target::Ended;
 use crate::trace::Trace;
@@ -38,6 +40,21 @@ impl End {
             Ended::Exit(_) if trace.has_returned => End::Regular,
             Ended::Exit(_) => End::GaveUp,
             Ended::Unknown | Ended::Signal(_) | Ended::OutOfTime => End::Cut,
+        }
+    }
+
+    /// The same for a warning: where a call was made to fail behind the last leak
+    /// point, and `main` then returned a status, the program gave up, too. What it
+    /// did not free is not what the warning is about.
+    pub fn after_failure(self, trace: &Trace, automaton: &Automaton) -> End {
+        let failed = |event: &Event| event.kind == EventKind::Failable as u8 && event.taken == 1;
+        let last = |is: &dyn Fn(&Event) -> bool| trace.events.iter().rposition(is);
+        let has_status = matches!(trace.ended, Ended::Exit(status) if status != 0);
+        match self {
+            End::Regular if has_status && last(&failed) > last(&|event| automaton.is_leak_point(event)) => {
+                End::GaveUp
+            }
+            end => end,
         }
     }
 }

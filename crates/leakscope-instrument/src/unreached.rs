@@ -40,14 +40,39 @@ const POINT: &str = "leakscope_point_";
 /// Touches memory that the program cannot: of LLVM's `memory` attribute.
 const ELSEWHERE: u64 = 0b1100;
 
-/// Functions learn what they do to memory before they are inlined: what is
-/// called twice with nothing between gives the same twice.
-const PIPELINE: &str =
-    "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(function-attrs),function(gvn),default<O2>";
+/// Two ways to simplify, each of which sees what the other does not. In the first,
+/// functions learn what they do to memory before they are inlined: what is called
+/// twice with nothing between gives the same twice. In the second, what was
+/// compared is looked at, across loops too, before two comparisons become one.
+const PIPELINES: [&str; 2] = [
+    "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(function-attrs),function(gvn),default<O2>",
+    "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(inline),\
+     function(sroa,early-cse<memssa>,jump-threading,constraint-elimination,simplifycfg),default<O2>",
+];
 
 /// For each of the lines, whether code of it is there and none of it can be
 /// reached.
 pub fn unreached(units: &[Vec<u8>], extent: Extent, lines: &[Line]) -> Result<Vec<bool>, InstrumentError> {
+    let mut closed = vec![false; lines.len()];
+    for pipeline in PIPELINES {
+        let open: Vec<usize> = (0..lines.len()).filter(|&number| !closed[number]).collect();
+        let wanted: Vec<Line> = open.iter().map(|&number| lines[number].clone()).collect();
+        if wanted.is_empty() {
+            break;
+        }
+        for (number, is_closed) in open.into_iter().zip(unreached_by(pipeline, units, extent, &wanted)?) {
+            closed[number] = is_closed;
+        }
+    }
+    Ok(closed)
+}
+
+fn unreached_by(
+    pipeline: &str,
+    units: &[Vec<u8>],
+    extent: Extent,
+    lines: &[Line],
+) -> Result<Vec<bool>, InstrumentError> {
     let context = Context::new();
     let mut modules = Vec::new();
     for unit in units {
@@ -70,7 +95,7 @@ pub fn unreached(units: &[Vec<u8>], extent: Extent, lines: &[Line]) -> Result<Ve
             continue;
         }
         forget_assumptions(&module);
-        module.run_passes(PIPELINE, &PassOptions::new(Vectors::None)).map_err(InstrumentError::Optimise)?;
+        module.run_passes(pipeline, &PassOptions::new(Vectors::None)).map_err(InstrumentError::Optimise)?;
         for (number, is_left) in is_left.iter_mut().enumerate() {
             let point = module.function(&format!("{POINT}{number}"));
             *is_left |= point.is_some_and(|point| point.value().users().next().is_some());

@@ -236,7 +236,8 @@ pub extern "C" fn __leakscope_sym_point(place: &Place) {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn __leakscope_sym_enter(place: &Place) {
-    shared::tell(shared::event(EventKind::Call, pass(place)));
+    let event = shared::event(EventKind::Call, pass(place));
+    shared::tell(Event { value: places::here(), ..event });
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

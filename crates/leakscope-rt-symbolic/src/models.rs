@@ -19,6 +19,7 @@ mod prints;
 mod scans;
 mod streams;
 mod strings;
+mod wanted;
 
 use core::ffi::c_int;
 

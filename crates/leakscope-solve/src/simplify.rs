@@ -5,6 +5,11 @@
 use crate::fold;
 use crate::term::{Binary, Compare, InputId, Node, Pool, Term, mask, signed};
 
+/// Parts are taken of the arguments of an operation instead of its result up to
+/// this height: each step of a checksum has two uses of the one before, and
+/// without a bound the work doubled with each.
+const HIGHEST: u8 = 12;
+
 impl Pool {
     pub fn constant(&mut self, value: u64, bits: u32) -> Term {
         self.intern(Node::Const(value & mask(bits)), bits)
@@ -286,6 +291,7 @@ impl Pool {
             }
             Node::ZeroExtend(inner) if low == 0 => self.zero_extend(inner, bits),
             Node::SignExtend(inner) if low == 0 => self.sign_extend(inner, bits),
+            _ if self.height(a) > HIGHEST => self.intern(Node::Extract(a, low as u8), bits),
             Node::Not(inner) => {
                 let part = self.extract(inner, low, bits);
                 self.not(part)

@@ -26,6 +26,12 @@ impl Slices {
         self.constraints.is_empty()
     }
 
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let inputs: usize = self.constraints.iter().map(|(_, inputs)| size_of_val(inputs.as_slice())).sum();
+        size_of_val(self.constraints.as_slice()) + inputs
+    }
+
     pub fn constraint(&self, index: usize) -> Term {
         self.constraints[index].0
     }

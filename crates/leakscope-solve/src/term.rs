@@ -64,6 +64,8 @@ pub struct Pool {
     nodes: Vec<(Node, u8)>,
     /// The same for equal terms of all pools.
     digests: Vec<u64>,
+    /// How many operations lie on top of each other, up to 255.
+    heights: Vec<u8>,
     terms: FxHashMap<(Node, u8), Term>,
 }
 
@@ -84,6 +86,13 @@ impl Pool {
         self.nodes.is_empty()
     }
 
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let of_node = size_of::<(Node, u8)>() + size_of::<u64>() + size_of::<u8>();
+        let of_entry = size_of::<((Node, u8), Term)>() + 1;
+        self.nodes.capacity() * of_node + self.terms.capacity() * of_entry
+    }
+
     pub fn value(&self, term: Term) -> Option<u64> {
         match self.node(term) {
             Node::Const(value) => Some(value),
@@ -100,6 +109,7 @@ impl Pool {
         }
         let term = Term(self.nodes.len() as u32);
         self.digests.push(self.digest_of(node, key.1));
+        self.heights.push(self.height_of(node));
         self.nodes.push(key);
         self.terms.insert(key, term);
         term
@@ -119,6 +129,19 @@ impl Pool {
         }
         node.for_each_argument(|argument| self.digest(argument).hash(&mut hasher));
         hasher.finish()
+    }
+
+    /// How many operations lie on top of each other in a term, up to 255.
+    pub(crate) fn height(&self, term: Term) -> u8 {
+        self.heights[term.0 as usize]
+    }
+
+    fn height_of(&self, node: Node) -> u8 {
+        let mut height = 0;
+        node.for_each_argument(|argument| height = height.max(self.height(argument)));
+        let is_operation =
+            matches!(node, Node::Not(_) | Node::Binary(..) | Node::Compare(..) | Node::Ite(..));
+        height.saturating_add(is_operation.into())
     }
 
     /// A number that equal terms of any pool share, and others hardly.

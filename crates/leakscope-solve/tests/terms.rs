@@ -210,6 +210,31 @@ fn hard(pool: &mut Pool) -> Term {
     pool.eq(hash, wanted)
 }
 
+/// As programs without a table compute it: each bit has a choice.
+#[test]
+fn a_checksum_has_so_many_terms_as_steps() {
+    const BYTES: u64 = 32;
+    let mut pool = Pool::default();
+    let (one, polynomial) = (pool.constant(1, 32), pool.constant(0xedb8_8320, 32));
+    let mut sum = pool.constant(0xffff_ffff, 32);
+    for byte in 0..BYTES {
+        let input = pool.input(InputId(byte), 8);
+        let wide = pool.zero_extend(input, 32);
+        sum = pool.binary(Binary::Xor, sum, wide);
+        for _ in 0..8 {
+            let low = pool.binary(Binary::And, sum, one);
+            let zero = pool.constant(0, 32);
+            let is_even = pool.eq(low, zero);
+            let half = pool.binary(Binary::LShr, sum, one);
+            let other = pool.binary(Binary::Xor, half, polynomial);
+            sum = pool.ite(is_even, half, other);
+        }
+    }
+    assert!(pool.len() < 8 * BYTES as usize * 10, "{} terms", pool.len());
+    // Of the bytes 0, 1, 2 and so on, without the last step that turns all bits.
+    assert_eq!(evaluate(&pool, sum, |InputId(byte)| byte), 0x6ed9_8175);
+}
+
 #[test]
 fn a_question_that_is_too_hard_ends_at_its_limit() {
     let mut pool = Pool::default();

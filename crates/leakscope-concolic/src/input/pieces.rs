@@ -1,6 +1,8 @@
 //! Words and numbers of an input that are too long or too short: a solver
 //! changes bytes, and never how many there are before what follows.
 
+use std::ops::Range;
+
 use leakscope_solve::{InputId, Model};
 use leakscope_wire::symbolic::source;
 
@@ -53,15 +55,35 @@ impl Input {
     /// The same with more digits before a byte that is one.
     pub fn with_longer_number(&self, id: InputId, names: &Names) -> Option<Input> {
         let mut input = self.clone();
-        let (text, at) = input.text(part(id)?, names)?;
+        let (text, number) = input.number(id, names)?;
+        let length = LENGTHS.into_iter().find(|&length| length > number.len())?;
+        let more = length - number.len();
+        text.splice(number.start..number.start, std::iter::repeat_n(b'1', more));
+        Some(input)
+    }
+
+    /// The same with a sign instead of the first digit of a number that has none.
+    pub fn with_negative_number(&self, id: InputId, names: &Names) -> Option<Input> {
+        let mut input = self.clone();
+        let (text, number) = input.number(id, names)?;
+        let before = number.start.checked_sub(1).map(|before| text[before]);
+        let has_sign = before.is_some_and(|before| b"-+.".contains(&before));
+        if has_sign {
+            return None;
+        }
+        let replaced = if number.len() > 1 { number.start + 1 } else { number.start };
+        text.splice(number.start..replaced, [b'-']);
+        Some(input)
+    }
+
+    /// The digits around a byte that is one, and the text that they are in.
+    fn number(&mut self, id: InputId, names: &Names) -> Option<(&mut Vec<u8>, Range<usize>)> {
+        let (text, at) = self.text(part(id)?, names)?;
         text.get(at).filter(|byte| byte.is_ascii_digit())?;
         let is_other = |byte: &u8| !byte.is_ascii_digit();
         let start = text[..at].iter().rposition(is_other).map_or(0, |before| before + 1);
         let end = text[at..].iter().position(is_other).map_or(text.len(), |behind| at + behind);
-        let length = LENGTHS.into_iter().find(|&length| length > end - start)?;
-        let more = length - (end - start);
-        text.splice(start..start, std::iter::repeat_n(b'1', more));
-        Some(input)
+        Some((text, start..end))
     }
 }
 
@@ -95,6 +117,19 @@ mod tests {
         let model: Model = [(id(source::STDIN_SIZE, 0), 2), (id(source::STDIN, 3), 0)].into_iter().collect();
         let found = base.with_words(&model, &Names::new()).expect("an input");
         assert_eq!(found.stdin, b"aa");
+    }
+
+    #[test]
+    fn numbers_get_signs() {
+        let check = |stdin: &str, at: u32, expected: Option<&str>| {
+            let input = Input { stdin: stdin.into(), ..Input::default() };
+            let found = input.with_negative_number(id(source::STDIN, at), &Names::new());
+            assert_eq!(found.map(|input| input.stdin), expected.map(|text| text.as_bytes().to_vec()));
+        };
+        check("a 117", 3, Some("a -17"));
+        check("7", 0, Some("-7"));
+        check("-7", 1, None);
+        check("a", 0, None);
     }
 
     #[test]

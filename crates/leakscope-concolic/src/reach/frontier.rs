@@ -23,6 +23,7 @@ use crate::warning::Spot;
 /// Something that is written and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Variable {
+    /// A local variable, or what a parameter points to.
     Local(FuncId, ValueId),
     Global(GlobalId, i64),
     /// So many bytes behind a pointer.
@@ -52,6 +53,9 @@ struct Reads {
     variables: Vec<Variable>,
     /// Where locals that are in no memory get a constant.
     spots: Vec<Spot>,
+    /// And where they are counted: of use if nothing else is known, since what is
+    /// found at a place depends on how the place was come to.
+    counted: Vec<Spot>,
     /// A library function of which there is no model.
     foreign: Option<FuncId>,
 }
@@ -70,6 +74,8 @@ impl Frontiers {
         let ways = places.ways().filter(|(_, ways)| !ways.is_empty()).collect();
         let mut writes: FxHashMap<Variable, Vec<Spot>> = FxHashMap::default();
         let mut foreign: FxHashMap<Variable, FuncId> = FxHashMap::default();
+        // What is passed, and the parameters that then point to it.
+        let mut passed: Vec<(Variable, Variable)> = Vec::new();
         for (id, function) in program.functions.iter().enumerate() {
             let Some(body) = function.body.as_deref() else { continue };
             let values = values(body);
@@ -78,10 +84,21 @@ impl Frontiers {
             let instructions = blocks.flat_map(|(number, block)| {
                 block.instructions.iter().map(move |instruction| (number, instruction))
             });
+            let variable = |address: &Operand| match address {
+                Operand::Value(value) if value.0 < function.parameters => Some(Variable::Local(id, *value)),
+                _ => variable(id, &values, address),
+            };
             for (block, instruction) in instructions {
+                if let Op::Call(Call { callee: Callee::Function(callee), arguments, .. }) = &instruction.op {
+                    let locals = arguments.iter().map(&variable).zip(0..);
+                    passed.extend(locals.filter_map(|(argument, index)| {
+                        let local = argument.filter(|argument| matches!(argument, Variable::Local(..)))?;
+                        Some((local, Variable::Local(*callee, ValueId(index))))
+                    }));
+                }
                 let Some(to) = written(program, &instruction.op) else { continue };
                 let file = program.files.get(instruction.at.file.0 as usize);
-                let (Some(variable), Some(file)) = (variable(id, &values, to), file) else { continue };
+                let (Some(variable), Some(file)) = (variable(to), file) else { continue };
                 if let Op::Store { value, .. } = &instruction.op {
                     let mut from = Reads::default();
                     reads(program, id, &values, value, 0, &mut from);
@@ -99,6 +116,12 @@ impl Frontiers {
                     known.push(spot);
                 }
             }
+        }
+        // A callee's callee writes, too.
+        for (local, parameter) in (0..CALLS).flat_map(|_| &passed) {
+            let spots = writes.get(parameter).cloned().unwrap_or_default();
+            let known = writes.entry(*local).or_default();
+            known.extend(spots.into_iter().filter(|spot| !known.contains(spot)).collect::<Vec<_>>());
         }
         Frontiers { ways, writes, foreign }
     }
@@ -133,6 +156,9 @@ impl Frontiers {
         let written = read.variables.iter().filter_map(|variable| self.writes.get(variable));
         let written = written.chain([&read.spots]).filter(|spots| spots.len() <= MOST_WRITES);
         let mut writes: Vec<Spot> = written.flatten().cloned().collect();
+        if writes.is_empty() && read.counted.len() <= MOST_WRITES {
+            writes = read.counted;
+        }
         writes.sort_unstable();
         writes.dedup();
         Frontier { ways: edge.ways, writes }
@@ -203,7 +229,16 @@ fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, ca
         let Operand::Value(value) = value else { continue };
         let Some(op) = values.get(&value).filter(|_| depth > 0 && seen.insert(value)) else { continue };
         if let Op::Phi { incoming } = op {
-            found.spots.extend(incoming.iter().filter_map(|way| assigned(program, id, way)));
+            for way in incoming {
+                let is_counted = |value: &ValueId| matches!(values.get(value), Some(Op::Binary { .. }));
+                match &way.1 {
+                    Operand::Value(value) if is_counted(value) => {
+                        found.counted.extend(left_at(program, id, way.0));
+                    }
+                    Operand::Value(_) => {}
+                    _ => found.spots.extend(left_at(program, id, way.0)),
+                }
+            }
         }
         match op {
             Op::Load { from, .. } => {
@@ -244,12 +279,13 @@ fn values(body: &Body) -> Values<'_> {
     instructions.map(|instruction| (instruction.result, &instruction.op)).collect()
 }
 
-/// Where a local got a constant, on one way into a block.
-fn assigned(program: &Program, id: FuncId, (from, value): &(BlockId, Operand)) -> Option<Spot> {
-    if matches!(value, Operand::Value(_)) || from.0 == 0 {
+/// The line on which a block is left: where a local got another value, on one way
+/// to where that is read.
+fn left_at(program: &Program, id: FuncId, from: BlockId) -> Option<Spot> {
+    if from.0 == 0 {
         return None;
     }
-    let at = program.function(id).body.as_deref()?.block(*from).end_at;
+    let at = program.function(id).body.as_deref()?.block(from).end_at;
     let file = program.files.get(at.file.0 as usize)?;
     (at.line != 0).then(|| Spot::new(file.clone(), at.line))
 }
@@ -344,5 +380,55 @@ int main(void) {
         check(source, 21, 22, &[15]);
         check(source, 19, 20, &[17]);
         check(source, 23, 24, &[6]);
+    }
+
+    #[test]
+    fn what_a_branch_reads_is_counted() {
+        let source = "\
+extern int in(void);
+int main(void) {
+    int count = 0;
+    while (in()) {
+        switch (in()) {
+        case 1:
+            count++;
+            break;
+        case 2:
+            in();
+            break;
+        }
+    }
+    if (count == 2)
+        return 1;
+    return 0;
+}
+";
+        check(source, 14, 15, &[8]);
+    }
+
+    #[test]
+    fn what_a_branch_reads_is_written_by_callees() {
+        let source = "\
+extern int in(void);
+static int find(int *at) {
+    for (int i = 0; i < 9; i++)
+        if (in() == i) {
+            *at = i;
+            return 1;
+        }
+    return 0;
+}
+static int look(int a, int *at) {
+    return a && find(at);
+}
+int main(void) {
+    int at;
+    if (look(in(), &at))
+        if (at != 0)
+            return 1;
+    return 0;
+}
+";
+        check(source, 16, 17, &[5]);
     }
 }

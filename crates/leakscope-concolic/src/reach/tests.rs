@@ -2,7 +2,7 @@ use std::process::Command;
 
 use super::*;
 
-/// A program with a place for each function and each branch.
+/// A program with a place for each function, branch and call.
 pub fn program(source: &str) -> (Program, Places) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.c");
@@ -30,6 +30,10 @@ pub fn program(source: &str) -> (Program, Places) {
         let blocks = function.body.iter().flat_map(|body| &body.blocks);
         let branches = blocks.filter(|block| matches!(block.end, Terminator::Branch { .. }));
         list.extend(branches.map(|block| place(PlaceKind::Branch, block.end_at.line, block.end_at.column)));
+        let instructions =
+            function.body.iter().flat_map(|body| &body.blocks).flat_map(|block| &block.instructions);
+        let calls = instructions.filter(|instruction| matches!(instruction.op, Op::Call(_)));
+        list.extend(calls.map(|call| place(PlaceKind::Call, call.at.line, call.at.column)));
     }
     let mut places = Places::default();
     places.add(1, list);
@@ -37,7 +41,8 @@ pub fn program(source: &str) -> (Program, Places) {
 }
 
 /// How far it is to line `to` if the branch on line `from` goes this way, with
-/// these functions on the stack, from the inside out.
+/// these functions on the stack, from the inside out, with the line of the call
+/// where it is known.
 #[track_caller]
 fn check(source: &str, (from, taken): (u32, bool), stack: &[&str], to: u32, expected: Cost) {
     let (program, places) = program(source);
@@ -47,7 +52,12 @@ fn check(source: &str, (from, taken): (u32, bool), stack: &[&str], to: u32, expe
         found.expect("a place").0
     };
     let branch = find(PlaceKind::Branch, &|place| place.line == from);
-    let frames = stack.iter().map(|name| find(PlaceKind::Function, &|place| place.function == *name));
+    let frames = stack.iter().map(|frame| {
+        let (name, line) = frame.split_once(':').unwrap_or((frame, ""));
+        let is_there = |place: &Located| place.line.to_string() == line;
+        let call = if line.is_empty() { 0 } else { find(PlaceKind::Call, &is_there) };
+        Frame { function: find(PlaceKind::Function, &|place| place.function == name), call, parent: None }
+    });
     let distances = reach.distances(&Spot::new("a.c", to));
     assert_eq!(reach.after(&distances, branch, Way::Branch(taken), frames), expected);
 }
@@ -90,6 +100,30 @@ fn back_in_the_callers_that_are_on_the_stack() {
     check(CALLS, (7, true), &["f", "main"], 17, 1);
     check(CALLS, (7, true), &["f"], 15, NEVER);
     check(CALLS, (16, true), &["main"], 14, NEVER);
+}
+
+#[test]
+fn back_behind_the_call_that_it_was() {
+    let source = "\
+extern int in(void);
+static int is(int a) {
+    if (in() == a)
+        return 1;
+    return 0;
+}
+int main(void) {
+    if (is(1))
+        return in();
+    if (is(2))
+        return in();
+    return 0;
+}
+";
+    check(source, (3, true), &["is", "main"], 9, 1);
+    check(source, (3, true), &["is:10", "main"], 9, NEVER);
+    check(source, (3, true), &["is:8", "main"], 9, 1);
+    check(source, (3, true), &["is:8", "main"], 11, 2);
+    check(source, (3, true), &["is:10", "main"], 11, 1);
 }
 
 #[test]

@@ -92,6 +92,7 @@ impl Search<'_> {
         let old = self.recent.len().saturating_sub(RECENT);
         self.recent.drain(..old);
         self.close(news);
+        self.forget();
         Ok(true)
     }
 
@@ -176,7 +177,7 @@ impl Search<'_> {
         let (writer, came) = pursuit.pair(known)?;
         let (writer, came) = (&known.runs[writer], &known.runs[came]);
         let orders = [(writer, came), (came, writer)];
-        Some(orders.into_iter().filter_map(|(first, second)| joined(first, second, bounds)).collect())
+        Some(orders.into_iter().flat_map(|(first, second)| joined(first, second, bounds)).collect())
     }
 
     /// Solves and runs; changes nothing that others see.

@@ -11,6 +11,7 @@ use leakscope_wire::symbolic::{Op, What};
 
 use super::numbers::{digit, is_any_digit, is_space, push, space_term};
 use super::streams::{File, take};
+use super::wanted::{self, Sample};
 use super::{call_site, found, heap, models, pointer, write, write_byte};
 use crate::terms::{self, Known};
 use crate::{flow, shadow};
@@ -64,6 +65,9 @@ struct Scanner<'a> {
     taken: u64,
     /// Parts of the format that the text had.
     matched: u32,
+    /// What was scanned, and whether it depends on the input.
+    scanned: Sample,
+    is_open: bool,
 }
 
 impl Scanner<'_> {
@@ -87,16 +91,41 @@ impl Scanner<'_> {
             }
         };
         found(seen.existence);
+        self.is_open |= seen.byte.term != 0;
         self.seen = Some(seen);
         seen
     }
 
     unsafe fn advance(&mut self) {
+        if let Some(seen) = self.seen {
+            self.scanned.push(seen.byte.value as u8);
+        }
         if let (Source::Text(text), Some(Seen { is_end: false, .. })) = (&mut *self.source, self.seen) {
             *text += 1;
         }
         self.taken += 1;
         self.seen = None;
+    }
+
+    /// Tells a text that has the format, where this one has not: of a string the
+    /// rest of its line is another one then.
+    unsafe fn tell_wanted(&mut self, format: &[u8]) {
+        if let Some(seen) = self.seen.filter(|seen| !seen.is_end) {
+            self.scanned.push(seen.byte.value as u8);
+        }
+        if let Source::Text(text) = &self.source {
+            // SAFETY: the string that is scanned; its end is met.
+            let rest = unsafe { core::ffi::CStr::from_ptr(*text as *const _) }.to_bytes();
+            let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+            let from = usize::from(self.seen.is_some());
+            line.iter().skip(from).for_each(|&byte| self.scanned.push(byte));
+        }
+        let scanned = self.scanned.text();
+        let line = scanned.strip_suffix(b"\n").unwrap_or(scanned);
+        let sample = sample(format);
+        if self.is_open && !sample.is_cut && !self.scanned.is_cut {
+            wanted::tell(line, sample.text());
+        }
     }
 
     /// Gives a byte back that was only looked at.
@@ -136,22 +165,74 @@ struct Directive {
 }
 
 unsafe fn scan(source: &mut Source, format: usize, rest: Rest) -> c_int {
-    let mut scanner = Scanner { source, seen: None, taken: 0, matched: 0 };
+    let (scanned, is_open) = (Sample::default(), false);
+    let mut scanner = Scanner { source, seen: None, taken: 0, matched: 0, scanned, is_open };
     // SAFETY: as the caller says.
-    let (count, ended) = unsafe { run(&mut scanner, format, rest) };
+    let format = unsafe { core::ffi::CStr::from_ptr(format as *const _) }.to_bytes();
     // SAFETY: as the caller says.
-    unsafe { scanner.finish() };
+    let (count, end) = unsafe { run(&mut scanner, format, rest) };
+    // SAFETY: as the caller says.
+    unsafe {
+        if end != End::Whole {
+            scanner.tell_wanted(format);
+        }
+        scanner.finish();
+    }
     flow::matched(call_site(), scanner.matched);
-    if ended && count == 0 { -1 } else { count }
+    if end == End::OfText && count == 0 { -1 } else { count }
 }
 
-/// How many were assigned, and whether the text ended before the first.
-unsafe fn run(scanner: &mut Scanner<'_>, format: usize, rest: Rest) -> (c_int, bool) {
+/// How a scan ended.
+#[derive(PartialEq)]
+enum End {
+    /// The text had all of the format.
+    Whole,
+    OfText,
+    Other,
+}
+
+/// A text that has a format. Numbers have room for several values.
+fn sample(format: &[u8]) -> Sample {
+    let mut sample = Sample::default();
+    let mut format = format.iter().copied().peekable();
+    let mut is_behind_other = false;
+    while let Some(byte) = format.next() {
+        if byte != b'%' {
+            sample.push(if is_space(byte.into()) { b' ' } else { byte });
+            is_behind_other = false;
+            continue;
+        }
+        format.next_if_eq(&b'*');
+        let mut directive = Directive { assigns: true, allocates: false, width: usize::MAX, bytes: 4 };
+        let kind = directive.read(&mut format);
+        let (byte, most) = match kind {
+            b'n' => continue,
+            b'%' => (b'%', 1),
+            b'[' => {
+                let set = Set::read(&mut format);
+                let mut likely = b"a1".iter().copied().chain(b' '..=b'~');
+                (likely.find(|&byte| set.has[usize::from(byte)]).unwrap_or(b'a'), 4)
+            }
+            b'c' => (b'a', if directive.width == usize::MAX { 1 } else { directive.width }),
+            b's' => (b'a', 4),
+            _ => (b'1', 3),
+        };
+        if is_behind_other && !matches!(kind, b'[' | b'c' | b'%') {
+            sample.push(b' ');
+        }
+        (0..most.min(directive.width)).for_each(|_| sample.push(byte));
+        is_behind_other = true;
+    }
+    sample
+}
+
+/// How many were assigned, and how it ended.
+unsafe fn run(scanner: &mut Scanner<'_>, format: &[u8], rest: Rest) -> (c_int, End) {
     let mut count = 0;
     let mut targets = rest.into_iter();
     // SAFETY: as the caller says.
     unsafe {
-        let mut format = core::ffi::CStr::from_ptr(format as *const _).to_bytes().iter().copied().peekable();
+        let mut format = format.iter().copied().peekable();
         while let Some(byte) = format.next() {
             if is_space(byte.into()) {
                 scanner.skip_space();
@@ -174,7 +255,7 @@ unsafe fn run(scanner: &mut Scanner<'_>, format: usize, rest: Rest) -> (c_int, b
                     found(if is { term } else { terms::not(term) });
                 }
                 if !is {
-                    return (count, seen.is_end);
+                    return (count, if seen.is_end { End::OfText } else { End::Other });
                 }
                 scanner.advance();
                 scanner.matched += 1;
@@ -184,7 +265,7 @@ unsafe fn run(scanner: &mut Scanner<'_>, format: usize, rest: Rest) -> (c_int, b
                 scanner.skip_space();
             }
             if kind != b'n' && scanner.peek().is_end {
-                return (count, true);
+                return (count, End::OfText);
             }
             let target = if directive.assigns { targets.next().unwrap_or(0) } else { 0 };
             let done = match kind {
@@ -209,7 +290,7 @@ unsafe fn run(scanner: &mut Scanner<'_>, format: usize, rest: Rest) -> (c_int, b
                 _ => None,
             };
             if done.is_none() {
-                return (count, false);
+                return (count, End::Other);
             }
             scanner.matched += 1;
             if directive.assigns {
@@ -217,7 +298,7 @@ unsafe fn run(scanner: &mut Scanner<'_>, format: usize, rest: Rest) -> (c_int, b
             }
         }
     }
-    (count, false)
+    (count, End::Whole)
 }
 
 impl Directive {

@@ -6,14 +6,14 @@
 //! ([`inputs::imagined`]).
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-use leakscope_wire::symbolic::{Event, EventKind, Op};
+use leakscope_wire::symbolic::Op;
 
 use super::memory::{first_difference, same};
-use super::{Steps, found, heap, models, pointer, size, touch, write_byte};
+use super::{Steps, found, heap, models, pointer, size, touch, wanted, write_byte};
 use crate::terms::{self, Known};
-use crate::{inputs, places, shadow, shared};
+use crate::{inputs, shadow};
 
 models! {
     fn [strlen](text: usize) -> usize = |[term]| {
@@ -318,14 +318,9 @@ unsafe fn compare(
     }
 }
 
-/// Texts that are told of are not longer, and not more.
-const LONGEST_TOLD: usize = 24;
-const MOST_TOLD: usize = 64;
-
 /// Tells what a text of the input, or none, would have to be: where lengths
 /// differ, no other bytes make it so.
 unsafe fn tell_wanted(texts: [usize; 2], lengths: [usize; 2]) {
-    static TOLD: [AtomicU64; MOST_TOLD] = [const { AtomicU64::new(0) }; MOST_TOLD];
     for (seen, wanted) in [(0, 1), (1, 0)] {
         // SAFETY: two strings of these lengths at least, as the caller says.
         let [seen_text, wanted_text] = [seen, wanted]
@@ -333,39 +328,20 @@ unsafe fn tell_wanted(texts: [usize; 2], lengths: [usize; 2]) {
         // SAFETY: as above.
         let is_open = |at: usize| unsafe { shadow::byte(at).term != 0 };
         let depends = |side: usize| (0..lengths[side]).any(|index| is_open(texts[side] + index));
-        let can_be_told = (2..=LONGEST_TOLD).contains(&wanted_text.len())
-            && seen_text.len() <= LONGEST_TOLD
-            && seen_text.len() != wanted_text.len()
-            && wanted_text.iter().all(|byte| (b' '..=b'~').contains(byte));
-        if !can_be_told || depends(wanted) || !(seen_text.is_empty() || depends(seen)) {
-            continue;
-        }
-        let name_hash = leakscope_wire::name_hash;
-        let hash = name_hash(wanted_text).rotate_left(17) ^ name_hash(seen_text) | 1;
-        for told in &TOLD {
-            match told.load(Ordering::Relaxed) {
-                0 => {
-                    told.store(hash, Ordering::Relaxed);
-                    let value = shared::keep_name(wanted_text);
-                    shared::keep_name(seen_text);
-                    let event = shared::event(EventKind::Compared, places::here());
-                    shared::tell(Event { value, ..event });
-                    break;
-                }
-                before if before == hash => break,
-                _ => {}
-            }
+        if seen_text.len() != wanted_text.len() && !depends(wanted) && (seen_text.is_empty() || depends(seen))
+        {
+            wanted::tell(seen_text, wanted_text);
         }
     }
 }
 
-fn wanted(byte: c_int, term: u32) -> Known {
+fn byte_wanted(byte: c_int, term: u32) -> Known {
     Known { value: u64::from(byte as u8), term: terms::extract(term, 0, 8) }
 }
 
 unsafe fn find(text: usize, byte: c_int, [text_term, byte_term]: [u32; 2]) -> Option<usize> {
     pointer(text, text_term);
-    let wanted = wanted(byte, byte_term);
+    let wanted = byte_wanted(byte, byte_term);
     let mut before = 0;
     for index in 0.. {
         // SAFETY: as the caller says; the end is met.
@@ -391,7 +367,7 @@ unsafe fn find(text: usize, byte: c_int, [text_term, byte_term]: [u32; 2]) -> Op
 
 unsafe fn find_last(text: usize, byte: c_int, [text_term, byte_term]: [u32; 2]) -> usize {
     pointer(text, text_term);
-    let wanted = wanted(byte, byte_term);
+    let wanted = byte_wanted(byte, byte_term);
     // SAFETY: as the caller says.
     let length = unsafe { length(text) };
     let mut after = 0;
