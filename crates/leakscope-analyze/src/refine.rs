@@ -90,9 +90,13 @@ pub fn assume(case: &mut Case, scope: &mut Scope, condition: &Value, truth: bool
                 let op = if truth { op } else { negated(op) };
                 // Which of several values it is may be another in the next turn
                 // of a loop, so the outcome is not kept.
-                let is_several = [&left, &right]
-                    .iter()
-                    .any(|value| matches!(value, Value::OneOf(_) | Value::Sum(_, Offset::Any)));
+                let is_several = [&left, &right].iter().any(|value| match value {
+                    Value::OneOf(_) => true,
+                    Value::Sum(Base::Symbol(id), Offset::Any) => {
+                        matches!(scope.symbols.key(*id), SymbolKey::Elements(..))
+                    }
+                    _ => false,
+                });
                 assume_compare(case, scope, op, &left, &right)
                     && (is_several && scope.is_in_loop()
                         || restrict(case, scope, *id, Fact::exactly(truth.into())))
