@@ -8,6 +8,7 @@ use leakscope_ir::{FuncId, Program};
 use rustc_hash::FxHashSet;
 
 use crate::callgraph::{Component, components};
+use crate::calls::followed_arguments;
 use crate::exits::summarise;
 use crate::findings;
 use crate::leaks::Leak;
@@ -207,7 +208,7 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
 /// The summary of a procedure that was given up: it keeps what it is given.
 fn silent(world: &World, id: FuncId) -> Summary {
     let mut symbols = Symbols::default();
-    let parameters = 0..world.program.function(id).parameters;
+    let parameters = 0..followed_arguments(world.program.function(id));
     let escaped = parameters.filter_map(|index| symbols.get(SymbolKey::Parameter(index))).collect();
     let result = symbols.value(SymbolKey::Result(leakscope_ir::ValueId(0), 0));
     let case = ExitCase { escaped, ..ExitCase::returning(result) };

@@ -39,6 +39,8 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
             Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr if *number == 0 => left.clone(),
             Binary::Mul | Binary::Div if *number == 1 => left.clone(),
             Binary::Mul | Binary::And if *number == 0 => Value::Int(0),
+            // Functions begin at even addresses: the bit says that it is none.
+            Binary::And if *number == 1 && matches!(base, Base::Function(_)) => Value::Int(0),
             _ => named(scope, op, left, right),
         },
         (Value::Int(number), Value::Sum(base, offset)) if op == Binary::Add => {

@@ -40,9 +40,9 @@ impl Simulation<'_, '_> {
         }
         let property = self.property(block, &case);
         let phis = phis(self.body.block(block));
-        let is_straight = self.body.blocks.len() <= SMALL && self.flow.loops[block.0 as usize].is_empty();
+        let is_in_loop = !self.flow.loops[block.0 as usize].is_empty();
+        let keeps_ways = self.keeps_ways(self.entries[block.0 as usize].len(), is_in_loop);
         let entries = &mut self.entries[block.0 as usize];
-        let keeps_ways = is_straight && entries.len() < WAYS;
         let scope = &self.result.scope;
         let same = entries.iter().position(|entry| {
             entry.property == property && !(keeps_ways && entry.case.excludes(&case, scope))
@@ -81,6 +81,11 @@ impl Simulation<'_, '_> {
             }
         };
         self.queue.insert((order, block.0, index));
+    }
+
+    /// Whether ways that a caller can tell apart stay apart where so many are.
+    pub fn keeps_ways(&self, count: usize, is_in_loop: bool) -> bool {
+        self.body.blocks.len() <= SMALL && !is_in_loop && count < WAYS
     }
 
     fn property(&self, id: BlockId, case: &Case) -> Property {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{Binary, Call, Callee, Compare, FuncId, Instruction};
+use leakscope_ir::{Binary, Call, Callee, Compare, FuncId, Function, Instruction};
 
 use crate::case::{Case, Flight};
 use crate::confirm::confirm_leaks;
@@ -13,14 +13,20 @@ use crate::containers::{self, Dropped};
 use crate::exits::summarise;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
 use crate::refine::assume_compare;
-use crate::simulate::{Bounds, Simulation, simulate_with};
+use crate::simulate::{Bounds, Given, MAX_VARIADIC, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
 use crate::value::{Base, Offset, SymbolKey, Value};
+use crate::world::World;
 
 /// Effects of a callee that cost as much as one part of a case.
 const EFFECTS_PER_WORK: usize = 2;
 /// Functions that get functions, one in another, that are followed.
-const MAX_CALLBACKS: usize = 2;
+const MAX_CALLBACKS: usize = 4;
+/// Functions of so many blocks are followed for what is in memory that they get:
+/// in larger ones, other ways are of more interest.
+const SMALL: usize = 12;
+/// Functions in the memory that one argument leads to.
+const MAX_GIVEN: usize = 16;
 
 impl Simulation<'_, '_> {
     /// What a call makes of a case.
@@ -118,16 +124,27 @@ impl Simulation<'_, '_> {
             },
         };
         if let Some(summary) = world.model(callee) {
-            return self.call_summary(&site, summary, case);
+            let ran = self.run_given(instruction, summary, arguments, &case);
+            let mut outcomes = self.call_summary(&site, summary, case);
+            if let Some(ran) = ran {
+                let has_failed = |Outcome { case, .. }: &mut Outcome| {
+                    let result = case.get(site.result);
+                    assume_compare(case, self.scope(), Compare::Ne, &result, &Value::NULL)
+                };
+                outcomes.retain_mut(has_failed);
+                outcomes.extend(ran);
+            }
+            return outcomes;
         }
         if function.is_noreturn {
             return Vec::new();
         }
-        // What a body gets beyond its parameters cannot be followed.
-        for argument in arguments.iter().skip(function.parameters as usize) {
+        // What a body gets beyond its parameters, and a list of some others,
+        // cannot be followed.
+        for argument in arguments.iter().skip(followed_arguments(function) as usize) {
             case.escape(self.scope(), argument);
         }
-        let summary = match self.with_callbacks(callee, arguments) {
+        let summary = match self.with_callbacks(callee, arguments, &case) {
             Some(summary) => Some(summary),
             None => self.summaries.summary(callee).filter(|_| function.body.is_some()),
         };
@@ -148,21 +165,65 @@ impl Simulation<'_, '_> {
         }
     }
 
+    /// What a function does that another, as one that makes a thread, is given
+    /// to run: at once, as far as this is concerned.
+    fn run_given(
+        &mut self,
+        instruction: &Instruction,
+        summary: &Summary,
+        arguments: &[Value],
+        case: &Case,
+    ) -> Option<Vec<Outcome>> {
+        let [function, argument] = summary.runs?;
+        let routine = match functions(arguments.get(function as usize)?)?[..] {
+            [routine] => routine,
+            _ => return None,
+        };
+        let world = self.result.scope.world;
+        if world.program.function(routine).body.is_none() || !world.returns(routine) {
+            return None;
+        }
+        let given = arguments.get(argument as usize)?;
+        let mut outcomes =
+            self.call_function(instruction, routine, std::slice::from_ref(given), case.clone());
+        outcomes.retain(|outcome| outcome.exit == Exit::Return);
+        for Outcome { case, .. } in &mut outcomes {
+            let result = case.get(instruction.result);
+            case.escape(self.scope(), &result);
+            case.set(instruction.result, Value::Int(0));
+            let others = arguments.iter().filter(|&other| other != given);
+            others.for_each(|other| clobber_numbers(case, other));
+        }
+        (!outcomes.is_empty()).then_some(outcomes)
+    }
+
     /// The summary of a function that calls what it gets as an argument, with
     /// the functions that it gets here.
-    fn with_callbacks(&mut self, callee: FuncId, arguments: &[Value]) -> Option<Arc<Summary>> {
+    fn with_callbacks(&mut self, callee: FuncId, arguments: &[Value], case: &Case) -> Option<Arc<Summary>> {
         let world = self.result.scope.world;
+        let body = world.program.function(callee).body.as_ref();
+        let is_small = body.is_some_and(|body| body.blocks.len() <= SMALL);
         let given = |&index: &u32| match arguments.get(index as usize)? {
-            value @ Value::Sum(Base::Function(_), _) => Some((index, value.clone())),
+            value @ Value::Sum(Base::Function(_), _) => Some((index, Given::Value(value.clone()))),
             value @ Value::Sum(Base::Global(table), _) if !world.is_written(*table) => {
-                Some((index, value.clone()))
+                Some((index, Given::Value(value.clone())))
+            }
+            Value::Sum(base, Offset::At(start)) if is_small => {
+                Some((index, Given::Memory(functions_in(case, world, *base, *start)?)))
             }
             _ => None,
         };
-        let callbacks: Vec<(u32, Value)> = world.called_parameters(callee).iter().filter_map(given).collect();
+        let called = world.called_parameters(callee);
+        let mut callbacks: Vec<(u32, Given)> = called.iter().filter_map(given).collect();
         if callbacks.is_empty() || self.depth >= MAX_CALLBACKS {
             return None;
         }
+        // Numbers may choose among them.
+        let number = |(index, value): (u32, &Value)| match value {
+            Value::Int(_) if !called.contains(&index) => Some((index, Given::Value(value.clone()))),
+            _ => None,
+        };
+        callbacks.extend((0..).zip(arguments).filter_map(number));
         let key = (callee, callbacks);
         if let Some(known) = self.with_functions.get(&key) {
             return known.clone();
@@ -193,7 +254,10 @@ impl Simulation<'_, '_> {
             (summary.compares, self.result.scope.is_in_loop(), site.arguments)
         {
             let key = SymbolKey::Binary(Binary::Other, left.clone(), right.clone());
-            let value = self.scope().symbols.value(key);
+            let value = match compare_texts(self.result.scope.world, left, right) {
+                Some(number) => Value::Int(number),
+                None => self.scope().symbols.value(key),
+            };
             if value != Value::Top {
                 outcomes.iter_mut().for_each(|outcome| outcome.case.set(site.result, value.clone()));
             }
@@ -221,8 +285,40 @@ impl Simulation<'_, '_> {
     }
 }
 
+/// Arguments of which a body can get hold.
+pub fn followed_arguments(function: &Function) -> u32 {
+    function.parameters + if function.is_variadic { MAX_VARIADIC } else { 0 }
+}
+
 fn returned(case: Case) -> Outcome {
     Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false }
+}
+
+/// How two constant texts compare, where all that compare texts agree: they are
+/// the same, or differ in their first letter, however that is written.
+fn compare_texts(world: &World, left: &Value, right: &Value) -> Option<i64> {
+    let letter = |text: &Value, index: i64| match text {
+        Value::Sum(Base::Global(global), Offset::At(at)) => {
+            match world.initial(*global, Offset::At(at + index))? {
+                Value::Int(letter) => u8::try_from(letter).ok(),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    for index in 0.. {
+        let (a, b) = (letter(left, index)?, letter(right, index)?);
+        if !a.eq_ignore_ascii_case(&b) && index == 0 {
+            return Some(i64::from(a) - i64::from(b));
+        }
+        if a != b {
+            return None;
+        }
+        if a == 0 {
+            break;
+        }
+    }
+    Some(0)
 }
 
 /// The functions that a pointer leads to, if all are known.
@@ -232,6 +328,22 @@ fn functions(pointer: &Value) -> Option<Vec<FuncId>> {
         _ => None,
     };
     pointer.parts().iter().map(function).collect()
+}
+
+/// Functions, and tables of them, in memory from `start` on, by their distance
+/// from there; `None` where there are none.
+fn functions_in(case: &Case, world: &World, base: Base, start: i64) -> Option<Vec<(i64, Value)>> {
+    let is_function = |value: &Value| match value {
+        Value::Sum(Base::Function(_), _) => true,
+        Value::Sum(Base::Global(table), Offset::At(_)) => world.is_table(*table),
+        _ => false,
+    };
+    let cells = case.cells(base).filter_map(|(at, cell)| match at {
+        Offset::At(at) if at >= start && is_function(&cell.value) => Some((at - start, cell.value.clone())),
+        _ => None,
+    });
+    let found: Vec<(i64, Value)> = cells.take(MAX_GIVEN).collect();
+    (!found.is_empty()).then_some(found)
 }
 
 fn clobber_numbers(case: &mut Case, argument: &Value) {

@@ -167,10 +167,18 @@ impl Case {
 
     /// Whether a caller can tell this case from another: by what came in.
     pub fn excludes(&self, other: &Case, scope: &Scope) -> bool {
+        self.differs(other, |id| scope.symbols.is_input(id))
+    }
+
+    /// The same by the arguments themselves.
+    pub fn excludes_by_arguments(&self, other: &Case, scope: &Scope) -> bool {
+        self.differs(other, |id| scope.symbols.is_of_parameters(id))
+    }
+
+    fn differs(&self, other: &Case, counts: impl Fn(SymbolId) -> bool) -> bool {
         !self.facts.is_same(&other.facts)
             && self.facts.iter().any(|(id, fact)| {
-                scope.symbols.is_input(*id)
-                    && other.facts.get(id).is_some_and(|others| fact.and(*others).is_none())
+                counts(*id) && other.facts.get(id).is_some_and(|others| fact.and(*others).is_none())
             })
     }
 

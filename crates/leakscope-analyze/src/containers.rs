@@ -28,6 +28,8 @@ pub enum Role {
     Insert,
     /// The same where they are no containers.
     Append,
+    /// Two containers have each other's elements.
+    Swap,
     /// No elements are left.
     Drop,
     /// The same where elements release what they hold.
@@ -81,6 +83,22 @@ const SHARED: [&str; 6] = [
     "std::__shared_ptr_access<",
 ];
 
+/// Algorithms that only change the order of elements.
+const PERMUTING: [&str; 12] = [
+    "std::push_heap<",
+    "std::pop_heap<",
+    "std::make_heap<",
+    "std::sort_heap<",
+    "std::sort<",
+    "std::stable_sort<",
+    "std::partial_sort<",
+    "std::nth_element<",
+    "std::reverse<",
+    "std::rotate<",
+    "std::shuffle<",
+    "std::random_shuffle<",
+];
+
 /// The classes of a program whose objects do something when they go.
 pub fn destroyed_classes(functions: &[Function]) -> FxHashSet<&str> {
     functions.iter().filter_map(|function| Some(function.display.split_once("::~")?.0)).collect()
@@ -92,6 +110,9 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
     let method = || method(name);
     if name.starts_with("std::__new_allocator<") || name.starts_with("__gnu_cxx::new_allocator<") {
         return matches!(method()?, "allocate" | "deallocate").then_some(Role::OwnMemory);
+    }
+    if PERMUTING.iter().any(|algorithm| name.starts_with(algorithm)) {
+        return Some(Role::Query);
     }
     if SHARED.iter().any(|class| name.starts_with(class)) {
         return Some(Role::Shared);
@@ -134,6 +155,7 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
         }
         "operator[]" if !name.contains("map<") => Role::Access,
         _ if comes_in_memory => Role::Shared,
+        "swap" => Role::Swap,
         "push_back" | "push_front" | "emplace_back" | "emplace_front" => Role::Append,
         _ => Role::Insert,
     })
@@ -253,6 +275,12 @@ pub fn call(
             }
             unknown
         }
+        Role::Swap => {
+            if let Some(other) = arguments.get(1) {
+                swap(case, scope, &this, other);
+            }
+            unknown
+        }
         Role::Advance => this,
         Role::Read => case.load(scope, &this),
         Role::Shared => {
@@ -265,6 +293,17 @@ pub fn call(
     let result = if returns_pair { Value::Record([result, Value::Top].into()) } else { result };
     case.set(instruction.result, result);
     dropped
+}
+
+/// Whether two places in a container that blocks were put into are one that was
+/// looked for, or the first, and the end: it is found.
+pub fn is_found(case: &Case, scope: &Scope, base: Base, places: [Offset; 2]) -> bool {
+    let is_container =
+        matches!(base, Base::Symbol(id) if matches!(scope.symbols.key(id), SymbolKey::Elements(..)));
+    is_container
+        && (places == [Offset::Any, END] || places == [END, Offset::Any])
+        && !scope.is_in_loop()
+        && case.cells(base).any(|(_, cell)| cell.value.has_heap())
 }
 
 /// The cell that stands for all elements of the containers at `this`.
@@ -295,6 +334,12 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
                 Role::Append => Value::Top,
                 _ => elements(scope, &Value::Sum(base, offset)),
             };
+            // Containers in it go with it.
+            if matches!(base, Base::Local(_)) && scope.symbols.has_elements() {
+                let is_part = |part: Base| part != base && scope.symbols.owner(part) == base;
+                let parts = case.memory.iter().filter(|((part, _), _)| is_part(*part));
+                found.extend(parts.map(|(_, cell)| cell.value.clone()));
+            }
             for (base, _) in of_container.bases().chain([(base, offset)]) {
                 found.extend(case.cells(base).map(|(_, cell)| cell.value.clone()));
                 if let Base::Symbol(id) = base
@@ -318,6 +363,29 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
             case.escape(scope, &all);
         }
         case.memory.insert((base, at), Cell { value: all, bytes: 8 });
+    }
+}
+
+/// Elements of containers that were made here change places; of others, each
+/// may have those of both.
+fn swap(case: &mut Case, scope: &mut Scope, one: &Value, other: &Value) {
+    let cells = [elements(scope, one), elements(scope, other)];
+    let is_made_here = |scope: &Scope, base| matches!(base, Base::Symbol(id) if !scope.symbols.is_input(id));
+    match (&cells[0], &cells[1]) {
+        (Value::Sum(a, _), Value::Sum(b, _)) if is_made_here(scope, *a) && is_made_here(scope, *b) => {
+            let taken = |base: Base| -> Vec<(Offset, Cell)> {
+                case.cells(base).map(|(at, cell)| (at, cell.clone())).collect()
+            };
+            let moved = [(*b, taken(*a)), (*a, taken(*b))];
+            case.memory.retain(|(base, _), _| base != a && base != b);
+            for (base, cells) in moved {
+                case.memory.extend(cells.into_iter().map(|(at, cell)| ((base, at), cell)));
+            }
+        }
+        _ => {
+            insert(case, scope, Role::Insert, one, std::slice::from_ref(other));
+            insert(case, scope, Role::Insert, other, std::slice::from_ref(one));
+        }
     }
 }
 

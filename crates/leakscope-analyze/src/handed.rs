@@ -1,55 +1,75 @@
 //! Functions that are handed to others, by arguments or in variables that hold
 //! no other: decided for the whole program.
 
-use leakscope_ir::{Call, Callee, FuncId, Function, GlobalId, Linkage, Op, Operand, Program, ValueId};
+use std::sync::Arc;
+
+use leakscope_ir::{Body, Call, Callee, FuncId, Function, GlobalId, Linkage, Op, Operand, Program, ValueId};
 use rustc_hash::FxHashMap;
 
 /// Calls through so many functions that pass on what they are given.
-const MAX_PASSED_ON: usize = 3;
+const MAX_PASSED_ON: usize = 5;
 /// Larger functions are not looked at again for what they are given.
 const SMALL: usize = 60;
 
-fn called_directly(function: &Function) -> Vec<u32> {
-    let Some(body) = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL) else {
-        return Vec::new();
-    };
-    // The parameter that each value is, or was loaded from.
-    let mut from: FxHashMap<ValueId, u32> =
-        (0..function.parameters).map(|index| (ValueId(index), index)).collect();
-    let mut called = Vec::new();
+/// By value, the parameters that it is, was loaded from or leads to.
+type Sources = FxHashMap<ValueId, Vec<u32>>;
+
+/// Of each value, also by way of locals.
+fn sources(function: &Function, body: &Body) -> Sources {
+    let mut from: Sources = (0..function.parameters).map(|index| (ValueId(index), vec![index])).collect();
+    let mut locals: FxHashMap<ValueId, ValueId> = FxHashMap::default();
     for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
-        let source = match &instruction.op {
-            Op::Step { base: operand, .. } | Op::Load { from: operand, .. } => operand,
-            Op::Call(Call { callee: Callee::Pointer(Operand::Value(pointer)), .. }) => {
-                called.extend(from.get(pointer));
+        let (to, source) = match &instruction.op {
+            Op::Local { .. } => {
+                locals.insert(instruction.result, instruction.result);
                 continue;
             }
+            Op::Step { base: operand, .. }
+            | Op::Load { from: operand, .. }
+            | Op::Cast { value: operand, .. }
+            | Op::Extract { record: operand, .. } => (instruction.result, operand),
+            Op::Store { to: Operand::Value(to), value: operand, .. }
+            | Op::Copy { to: Operand::Value(to), from: operand, .. } => match locals.get(to) {
+                Some(local) => (*local, operand),
+                None => continue,
+            },
             _ => continue,
         };
-        if let Operand::Value(value) = source
-            && let Some(&index) = from.get(value)
-        {
-            from.insert(instruction.result, index);
+        let Operand::Value(source) = source else { continue };
+        if let (Op::Step { .. }, Some(&local)) = (&instruction.op, locals.get(source)) {
+            locals.insert(to, local);
+        }
+        if let Some(parameters) = from.get(locals.get(source).unwrap_or(source)).cloned() {
+            let known = from.entry(to).or_default();
+            known.extend(parameters);
+            known.sort_unstable();
+            known.dedup();
         }
     }
-    called.sort_unstable();
-    called.dedup();
-    called
+    from
 }
 
-/// By function, the parameters that it calls, itself or in those that it passes
-/// them to.
+/// By function, the parameters that it calls, or that lead to functions which
+/// it calls, itself or in those that it passes them to.
 pub fn called_parameters(program: &Program) -> Vec<Vec<u32>> {
-    let mut called: Vec<Vec<u32>> = program.functions.iter().map(called_directly).collect();
-    for _ in 0..MAX_PASSED_ON {
+    let is_small = |body: &&Arc<Body>| body.blocks.len() <= SMALL;
+    let small = program.functions.iter().enumerate();
+    let small: Vec<(usize, &Body, Sources)> = small
+        .filter_map(|(index, function)| {
+            let body = function.body.as_ref().filter(is_small)?;
+            Some((index, &**body, sources(function, body)))
+        })
+        .collect();
+    let mut called: Vec<Vec<u32>> = vec![Vec::new(); program.functions.len()];
+    for _ in 0..=MAX_PASSED_ON {
         let mut is_changed = false;
-        for (index, function) in program.functions.iter().enumerate() {
-            let passed = passed_on(function, &called);
-            let new: Vec<u32> = passed.into_iter().filter(|at| !called[index].contains(at)).collect();
+        for (index, body, sources) in &small {
+            let found = calls(body).flat_map(|call| called_by(call, sources, &called));
+            let new: Vec<u32> = found.filter(|at| !called[*index].contains(at)).collect();
             is_changed |= !new.is_empty();
-            called[index].extend(new);
-            called[index].sort_unstable();
-            called[index].dedup();
+            called[*index].extend(new);
+            called[*index].sort_unstable();
+            called[*index].dedup();
         }
         if !is_changed {
             break;
@@ -58,24 +78,27 @@ pub fn called_parameters(program: &Program) -> Vec<Vec<u32>> {
     called
 }
 
-/// Parameters that a small function passes to one that calls them.
-fn passed_on(function: &Function, called: &[Vec<u32>]) -> Vec<u32> {
-    let body = function.body.as_ref().filter(|body| body.blocks.len() <= SMALL);
-    let instructions = body.iter().flat_map(|body| &body.blocks).flat_map(|block| &block.instructions);
-    let passed = |call: &Call| {
-        let Callee::Function(callee) = call.callee else { return Vec::new() };
-        let arguments = called[callee.0 as usize].iter().filter_map(|&at| call.arguments.get(at as usize));
-        let own = |argument: &Operand| match argument {
-            Operand::Value(ValueId(at)) if *at < function.parameters => Some(*at),
-            _ => None,
-        };
-        arguments.filter_map(own).collect::<Vec<u32>>()
-    };
-    let calls = instructions.filter_map(|instruction| match &instruction.op {
+fn calls(body: &Body) -> impl Iterator<Item = &Call> {
+    body.blocks.iter().flat_map(|block| &block.instructions).filter_map(|instruction| match &instruction.op {
         Op::Call(call) => Some(call),
         _ => None,
+    })
+}
+
+/// Parameters that a call is of, or passes to a function that calls them.
+fn called_by(call: &Call, sources: &Sources, called: &[Vec<u32>]) -> Vec<u32> {
+    let operands: Vec<&Operand> = match &call.callee {
+        Callee::Pointer(pointer) => vec![pointer],
+        Callee::Function(callee) => {
+            called[callee.0 as usize].iter().filter_map(|&at| call.arguments.get(at as usize)).collect()
+        }
+        Callee::Assembler => Vec::new(),
+    };
+    let parameters = operands.into_iter().filter_map(|operand| match operand {
+        Operand::Value(value) => sources.get(value),
+        _ => None,
     });
-    calls.flat_map(passed).collect()
+    parameters.flatten().copied().collect()
 }
 
 /// By function, whether it is called, and nowhere but where the program shows.

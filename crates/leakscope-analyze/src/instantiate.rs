@@ -140,9 +140,10 @@ impl Instance<'_> {
 
         let mut freed_holders = false;
         for (value, &id) in freed.iter().zip(&exit.freed) {
-            if self.summary.is_recursive || self.is_replaced(id) {
-                let inside = |base: Base| after.cells(base).map(|(_, cell)| cell.value.clone());
-                let held: Vec<Value> = value.bases().flat_map(|(base, _)| inside(base)).collect();
+            let is_deep = !self.summary.symbols.has_near_members(id);
+            if self.summary.is_recursive || is_deep || self.is_replaced(id) {
+                let held: Vec<Value> =
+                    value.bases().flat_map(|place| self.dealt_with(&after, id, place)).collect();
                 held.iter().for_each(|value| after.escape(scope, value));
             }
             freed_holders |= after.free(scope, value);
@@ -200,6 +201,36 @@ impl Instance<'_> {
             exit: self.exit.exit,
             freed_holders,
             overwrote,
+        })
+    }
+
+    /// What the callee may have seen to of what is in memory that it releases. A
+    /// recursion does with members what it does with those of what it is given.
+    fn dealt_with(&self, after: &Case, id: SymbolId, (base, start): (Base, Offset)) -> Vec<Value> {
+        let symbols = &self.summary.symbols;
+        // Of what is deeper, not all that was done is told.
+        let is_told = matches!(symbols.key(id), SymbolKey::Parameter(_)) && !self.is_replaced(id);
+        let is_dealt_with = |at: Offset| {
+            let (Offset::At(at), Offset::At(start)) = (at, start) else { return true };
+            let member = |offset| symbols.find(&SymbolKey::Content(Base::Symbol(id), offset));
+            member(Offset::Any).is_some()
+                || member(Offset::At(at - start)).is_some_and(|member| self.has_effect_on(member))
+        };
+        let cells = after.cells(base).filter(|(at, _)| !is_told || is_dealt_with(*at));
+        cells.map(|(_, cell)| cell.value.clone()).collect()
+    }
+
+    /// Whether the callee releases, hands on or changes something, or what it
+    /// leads to, in any of its cases.
+    fn has_effect_on(&self, id: SymbolId) -> bool {
+        let (symbols, own) = (&self.summary.symbols, Base::Symbol(id));
+        self.summary.cases.iter().any(|case| {
+            let written = case
+                .writes
+                .iter()
+                .flat_map(|write| write.value.bases().map(|(base, _)| base).chain([write.base]));
+            let seen_to = case.freed.iter().chain(&case.escaped).map(|&id| Base::Symbol(id));
+            seen_to.chain(written).any(|base| symbols.base_mentions(base, own))
         })
     }
 

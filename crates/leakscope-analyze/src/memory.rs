@@ -24,6 +24,19 @@ impl Case {
         if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
     }
 
+    /// What lies behind the first of several numbers that are loaded as one
+    /// cannot be followed.
+    pub fn lose_inside(&mut self, scope: &Scope, from: &Value, bytes: u32) {
+        for (base, offset) in from.bases() {
+            let Offset::At(start) = offset else { continue };
+            let end = start.saturating_add(bytes.into());
+            let is_inside = |at: Offset| matches!(at, Offset::At(at) if at > start && at < end);
+            let inside = self.cells(base).filter(|(at, _)| is_inside(*at));
+            let inside: Vec<Value> = inside.map(|(_, cell)| cell.value.clone()).collect();
+            inside.iter().for_each(|value| self.escape(scope, value));
+        }
+    }
+
     /// What is at an address, without the effects of looking; unknown where
     /// that is too many things.
     pub fn peek(&self, scope: &mut Scope, from: &Value) -> Value {
@@ -231,6 +244,9 @@ impl Case {
         else {
             let moved = self.load(scope, &from.plus(Offset::Any));
             if moved.has_heap() {
+                // Numbers beside the pointers are of other members.
+                let pointers = moved.parts().iter().filter(|part| matches!(part, Value::Sum(..)));
+                let moved = Value::one_of(pointers.cloned()).unwrap_or(Value::Top);
                 self.store(scope, &to.plus(Offset::Any), &moved, 8);
             } else {
                 self.keep_copied(scope, to, &moved);

@@ -81,6 +81,7 @@ struct Entry {
     pure: bool,
     #[serde(default)]
     compares: bool,
+    runs: Option<[u32; 2]>,
 }
 
 impl Entry {
@@ -126,6 +127,8 @@ pub struct Model {
     is_pure: bool,
     /// The same texts give the same number.
     compares: bool,
+    /// An argument that is a function runs, with another argument.
+    runs: Option<[u32; 2]>,
 }
 
 /// What a result or output argument is.
@@ -240,6 +243,7 @@ impl Model {
             noreturn_if,
             is_pure: entry.pure || entry.compares,
             compares: entry.compares,
+            runs: entry.runs,
         })
     }
 
@@ -273,6 +277,7 @@ impl Model {
             noreturn_if: Vec::new(),
             is_pure: false,
             compares: false,
+            runs: None,
         }))
     }
 
@@ -297,6 +302,7 @@ impl Model {
             origins,
             closes,
             compares,
+            runs: self.runs,
             ..Summary::default()
         }
     }

@@ -224,7 +224,7 @@ impl Finder<'_> {
             Operand::Value(value) => state.contains(*value),
             Operand::Int(number) => *number != 0,
             Operand::Global(..) | Operand::Function(_) => true,
-            Operand::Unknown => false,
+            Operand::Members(_) | Operand::Unknown => false,
         }
     }
 

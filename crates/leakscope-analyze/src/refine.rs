@@ -4,6 +4,7 @@
 use leakscope_ir::{Binary, Compare};
 
 use crate::case::{Block, Case};
+use crate::containers::is_found;
 use crate::fact::{Fact, negated, swapped};
 use crate::scope::Scope;
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
@@ -33,6 +34,12 @@ fn decide(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right: &Val
                 _ => None,
             };
         }
+    }
+    if let (Value::Sum(a, x), Value::Sum(b, y), Compare::Eq | Compare::Ne) = (left, right, op)
+        && a == b
+        && is_found(case, scope, *a, [*x, *y])
+    {
+        return Some(op == Compare::Ne);
     }
     if let Some(answer) = case.fact_of(scope, left).compare(op, case.fact_of(scope, right)) {
         return Some(answer);
@@ -83,7 +90,13 @@ pub fn assume(case: &mut Case, scope: &mut Scope, condition: &Value, truth: bool
                 let op = if truth { op } else { negated(op) };
                 // Which of several values it is may be another in the next turn
                 // of a loop, so the outcome is not kept.
-                let is_several = [&left, &right].iter().any(|value| matches!(value, Value::OneOf(_)));
+                let is_several = [&left, &right].iter().any(|value| match value {
+                    Value::OneOf(_) => true,
+                    Value::Sum(Base::Symbol(id), Offset::Any) => {
+                        matches!(scope.symbols.key(*id), SymbolKey::Elements(..))
+                    }
+                    _ => false,
+                });
                 assume_compare(case, scope, op, &left, &right)
                     && (is_several && scope.is_in_loop()
                         || restrict(case, scope, *id, Fact::exactly(truth.into())))

@@ -12,7 +12,7 @@ use leakscope_ir::{
 use rustc_hash::FxHashMap;
 
 use crate::arrive::Entry;
-use crate::case::{Case, Feasibility, Flight, Mark};
+use crate::case::{Case, Cell, Feasibility, Flight, Mark};
 use crate::confirm::{Search, Target, confirm_leaks};
 use crate::flow::Flow;
 use crate::leaks::Leak;
@@ -29,6 +29,8 @@ pub const MAX_CASES: usize = 16;
 const MIN_WORK: usize = 40_000;
 const WORK_PER_BLOCK: usize = 600;
 const MAX_WORK: usize = 2_000_000;
+/// Arguments beyond the parameters that are followed.
+pub const MAX_VARIADIC: u32 = 6;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
 
@@ -71,11 +73,20 @@ pub fn simulate<'a>(
     simulated
 }
 
+/// What an argument is known to be, or to hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Given {
+    /// A function, a table of functions, or a number that may choose among some.
+    Value(Value),
+    /// Functions or tables, by their distance from where it points.
+    Memory(Vec<(i64, Value)>),
+}
+
 /// How a procedure is simulated.
 #[derive(Default)]
 pub struct Bounds<'c> {
-    /// Arguments that are known functions, or tables of them.
-    pub callbacks: &'c [(u32, Value)],
+    /// Arguments that are known functions, or lead to them.
+    pub callbacks: &'c [(u32, Given)],
     /// Calls with such arguments, one in another.
     pub depth: usize,
     /// Only whether this leak is there is of interest.
@@ -100,9 +111,14 @@ pub fn simulate_with<'a>(
     for index in 0..function.parameters {
         let given = bounds.callbacks.iter().find(|(at, _)| *at == index);
         let value = match given {
-            Some((_, value)) => value.clone(),
-            None => scope.symbols.value(SymbolKey::Parameter(index)),
+            Some((_, Given::Value(value))) => value.clone(),
+            _ => scope.symbols.value(SymbolKey::Parameter(index)),
         };
+        if let (Some((_, Given::Memory(cells))), Value::Sum(base, _)) = (given, &value) {
+            for (at, function) in cells {
+                first.memory.insert((*base, Offset::At(*at)), Cell { value: function.clone(), bytes: 8 });
+            }
+        }
         if world.never_null.is_parameter(id, index) {
             assume_compare(&mut first, &mut scope, Compare::Ne, &value, &Value::NULL);
         }
@@ -169,7 +185,7 @@ pub struct Simulation<'a, 'b> {
 }
 
 /// A procedure, and the functions or tables that some of its arguments are.
-pub type Specialised = (FuncId, Vec<(u32, Value)>);
+pub type Specialised = (FuncId, Vec<(u32, Given)>);
 
 impl<'a> Simulation<'a, '_> {
     pub fn scope(&mut self) -> &mut Scope<'a> {

@@ -27,6 +27,8 @@ pub struct Summary {
     pub closes: bool,
     /// It returns a number that depends on its first two arguments alone.
     pub compares: bool,
+    /// Of arguments, a function that runs, and what it is called with.
+    pub runs: Option<[u32; 2]>,
     /// What it releases in loops, which are taken to run at least once.
     pub freed_in_loops: Vec<SymbolId>,
     /// Of the blocks, by site.

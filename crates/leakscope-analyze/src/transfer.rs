@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use leakscope_core::Cause;
-use leakscope_ir::{Binary, Instruction, Op, Operand, Shape, Spot, ValueId, Width};
+use leakscope_ir::{Binary, Call, Callee, Instruction, Op, Operand, Shape, Spot, ValueId, Width};
 
 use crate::arithmetic;
-use crate::case::{Case, Feasibility};
+use crate::case::{Case, Cell, Feasibility};
 use crate::fact::Fact;
 use crate::join::{Growth, Property, join};
 use crate::leaks::Overwriter;
 use crate::refine::{assume, compare};
 use crate::scope::Scope;
-use crate::simulate::{MAX_CASES, Simulation};
+use crate::simulate::{MAX_CASES, MAX_VARIADIC, Simulation};
 use crate::summary::Exit;
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
 
@@ -41,12 +41,13 @@ impl Simulation<'_, '_> {
                 thrown.extend(unwound.into_iter().map(|outcome| outcome.case));
                 return normal.into_iter().map(|outcome| outcome.case).collect();
             }
-            let mut after: BTreeMap<(Property, Class), Case> = BTreeMap::new();
+            let mut after: BTreeMap<(Property, Class), Vec<Case>> = BTreeMap::new();
+            let is_recursion = self.is_recursion(call);
             for outcome in outcomes {
                 if outcome.exit == Exit::Throw {
                     thrown.push(outcome.case);
                 } else {
-                    self.merge(&mut after, outcome.case, instruction.result);
+                    self.merge(&mut after, outcome.case, instruction.result, is_recursion);
                 }
             }
             return self.few(after, instruction.result);
@@ -71,10 +72,25 @@ impl Simulation<'_, '_> {
         after
     }
 
+    /// Whether a call may come back to this procedure, whose cases are then those
+    /// of one turn more than before.
+    fn is_recursion(&self, call: &Call) -> bool {
+        match call.callee {
+            Callee::Function(callee) => {
+                self.summaries.summary(callee).is_some_and(|summary| summary.is_recursive)
+            }
+            Callee::Pointer(_) | Callee::Assembler => false,
+        }
+    }
+
     /// The cases after a call, the nearest of too many joined.
-    fn few(&mut self, mut after: BTreeMap<(Property, Class), Case>, at: ValueId) -> Vec<Case> {
+    fn few(&mut self, after: BTreeMap<(Property, Class), Vec<Case>>, at: ValueId) -> Vec<Case> {
+        let each = |(key, cases): ((Property, Class), Vec<Case>)| {
+            cases.into_iter().map(move |case| (key.clone(), case))
+        };
+        let mut after: Vec<((Property, Class), Case)> = after.into_iter().flat_map(each).collect();
         while after.len() > MAX_CASES {
-            let ((property, class), case) = after.pop_last().expect("more than the bound");
+            let ((property, class), case) = after.pop().expect("more than the bound");
             let nearest = after
                 .iter_mut()
                 .min_by_key(|((other, other_class), _)| (*other_class != class, other.distance(&property)));
@@ -82,16 +98,27 @@ impl Simulation<'_, '_> {
                 join(nearest, case, self.scope(), Point::Call(at), Growth::Free);
             }
         }
-        after.into_values().collect()
+        after.into_iter().map(|(_, case)| case).collect()
     }
 
-    /// Cases after a call that agree on the property become one at once.
-    fn merge(&mut self, after: &mut BTreeMap<(Property, Class), Case>, case: Case, at: ValueId) {
-        match after.entry((Property::of(&case, &self.result.scope), Class::of(&case.get(at)))) {
-            std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(case)),
-            std::collections::btree_map::Entry::Occupied(mut entry) => {
-                join(entry.get_mut(), case, self.scope(), Point::Call(at), Growth::Free);
-            }
+    /// Cases after a call that agree on the property become one at once, unless
+    /// it is worth keeping those apart that the caller tells from each other by
+    /// what it passes.
+    fn merge(
+        &mut self,
+        after: &mut BTreeMap<(Property, Class), Vec<Case>>,
+        case: Case,
+        at: ValueId,
+        is_recursion: bool,
+    ) {
+        let count: usize = after.values().map(Vec::len).sum();
+        let keeps_ways = !is_recursion && self.keeps_ways(count, self.result.scope.is_in_loop());
+        let key = (Property::of(&case, &self.result.scope), Class::of(&case.get(at)));
+        let alike = after.entry(key).or_default();
+        let scope = &mut self.result.scope;
+        match alike.iter_mut().find(|known| !(keeps_ways && known.excludes_by_arguments(&case, scope))) {
+            Some(known) => drop(join(known, case, scope, Point::Call(at), Growth::Free)),
+            None => alike.push(case),
         }
     }
 
@@ -108,7 +135,12 @@ impl Simulation<'_, '_> {
             Op::Load { from, shape } => {
                 let from = self.operand(case, from);
                 let value = match shape {
-                    Shape::Scalar { .. } => case.load(self.scope(), &from),
+                    Shape::Scalar { bytes, is_pointer } => {
+                        if !is_pointer && *bytes > 4 {
+                            case.lose_inside(self.scope(), &from, *bytes);
+                        }
+                        case.load(self.scope(), &from)
+                    }
                     Shape::Record(members) => {
                         let load = |member: &leakscope_ir::Member| {
                             case.load(self.scope(), &from.plus(Offset::At(member.offset)))
@@ -154,6 +186,17 @@ impl Simulation<'_, '_> {
             Op::Compare { op, left, right } => {
                 let (left, right) = (self.operand(case, left), self.operand(case, right));
                 let value = compare(case, self.scope(), *op, &left, &right);
+                let value = self.named(case, result, value);
+                case.set(result, value);
+            }
+            // What is not constant would make cases that nobody asks for.
+            Op::CompareReal { op, left, right } => {
+                let value = match (self.operand(case, left), self.operand(case, right)) {
+                    (left @ Value::Int(_), right @ Value::Int(_)) => {
+                        compare(case, self.scope(), *op, &left, &right)
+                    }
+                    _ => Value::Top,
+                };
                 let value = self.named(case, result, value);
                 case.set(result, value);
             }
@@ -253,6 +296,10 @@ impl Simulation<'_, '_> {
                     self.overwritten(case, instruction.at, name, failed);
                 }
             }
+            Op::Variadic { list } => {
+                let list = self.operand(case, list);
+                self.begin_list(case, &list, Base::Local(result));
+            }
             Op::LifeEnd { local } => {
                 if let Value::Sum(base @ Base::Local(_), _) = self.operand(case, local) {
                     let before = case.clone();
@@ -266,6 +313,25 @@ impl Simulation<'_, '_> {
             Op::Phi { .. } | Op::Call(_) | Op::Opaque => {}
         }
         None
+    }
+
+    /// A `va_list` as the ABI has it when all that comes in registers is used up:
+    /// the arguments lie one behind the other in `area`.
+    fn begin_list(&mut self, case: &mut Case, list: &Value, area: Base) {
+        for index in 0..MAX_VARIADIC {
+            let key = SymbolKey::Parameter(self.function.parameters + index);
+            let value = self.scope().symbols.value(key);
+            case.memory.insert((area, Offset::At(8 * i64::from(index))), Cell { value, bytes: 8 });
+        }
+        let members = [
+            (0, Value::Int(48), 4),
+            (4, Value::Int(176), 4),
+            (8, Value::address(area), 8),
+            (16, Value::address(area), 8),
+        ];
+        for (at, value, bytes) in members {
+            case.store(self.scope(), &list.plus(Offset::At(at)), &value, bytes);
+        }
     }
 
     /// A value that has no name yet gets that of its instruction, so that the

@@ -85,6 +85,8 @@ const MAX_ALTERNATIVES: usize = 8;
 const MAX_OFFSETS: usize = 3;
 /// Dereferences in an access path: SPARROW's k.
 const MAX_DEPTH: u8 = 5;
+/// Dereferences up to which it is told what becomes of something.
+const NEAR: u8 = 2;
 /// Operations in a symbol.
 const MAX_OPERATIONS: u8 = 6;
 
@@ -261,7 +263,12 @@ impl Symbols {
     /// Near enough to the arguments that callers care what becomes of it.
     pub fn is_near_input(&self, id: SymbolId) -> bool {
         let depth = self.depths[id.0 as usize];
-        depth.is_input && depth.dereferences <= 2
+        depth.is_input && depth.dereferences <= NEAR
+    }
+
+    /// The same of what it points to.
+    pub fn has_near_members(&self, id: SymbolId) -> bool {
+        self.depths[id.0 as usize].dereferences < NEAR
     }
 
     pub fn is_input(&self, id: SymbolId) -> bool {

@@ -118,6 +118,12 @@ impl<'a> World<'a> {
         self.globals[global.0 as usize].is_written
     }
 
+    /// Functions that nobody changes, as those of a class.
+    pub fn is_table(&self, global: GlobalId) -> bool {
+        let is_function = |cell: &Cell| matches!(cell.value, Operand::Function(_));
+        !self.is_written(global) && self.program.global(global).initial.iter().flatten().any(is_function)
+    }
+
     /// A global whose value nobody does anything with, though somebody looks
     /// at it: what it holds is lost.
     pub fn is_never_read(&self, global: GlobalId) -> bool {
@@ -163,6 +169,7 @@ pub fn constant(operand: &Operand) -> Value {
         Operand::Int(number) => Value::Int(*number),
         Operand::Global(global, offset) => Value::Sum(Base::Global(*global), Offset::At(*offset)),
         Operand::Function(function) => Value::address(Base::Function(*function)),
+        Operand::Members(members) => Value::Record(members.iter().map(constant).collect()),
         Operand::Value(_) | Operand::Unknown => Value::Top,
     }
 }

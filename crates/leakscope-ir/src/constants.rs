@@ -9,13 +9,25 @@ use crate::read::Names;
 /// Cells of a global beyond these are not read: large tables hold no secrets.
 const MAX_CELLS: usize = 4096;
 /// Letters of a text that are known.
-const MAX_TEXT: u64 = 4;
+const MAX_TEXT: u64 = 8;
 
-/// A constant as an operand; what is not an address or an integer is unknown.
+/// A number that compares with others of its kind as this one does: of numbers
+/// with a point, that is all that is followed.
+fn in_order(number: f64) -> i64 {
+    match number.to_bits() as i64 {
+        bits @ 0.. => bits,
+        bits => -(bits & i64::MAX),
+    }
+}
+
+/// A constant as an operand; what is not an address or a number is unknown.
 pub fn operand<'m>(names: &Names<'m>, layout: Layout<'m>, value: Value<'m>) -> Operand {
     let value = value.without_aliases();
     if let Some(number) = value.integer() {
         return Operand::Int(number);
+    }
+    if let Some(number) = value.real() {
+        return Operand::Int(in_order(number));
     }
     if let Some(&global) = names.globals.get(&value) {
         return Operand::Global(global, 0);

@@ -20,7 +20,7 @@ use llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfE
 use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{
     LLVMAttributeFunctionIndex, LLVMAttributeReturnIndex, LLVMDiagnosticSeverity, LLVMIntPredicate,
-    LLVMLinkage, LLVMOpcode, LLVMTypeKind,
+    LLVMLinkage, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind,
 };
 
 /// Owns everything that is read in it, and collects the errors that LLVM would
@@ -340,6 +340,16 @@ impl<'m> Value<'m> {
         unsafe { LLVMIsConstant(self.raw) != 0 && LLVMIsNull(self.raw) != 0 }
     }
 
+    /// A constant structure or array of constants.
+    pub fn is_aggregate(self) -> bool {
+        // SAFETY: asks what kind of value this is.
+        unsafe {
+            !LLVMIsAConstantStruct(self.raw).is_null()
+                || !LLVMIsAConstantArray(self.raw).is_null()
+                || !LLVMIsAConstantVector(self.raw).is_null()
+        }
+    }
+
     /// The elements of an array of integers or of other constants.
     pub fn element(self, index: u32) -> Option<Value<'m>> {
         // SAFETY: asked of constant aggregates.
@@ -347,11 +357,8 @@ impl<'m> Value<'m> {
             if !LLVMIsAConstantDataSequential(self.raw).is_null() {
                 return Value::new(LLVMGetAggregateElement(self.raw, index));
             }
-            let aggregate = !LLVMIsAConstantStruct(self.raw).is_null()
-                || !LLVMIsAConstantArray(self.raw).is_null()
-                || !LLVMIsAConstantVector(self.raw).is_null();
-            (aggregate && index < self.operand_count()).then(|| self.operand(index))
         }
+        (self.is_aggregate() && index < self.operand_count()).then(|| self.operand(index))
     }
 
     /// What a call calls.
@@ -383,6 +390,23 @@ impl<'m> Value<'m> {
     pub fn source_element_type(self) -> Type<'m> {
         // SAFETY: asked of address computations only.
         Type::new(unsafe { LLVMGetGEPSourceElementType(self.raw) })
+    }
+
+    /// A constant number with a point.
+    pub fn real(self) -> Option<f64> {
+        // SAFETY: the value is asked of such constants only, and the place for
+        // what is lost is there.
+        unsafe {
+            let mut is_rounded = 0;
+            (!LLVMIsAConstantFP(self.raw).is_null())
+                .then(|| LLVMConstRealGetDouble(self.raw, &mut is_rounded))
+                .filter(|number| is_rounded == 0 && !number.is_nan())
+        }
+    }
+
+    pub fn real_predicate(self) -> LLVMRealPredicate {
+        // SAFETY: asked of comparisons of numbers with a point only.
+        unsafe { LLVMGetFCmpPredicate(self.raw) }
     }
 
     pub fn predicate(self) -> LLVMIntPredicate {

@@ -199,6 +199,8 @@ pub enum Operand {
     /// An address so many bytes into a global.
     Global(GlobalId, i64),
     Function(FuncId),
+    /// A constant structure, flattened; it has no structures in it.
+    Members(Box<[Operand]>),
     /// Undefined, or of no interest.
     Unknown,
 }
@@ -244,6 +246,13 @@ pub enum Op {
         right: Operand,
     },
     Compare {
+        op: Compare,
+        left: Operand,
+        right: Operand,
+    },
+    /// Of numbers with a point; of constants, it is that of others in the same
+    /// order.
+    CompareReal {
         op: Compare,
         left: Operand,
         right: Operand,
@@ -294,6 +303,10 @@ pub enum Op {
     Name {
         variable: VariableId,
         value: Operand,
+    },
+    /// A list of the arguments beyond the parameters begins.
+    Variadic {
+        list: Operand,
     },
     /// The life of a local ends.
     LifeEnd {
@@ -471,10 +484,12 @@ macro_rules! each_operand {
             | Op::Cast { value: operand, .. }
             | Op::Extract { record: operand, .. }
             | Op::Name { value: operand, .. }
+            | Op::Variadic { list: operand }
             | Op::LifeEnd { local: operand } => $each(operand),
             Op::Store { to: a, value: b, .. }
             | Op::Binary { left: a, right: b, .. }
             | Op::Compare { left: a, right: b, .. }
+            | Op::CompareReal { left: a, right: b, .. }
             | Op::Insert { record: a, value: b, .. }
             | Op::Exchange { at: a, value: b, .. } => {
                 $each(a);
@@ -512,11 +527,21 @@ macro_rules! each_operand {
 }
 
 impl Op {
+    /// Of a constant structure, its members.
     pub fn for_each_operand(&self, each: &mut dyn FnMut(&Operand)) {
+        let mut each = |operand: &Operand| match operand {
+            Operand::Members(members) => members.iter().for_each(&mut *each),
+            one => each(one),
+        };
         each_operand!(self, each);
     }
 
+    /// The same to change them.
     pub fn for_each_operand_mut(&mut self, each: &mut dyn FnMut(&mut Operand)) {
+        let mut each = |operand: &mut Operand| match operand {
+            Operand::Members(members) => members.iter_mut().for_each(&mut *each),
+            one => each(one),
+        };
         each_operand!(self, each);
     }
 }

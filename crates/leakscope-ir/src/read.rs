@@ -6,6 +6,7 @@ use leakscope_core::taken_destination;
 use llvm_sys::LLVMAtomicRMWBinOp::*;
 use llvm_sys::LLVMIntPredicate::*;
 use llvm_sys::LLVMLinkage::*;
+use llvm_sys::LLVMRealPredicate::*;
 use llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 use rustc_hash::FxHashMap;
 
@@ -261,6 +262,20 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         }
     }
 
+    /// The same with the members of a constant structure.
+    fn whole(&self, value: Value<'m>) -> Operand {
+        let Shape::Record(members) = self.shape(value.ty()) else { return self.operand(value) };
+        if self.values.contains_key(&value) || !value.is_aggregate() {
+            return self.operand(value);
+        }
+        let cells = cells(self.names, self.layout, value);
+        let member = |member: &Member| {
+            let cell = cells.iter().find(|cell| cell.offset == member.offset);
+            cell.map_or(Operand::Int(0), |cell| cell.value.clone())
+        };
+        Operand::Members(members.iter().map(member).collect())
+    }
+
     fn block(&self, block: llvm::Block<'m>) -> BlockId {
         self.blocks[&block]
     }
@@ -280,7 +295,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             LLVMLoad => Op::Load { from: self.operand(at.operand(0)), shape: self.shape(at.ty()) },
             LLVMStore => Op::Store {
                 to: self.operand(at.operand(1)),
-                value: self.operand(at.operand(0)),
+                value: self.whole(at.operand(0)),
                 shape: self.shape(at.operand(0).ty()),
             },
             LLVMGetElementPtr => {
@@ -293,12 +308,15 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                 left: self.operand(at.operand(0)),
                 right: self.operand(at.operand(1)),
             },
-            LLVMFCmp => Op::Compare { op: Compare::Other, left: Operand::Unknown, right: Operand::Unknown },
+            LLVMFCmp => Op::CompareReal {
+                op: real_comparison(at),
+                left: self.operand(at.operand(0)),
+                right: self.operand(at.operand(1)),
+            },
             LLVMTrunc => self.cast(at, Width::Truncated(at.ty().bits())),
             LLVMZExt => self.cast(at, Width::ZeroExtended(at.operand(0).ty().bits())),
-            LLVMSExt | LLVMBitCast | LLVMPtrToInt | LLVMIntToPtr | LLVMAddrSpaceCast | LLVMFreeze => {
-                self.cast(at, Width::Kept)
-            }
+            LLVMSExt | LLVMFPExt | LLVMBitCast | LLVMPtrToInt | LLVMIntToPtr | LLVMAddrSpaceCast
+            | LLVMFreeze => self.cast(at, Width::Kept),
             LLVMSub if (0..2).all(|side| at.operand(side).opcode() == Some(LLVMPtrToInt)) => Op::Binary {
                 op: Binary::Distance,
                 left: self.operand(at.operand(0)),
@@ -306,11 +324,11 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             },
             LLVMSelect => Op::Select {
                 condition: self.operand(at.operand(0)),
-                yes: self.operand(at.operand(1)),
-                no: self.operand(at.operand(2)),
+                yes: self.whole(at.operand(1)),
+                no: self.whole(at.operand(2)),
             },
             LLVMPHI => {
-                let incoming = at.incoming().map(|(block, value)| (self.block(block), self.operand(value)));
+                let incoming = at.incoming().map(|(block, value)| (self.block(block), self.whole(value)));
                 Op::Phi { incoming: incoming.collect() }
             }
             LLVMCall => self.call(at),
@@ -324,14 +342,14 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                         _ => Op::Opaque,
                     };
                 }
-                Op::Extract { record: self.operand(record), members, of: scalars(self.layout, record.ty()) }
+                Op::Extract { record: self.whole(record), members, of: scalars(self.layout, record.ty()) }
             }
             LLVMInsertValue => {
                 let record = at.operand(0);
                 let members = self.members(record.ty(), &at.indices());
                 let of = scalars(self.layout, record.ty());
                 let value = self.operand(at.operand(1));
-                Op::Insert { record: self.operand(record), value, members, of }
+                Op::Insert { record: self.whole(record), value, members, of }
             }
             LLVMAtomicRMW => Op::Exchange {
                 at: self.operand(at.operand(0)),
@@ -405,6 +423,12 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         }
         if is("llvm.memset") {
             return Op::Fill { to: argument(0), byte: argument(1), bytes: argument(2) };
+        }
+        if is("llvm.va_start") {
+            return Op::Variadic { list: argument(0) };
+        }
+        if is("llvm.va_copy") {
+            return Op::Copy { to: argument(0), from: argument(1), bytes: Operand::Int(VA_LIST) };
         }
         if is("llvm.lifetime.end") {
             return Op::LifeEnd { local: argument(1) };
@@ -494,6 +518,9 @@ impl<'a, 'm> BodyReader<'a, 'm> {
     }
 }
 
+/// The size of a list of arguments.
+const VA_LIST: i64 = 24;
+
 /// Clang's names for the blocks that ways out of a scope meet in.
 fn is_exit(name: &str) -> bool {
     name == "return" || name.starts_with("cleanup")
@@ -514,6 +541,19 @@ fn binary(opcode: LLVMOpcode) -> Option<Binary> {
         LLVMLShr | LLVMAShr => Binary::Shr,
         _ => return None,
     })
+}
+
+/// What is no number is left out.
+fn real_comparison(at: Value<'_>) -> Compare {
+    match at.real_predicate() {
+        LLVMRealOEQ | LLVMRealUEQ => Compare::Eq,
+        LLVMRealONE | LLVMRealUNE => Compare::Ne,
+        LLVMRealOLT | LLVMRealULT => Compare::Lt,
+        LLVMRealOLE | LLVMRealULE => Compare::Le,
+        LLVMRealOGT | LLVMRealUGT => Compare::Gt,
+        LLVMRealOGE | LLVMRealUGE => Compare::Ge,
+        _ => Compare::Other,
+    }
 }
 
 fn comparison(at: Value<'_>) -> Compare {
