@@ -86,7 +86,8 @@ pub fn stamp_by_library(word: usize, site: u32, address: usize) {
     if let Some(block) = heap::pointed_to(word).filter(is_pointer) {
         tick();
         // What libc lets go of after the thread's function ends with the thread.
-        let ended = thread.end().filter(|_| !thread.calls.has_users());
+        let is_over = thread.left.site != 0 && !thread.calls.has_users();
+        let ended = is_over.then(|| thread.end()).flatten();
         let calls = &mut thread.calls;
         let point = ended.unwrap_or_else(|| Point { context: calls.context(), site });
         stamp_block(block, point, calls.behind_argument(address));
