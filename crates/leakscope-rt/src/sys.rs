@@ -219,7 +219,9 @@ pub fn futex_wake(word: &AtomicU32, threads: i32) {
 pub fn is_mapped(address: usize) -> bool {
     let mut resident = 0_u8;
     // SAFETY: asks about one page, with room for the answer.
-    unsafe { libc::syscall(libc::SYS_mincore, address & !(PAGE - 1), PAGE, &raw mut resident) == 0 }
+    keeping_errno(|| unsafe {
+        libc::syscall(libc::SYS_mincore, address & !(PAGE - 1), PAGE, &raw mut resident) == 0
+    })
 }
 
 /// Process id as the kernel says it now, also in a child of `vfork`.

@@ -242,7 +242,8 @@ fn not_under_valgrind(options: &Run) -> Option<&'static str> {
     }
 }
 
-fn existing(target: &Path) -> Result<PathBuf> {
+/// The program that is meant, which is there and can be run.
+pub fn existing(target: &Path) -> Result<PathBuf> {
     let Some(path) = executable(target) else {
         let shown = target.display();
         match fs::metadata(target) {

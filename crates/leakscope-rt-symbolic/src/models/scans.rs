@@ -109,6 +109,9 @@ impl Scanner<'_> {
 
     /// Tells a text that has the format, where this one has not: of a string the
     /// rest of its line is another one then.
+    ///
+    /// # Safety
+    /// The string that is scanned ends.
     unsafe fn tell_wanted(&mut self, format: &[u8]) {
         if let Some(seen) = self.seen.filter(|seen| !seen.is_end) {
             self.scanned.push(seen.byte.value as u8);

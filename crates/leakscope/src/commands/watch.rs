@@ -25,6 +25,7 @@ use crate::files::{bare_store, is_source};
 use crate::inbox::Inbox;
 use crate::metrics::{self, Audience};
 use crate::output::{Filters, Output, note};
+use crate::plan::existing;
 use crate::records::Records;
 use crate::sources::Captured;
 
@@ -238,6 +239,7 @@ fn captured(options: &Watch) -> Result<(Store, LinkId, PathBuf)> {
             "expected one program, one folder, or only source files; the program's own arguments come after `--`"
         );
     };
+    existing(target)?;
     let (store, link) = program(target).with_context(|| {
         format!("{} cannot be watched; for what it loses, `leakscope run --engine preload --snapshot-every 60` takes any program", target.display())
     })?;
