@@ -5,7 +5,7 @@ use leakscope_ir::{Block, BlockId, BlockRole, Instruction, Op, ValueId};
 
 use crate::case::Case;
 use crate::join::{Growth, Property, join};
-use crate::simulate::{MAX_CASES, Simulation};
+use crate::simulate::{Memory, Simulation};
 use crate::value::{Point, Value};
 
 /// Procedures of so many blocks keep ways with different guards apart outside of
@@ -33,6 +33,10 @@ impl Simulation<'_, '_> {
     pub fn arrive(&mut self, block: BlockId, mut case: Case) {
         let Some(order) = self.flow.order[block.0 as usize] else { return };
         case.release_nulls(&self.result.scope);
+        if self.with.memory == Memory::LeftToOthers {
+            case.leave_to_others(&self.result.scope);
+        }
+        case.prune_memory();
         case.prune_facts(&self.result.scope);
         if let Some(search) = &mut self.search {
             let loops = &self.flow.loops[block.0 as usize];
@@ -42,6 +46,7 @@ impl Simulation<'_, '_> {
         let phis = phis(self.body.block(block));
         let is_in_loop = !self.flow.loops[block.0 as usize].is_empty();
         let keeps_ways = self.keeps_ways(self.entries[block.0 as usize].len(), is_in_loop);
+        let max_cases = self.with.cases;
         let entries = &mut self.entries[block.0 as usize];
         let scope = &self.result.scope;
         let same = entries.iter().position(|entry| {
@@ -54,7 +59,7 @@ impl Simulation<'_, '_> {
                 let other = &entries[index].property;
                 other.selectors == property.selectors && other.blocks.is_empty() == is_free
             });
-            let few = alike.clone().count() < if is_free { FREE } else { MAX_CASES };
+            let few = alike.clone().count() < if is_free { FREE.min(max_cases) } else { max_cases };
             let distance = |index: &usize| {
                 let entry = &entries[*index];
                 entry.property.distance(&property) + STATUS * zeros_apart(&phis, &entry.case, &case)
@@ -85,7 +90,7 @@ impl Simulation<'_, '_> {
 
     /// Whether ways that a caller can tell apart stay apart where so many are.
     pub fn keeps_ways(&self, count: usize, is_in_loop: bool) -> bool {
-        self.body.blocks.len() <= SMALL && !is_in_loop && count < WAYS
+        self.body.blocks.len() <= SMALL && !is_in_loop && count < WAYS.min(self.with.cases)
     }
 
     fn property(&self, id: BlockId, case: &Case) -> Property {

@@ -186,6 +186,53 @@ impl Case {
         self.blocks.get(&block).is_some_and(|block| block.is_nullable)
     }
 
+    /// Drops what nobody can look at again: the content of blocks that are not
+    /// followed any more and that nothing points to.
+    pub fn prune_memory(&mut self) {
+        let first = (Base::Heap(HeapId::recent(0)), Offset::At(i64::MIN));
+        let is_followed = |base: &Base| matches!(base, Base::Heap(block) if self.blocks.contains_key(block));
+        let old = |(base, _): &(Base, Offset)| matches!(base, Base::Heap(_)) && !is_followed(base);
+        if !self.memory.starting_at(first).any(|(key, _)| old(key)) {
+            return;
+        }
+        let cells = self.memory.iter().filter(|(key, _)| !old(key)).map(|(_, cell)| &cell.value);
+        let held = self.env.iter().map(|(_, value)| value).chain(self.variables.values()).chain(cells);
+        let mut open: Vec<HeapId> = held.flat_map(Value::heap_blocks).collect();
+        let mut pointed_to = FxHashSet::default();
+        while let Some(block) = open.pop() {
+            if pointed_to.insert(block) {
+                open.extend(self.cells(Base::Heap(block)).flat_map(|(_, cell)| cell.value.heap_blocks()));
+            }
+        }
+        let is_kept = |base: &Base| match base {
+            Base::Heap(block) => self.blocks.contains_key(block) || pointed_to.contains(block),
+            _ => true,
+        };
+        let mut memory = std::mem::take(&mut self.memory);
+        memory.retain(|(base, _), _| is_kept(base));
+        self.memory = memory;
+    }
+
+    /// Leaves to others what is in their memory: blocks there are not followed
+    /// any more, and of several values none is known.
+    pub fn leave_to_others(&mut self, scope: &Scope) {
+        let is_theirs = |base: Base| matches!(scope.symbols.owner(base), Base::Symbol(_) | Base::Global(_));
+        let is_plain = |value: &Value| match value {
+            Value::Top | Value::Int(_) => true,
+            Value::Sum(base, _) => !matches!(base, Base::Heap(_)),
+            Value::OneOf(_) | Value::Record(_) => false,
+        };
+        let meant = self.memory.iter().filter(|((base, _), cell)| is_theirs(*base) && !is_plain(&cell.value));
+        let meant: Vec<_> = meant.map(|(key, cell)| (*key, cell.value.clone())).collect();
+        let values: Vec<Value> = meant.iter().map(|(_, value)| value.clone()).collect();
+        self.escape_all(scope, &values);
+        for (key, _) in meant {
+            if let Some(cell) = self.memory.get_mut(&key) {
+                cell.value = Value::Top;
+            }
+        }
+    }
+
     /// Drops facts about what nothing can ask for again.
     pub fn prune_facts(&mut self, scope: &Scope) {
         let symbols = &scope.symbols;

@@ -19,11 +19,16 @@ use crate::leaks::Leak;
 use crate::refine::{assume, assume_compare};
 use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, Step, Summary};
-use crate::value::{Base, Offset, SymbolKey, Value};
+use crate::value::{Base, MAX_DEPTH, Offset, SymbolKey, Value};
 use crate::world::{World, constant};
 
-/// Cases of one block; above, the nearest are joined.
-pub const MAX_CASES: usize = 16;
+/// A procedure that is too much is begun anew with less told apart; one that is
+/// too much even so is given up.
+const TRIES: [Try; 3] = [
+    Try { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 4 },
+    Try { cases: 4, depth: 3, memory: Memory::LeftToOthers, share: 2 },
+    Try { cases: 2, depth: 2, memory: Memory::LeftToOthers, share: 1 },
+];
 /// Work in one procedure: at least, for each block, and at most. A run of a block
 /// costs as much as its case is large.
 const MIN_WORK: usize = 40_000;
@@ -33,6 +38,26 @@ const MAX_WORK: usize = 2_000_000;
 pub const MAX_VARIADIC: u32 = 6;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
+
+/// How much of a procedure is told apart.
+#[derive(Clone, Copy)]
+pub struct Try {
+    /// Cases of one block; above, the nearest are joined.
+    pub cases: usize,
+    /// Dereferences in an access path.
+    depth: u8,
+    /// What was there before the procedure, or is in globals.
+    pub memory: Memory,
+    /// Of the work, one part in so many.
+    share: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    Followed,
+    /// New blocks in it are its owners' to see to.
+    LeftToOthers,
+}
 
 /// Summaries that are ready.
 pub trait Summaries {
@@ -93,6 +118,7 @@ pub struct Bounds<'c> {
     pub target: Option<Target<'c>>,
 }
 
+/// Keeps as many cases apart as the work allows.
 pub fn simulate_with<'a>(
     world: &'a World<'a>,
     summaries: &dyn Summaries,
@@ -100,9 +126,29 @@ pub fn simulate_with<'a>(
     options: &Options,
     bounds: &Bounds,
 ) -> Simulated<'a> {
+    let [first, others @ ..] = TRIES;
+    let once = |with: Try| simulate_once(world, summaries, id, options, bounds, with);
+    let mut simulated = once(first);
+    for fewer in others {
+        if simulated.is_cut && bounds.target.is_none() {
+            simulated = once(fewer);
+        }
+    }
+    simulated
+}
+
+fn simulate_once<'a>(
+    world: &'a World<'a>,
+    summaries: &dyn Summaries,
+    id: FuncId,
+    options: &Options,
+    bounds: &Bounds,
+    with: Try,
+) -> Simulated<'a> {
     let function = world.program.function(id);
     let body = function.body.as_ref().expect("a function with a body");
     let mut scope = Scope::new(world);
+    scope.symbols.max_depth = with.depth;
     let Some(flow) = Flow::of(body) else {
         return Simulated { is_cut: true, ..Simulated::of(scope) };
     };
@@ -134,6 +180,7 @@ pub fn simulate_with<'a>(
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
         depth: bounds.depth,
+        with,
         is_caught: false,
         work: 0,
         returns_at: None,
@@ -168,6 +215,7 @@ pub struct Simulation<'a, 'b> {
     pub entries: Vec<Vec<Entry>>,
     /// Of calls with functions as arguments, one in another.
     pub depth: usize,
+    pub with: Try,
     /// Blocks in their order, with the entry to run.
     pub queue: BTreeSet<(u32, u32, usize)>,
     /// An exception of the call at hand would be caught here, so the author
@@ -205,7 +253,7 @@ impl<'a> Simulation<'a, '_> {
     }
 
     fn run(&mut self) {
-        self.work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len());
+        self.work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len()) / self.with.share;
         while let Some((_, block, entry)) = self.queue.pop_first() {
             let case = self.entries[block as usize][entry].case.clone();
             self.work = self.work.saturating_sub(4 + case.size());

@@ -12,7 +12,7 @@ use crate::join::{Growth, Property, join};
 use crate::leaks::Overwriter;
 use crate::refine::{assume, compare};
 use crate::scope::Scope;
-use crate::simulate::{MAX_CASES, MAX_VARIADIC, Simulation};
+use crate::simulate::{MAX_VARIADIC, Simulation};
 use crate::summary::Exit;
 use crate::value::{Base, Offset, Point, SymbolKey, Value};
 
@@ -53,7 +53,7 @@ impl Simulation<'_, '_> {
             return self.few(after, instruction.result);
         }
         let mut after = Vec::with_capacity(cases.len());
-        let mut room = MAX_CASES.saturating_sub(cases.len());
+        let mut room = self.with.cases.saturating_sub(cases.len());
         for mut case in cases {
             if let Op::Select { yes, no, .. } = &instruction.op
                 && room == 0
@@ -89,7 +89,7 @@ impl Simulation<'_, '_> {
             cases.into_iter().map(move |case| (key.clone(), case))
         };
         let mut after: Vec<((Property, Class), Case)> = after.into_iter().flat_map(each).collect();
-        while after.len() > MAX_CASES {
+        while after.len() > self.with.cases {
             let ((property, class), case) = after.pop().expect("more than the bound");
             let nearest = after
                 .iter_mut()

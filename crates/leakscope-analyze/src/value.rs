@@ -84,15 +84,17 @@ const MAX_ALTERNATIVES: usize = 8;
 /// Distances from one base that are kept apart.
 const MAX_OFFSETS: usize = 3;
 /// Dereferences in an access path: SPARROW's k.
-const MAX_DEPTH: u8 = 5;
+pub const MAX_DEPTH: u8 = 5;
 /// Dereferences up to which it is told what becomes of something.
 const NEAR: u8 = 2;
 /// Operations in a symbol.
 const MAX_OPERATIONS: u8 = 6;
 
 /// The symbols of one procedure.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Symbols {
+    /// Dereferences in an access path.
+    pub max_depth: u8,
     keys: Vec<SymbolKey>,
     depths: Vec<Depth>,
     /// For each symbol, a mark for every base that it is made of; a quick no.
@@ -217,6 +219,9 @@ impl Value {
         }
         all.sort();
         all.dedup();
+        if all.first() == Some(&Value::Top) {
+            all.retain(|part| !matches!(part, Value::Int(_)));
+        }
         forget_offsets(&mut all);
         match all.len() {
             0 => Some(Value::Top),
@@ -247,6 +252,20 @@ impl Value {
         match self {
             Value::Record(parts) => parts.get(index).cloned().unwrap_or(Value::Top),
             _ => Value::Top,
+        }
+    }
+}
+
+impl Default for Symbols {
+    fn default() -> Symbols {
+        Symbols {
+            max_depth: MAX_DEPTH,
+            keys: Vec::new(),
+            depths: Vec::new(),
+            marks: Vec::new(),
+            ids: FxHashMap::default(),
+            results: FxHashMap::default(),
+            has_elements: false,
         }
     }
 }
@@ -285,7 +304,7 @@ impl Symbols {
             return Some(known);
         }
         let depth = self.depth(&key);
-        if depth.dereferences > MAX_DEPTH || depth.operations > MAX_OPERATIONS {
+        if depth.dereferences > self.max_depth || depth.operations > MAX_OPERATIONS {
             return None;
         }
         let id = SymbolId(self.keys.len() as u32);
