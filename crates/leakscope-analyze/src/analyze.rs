@@ -7,10 +7,11 @@ use leakscope_core::{Confidence, Finding};
 use leakscope_ir::{FuncId, Program};
 use rustc_hash::FxHashSet;
 
-use crate::callgraph::{Component, components};
+use crate::callgraph::{CallGraph, Component, call_graph};
 use crate::calls::followed_arguments;
 use crate::exits::summarise;
 use crate::findings;
+use crate::kept::{self, Entry, Keys, Made, Procedures};
 use crate::leaks::Leak;
 use crate::models::Models;
 use crate::relevance::is_relevant;
@@ -32,10 +33,13 @@ pub struct Config {
 /// What is known of a whole program.
 pub struct Analysis {
     pub findings: Vec<Finding>,
-    /// By function; `None` for those without a body.
+    /// By function; `None` for those without a body, and for those that were
+    /// kept and that nobody asked for.
     pub summaries: Vec<Option<Arc<Summary>>>,
     /// Functions that were given up, for they took too long.
     pub cut: Vec<String>,
+    /// For [`Procedures`] in the next run, if it is something else than in this one.
+    pub kept: Option<Vec<u8>>,
 }
 
 /// Rounds over the procedures of a cycle until their summaries are taken as
@@ -49,14 +53,22 @@ pub fn analyze(
     program: &Program,
     models: &Models,
     config: &Config,
+    kept: &Procedures,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Analysis {
     let world = World::new(program, models);
     let options = simulate::Options { at_exit: config.at_exit, pedantic: config.pedantic };
-    let ready = Ready((0..program.functions.len()).map(|_| OnceLock::new()).collect());
-    let components = components(&world);
+    let graph = call_graph(&world);
+    let keys = Keys::new(&world, &graph);
+    let ready = Ready {
+        keys: &keys,
+        graph: &graph,
+        known: (0..program.functions.len()).map(|_| OnceLock::new()).collect(),
+        kept: graph.components.iter().map(|_| OnceLock::new()).collect(),
+    };
+    let components = &graph.components;
     let mut relevant = vec![false; program.functions.len()];
-    for component in &components {
+    for component in components {
         let is_cycle = component.functions.len() > 1;
         for &id in &component.functions {
             relevant[id.0 as usize] =
@@ -65,51 +77,100 @@ pub fn analyze(
     }
     let all = program.functions.iter().filter(|function| function.body.is_some()).count();
     let done_functions = AtomicUsize::new(0);
-    let outcomes = in_order(&components, &|component| {
-        let outcomes = if relevant[component.functions[0].0 as usize] {
+    let outcomes = in_order(components, &|index, component| {
+        let count = component.functions.len();
+        // Nothing but the number itself depends on the order.
+        let is_done = || progress(done_functions.fetch_add(count, Ordering::Relaxed) + count, all);
+        let is_relevant = relevant[component.functions[0].0 as usize];
+        let key = keys.key(index, is_relevant);
+        if let Some(entry) = kept.get(key) {
+            keys.note(index, entry);
+            let _ = ready.kept[index].set(entry);
+            is_done();
+            return Done::Before(entry);
+        }
+        let outcomes = if is_relevant {
             component_summaries(&world, &ready, component, &options)
         } else {
             vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
         };
         for (id, outcome) in component.functions.iter().zip(&outcomes) {
-            let _ = ready.0[id.0 as usize].set(outcome.summary.clone());
+            let _ = ready.known[id.0 as usize].set(outcome.summary.clone());
         }
-        let count = component.functions.len();
-        // Nothing but the number itself depends on the order.
-        progress(done_functions.fetch_add(count, Ordering::Relaxed) + count, all);
-        outcomes
+        let made = keys.make(index, key, &outcomes);
+        keys.note(index, made.entry());
+        is_done();
+        Done::Now(made, outcomes)
     });
     let (mut leaks, mut cut) = (Vec::new(), Vec::new());
-    for (component, outcomes) in components.iter().zip(outcomes) {
-        for (id, outcome) in component.functions.iter().zip(outcomes) {
-            leaks.extend(outcome.leaks);
-            if outcome.is_cut {
-                cut.push(program.function(*id).display.clone());
-            }
+    let is_new = outcomes.iter().any(|done| matches!(done, Done::Now(..)));
+    let kept = is_new.then(|| kept::write(outcomes.iter().map(Done::entry)));
+    for (component, done) in components.iter().zip(outcomes) {
+        let is_cut = |(_, is_cut): &(&FuncId, &u8)| **is_cut != 0;
+        let given_up = component.functions.iter().zip(done.entry().cut).filter(is_cut);
+        cut.extend(given_up.map(|(id, _)| program.function(*id).display.clone()));
+        match done {
+            Done::Before(entry) => leaks.extend(keys.leaks(entry)),
+            Done::Now(_, outcomes) => leaks.extend(outcomes.into_iter().flat_map(|outcome| outcome.leaks)),
         }
     }
     // What a procedure loses, whoever calls it.
     let mut seen = FxHashSet::default();
-    leaks.retain(|(id, leak, origin): &(FuncId, Leak, Arc<Origin>)| {
+    leaks.retain(|(id, leak, origin): &Found| {
         seen.insert((*id, leak.at, leak.variable.clone(), origin.stack.clone()))
     });
     let findings = findings::findings(program, leaks);
-    let summaries = ready.0.into_iter().map(OnceLock::into_inner).collect();
+    let summaries = ready.known.into_iter().map(OnceLock::into_inner).collect();
     cut.sort();
-    Analysis { findings, summaries, cut }
+    Analysis { findings, summaries, cut, kept }
 }
 
-struct Ready(Vec<OnceLock<Arc<Summary>>>);
+/// A cycle that is done: in an earlier run, or just now.
+enum Done<'b> {
+    Before(Entry<'b>),
+    Now(Made, Vec<Outcome>),
+}
 
-impl Summaries for Ready {
+impl Done<'_> {
+    fn entry(&self) -> Entry<'_> {
+        match self {
+            Done::Before(entry) => *entry,
+            Done::Now(made, _) => made.entry(),
+        }
+    }
+}
+
+struct Ready<'a, 'b> {
+    keys: &'a Keys<'a>,
+    graph: &'a CallGraph,
+    /// By function.
+    known: Vec<OnceLock<Arc<Summary>>>,
+    /// By cycle, what was kept of it: it is read once somebody asks.
+    kept: Vec<OnceLock<Entry<'b>>>,
+}
+
+impl Summaries for Ready<'_, '_> {
     fn summary(&self, function: FuncId) -> Option<Arc<Summary>> {
-        self.0[function.0 as usize].get().cloned()
+        let known = &self.known[function.0 as usize];
+        if known.get().is_none()
+            && let Some(component) = self.graph.component_of[function.0 as usize]
+            && let Some(&entry) = self.kept[component].get()
+        {
+            let functions = &self.graph.components[component].functions;
+            let summaries = self.keys.summaries(entry).unwrap_or_else(|| {
+                functions.iter().map(|&id| Arc::new(silent(self.keys.world, id))).collect()
+            });
+            for (id, summary) in functions.iter().zip(summaries) {
+                let _ = self.known[id.0 as usize].set(summary);
+            }
+        }
+        known.get().cloned()
     }
 }
 
 /// Summaries of a cycle so far, and of all that is below it.
 struct InCycle<'a> {
-    ready: &'a Ready,
+    ready: &'a dyn Summaries,
     cycle: &'a [FuncId],
     current: Vec<Option<Arc<Summary>>>,
 }
@@ -123,15 +184,18 @@ impl Summaries for InCycle<'_> {
     }
 }
 
-struct Outcome {
-    summary: Arc<Summary>,
-    leaks: Vec<(FuncId, Leak, Arc<Origin>)>,
-    is_cut: bool,
+/// What is lost, and in which procedure.
+pub type Found = (FuncId, Leak, Arc<Origin>);
+
+pub struct Outcome {
+    pub summary: Arc<Summary>,
+    pub leaks: Vec<Found>,
+    pub is_cut: bool,
 }
 
 fn component_summaries(
     world: &World,
-    ready: &Ready,
+    ready: &dyn Summaries,
     component: &Component,
     options: &simulate::Options,
 ) -> Vec<Outcome> {
@@ -229,7 +293,10 @@ fn without_effect() -> Summary {
 
 /// What `work` makes of each component, on all cores: as soon as what it calls
 /// is done.
-fn in_order<T: Send + Sync>(components: &[Component], work: &(dyn Fn(&Component) -> T + Sync)) -> Vec<T> {
+fn in_order<T: Send + Sync>(
+    components: &[Component],
+    work: &(dyn Fn(usize, &Component) -> T + Sync),
+) -> Vec<T> {
     let waiting = components.iter().map(|component| AtomicUsize::new(component.callees)).collect();
     let schedule =
         Schedule { components, work, waiting, done: components.iter().map(|_| OnceLock::new()).collect() };
@@ -246,7 +313,7 @@ fn in_order<T: Send + Sync>(components: &[Component], work: &(dyn Fn(&Component)
 
 struct Schedule<'a, T> {
     components: &'a [Component],
-    work: &'a (dyn Fn(&Component) -> T + Sync),
+    work: &'a (dyn Fn(usize, &Component) -> T + Sync),
     /// By component, callees that are not done yet.
     waiting: Vec<AtomicUsize>,
     done: Vec<OnceLock<T>>,
@@ -255,7 +322,7 @@ struct Schedule<'a, T> {
 impl<T: Send + Sync> Schedule<'_, T> {
     fn run<'s>(&'s self, index: usize, scope: &rayon::Scope<'s>) {
         let component = &self.components[index];
-        let _ = self.done[index].set((self.work)(component));
+        let _ = self.done[index].set((self.work)(index, component));
         for &caller in &component.callers {
             // The last of them to be done has seen all the others' results.
             if self.waiting[caller].fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -21,8 +21,23 @@ pub struct Component {
     pub callees: usize,
 }
 
-/// All cycles, callees first.
-pub fn components(world: &World) -> Vec<Component> {
+pub struct CallGraph {
+    /// All cycles, callees first.
+    pub components: Vec<Component>,
+    /// By function with a body, its cycle.
+    pub component_of: Vec<Option<usize>>,
+    /// By function, what its body leads to.
+    pub mentioned: Vec<Mentioned>,
+}
+
+/// Functions that a body calls or whose address it uses, and globals, also those
+/// in tables that nobody changes.
+pub struct Mentioned {
+    pub functions: Vec<FuncId>,
+    pub globals: Vec<GlobalId>,
+}
+
+pub fn call_graph(world: &World) -> CallGraph {
     let program = world.program;
     let edges: Vec<Callees> =
         (0..program.functions.len()).map(|index| Callees::of(world, FuncId(index as u32))).collect();
@@ -52,7 +67,19 @@ pub fn components(world: &World) -> Vec<Component> {
         let recursive = functions.iter().copied().filter(|id| is_recursive[id.0 as usize]).collect();
         components.push(Component { functions, recursive, callers: Vec::new(), callees: called.len() });
     }
-    components
+    let mentioned =
+        edges.into_iter().map(|Callees { all, globals, .. }| Mentioned { functions: all, globals }).collect();
+    CallGraph { components, component_of, mentioned }
+}
+
+/// Functions and globals with all that tables which nobody changes lead to.
+pub fn closure(
+    world: &World,
+    functions: Vec<FuncId>,
+    globals: Vec<GlobalId>,
+) -> (Vec<FuncId>, Vec<GlobalId>) {
+    let Callees { all, globals, .. } = Callees::reached(world, functions, globals.into_iter().collect());
+    (all, globals)
 }
 
 fn graph<'a>(edges: impl Iterator<Item = &'a Vec<FuncId>> + Clone) -> DiGraph<FuncId, ()> {
@@ -73,6 +100,8 @@ struct Callees {
     plain: Vec<FuncId>,
     /// Also those in the tables of classes.
     all: Vec<FuncId>,
+    /// Globals on the way.
+    globals: Vec<GlobalId>,
 }
 
 impl Callees {
@@ -97,6 +126,12 @@ impl Callees {
             block.end.operand().into_iter().for_each(&mut note);
         }
         found.extend(direct);
+        Callees::reached(world, found, tables)
+    }
+
+    /// From functions and globals that a body mentions on.
+    fn reached(world: &World, mut found: Vec<FuncId>, mut tables: FxHashSet<GlobalId>) -> Callees {
+        let program = world.program;
         let mut all = Vec::new();
         // Whether it is reached through the table of a class.
         let mut open: Vec<(GlobalId, bool)> = tables.iter().map(|&table| (table, false)).collect();
@@ -122,6 +157,8 @@ impl Callees {
             functions.sort();
             functions.dedup();
         }
-        Callees { plain: found, all }
+        let mut globals: Vec<GlobalId> = tables.into_iter().collect();
+        globals.sort();
+        Callees { plain: found, all, globals }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use leakscope_ir::{BlockId, Spot, ValueId, VariableId};
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
 use crate::scope::Scope;
@@ -87,7 +88,7 @@ pub struct Cell {
 }
 
 /// An allocated block that this procedure still has to see to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// The allocation may have failed: then pointers to it are null.
     pub is_nullable: bool,

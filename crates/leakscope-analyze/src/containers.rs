@@ -7,13 +7,14 @@
 
 use leakscope_ir::{Function, Instruction};
 use rustc_hash::FxHashSet;
+use serde::Serialize;
 
 use crate::case::{Case, Cell};
 use crate::scope::Scope;
 use crate::value::{Base, Offset, SymbolKey, Value};
 
 /// What a function of the standard library does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Role {
     /// Memory for elements, made or given back.
     OwnMemory,

@@ -1,8 +1,9 @@
 //! What is known of a number or pointer: an interval, and whether it is zero.
 
 use leakscope_ir::Compare;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fact {
     pub low: i64,
     pub high: i64,

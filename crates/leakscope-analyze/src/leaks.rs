@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
 use leakscope_ir::Spot;
+use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Feasibility, Flight, Mark, Pending};
 use crate::confirm::Search;
@@ -16,7 +17,7 @@ use crate::value::{Base, HeapId, Value};
 const SHORT: usize = 6;
 
 /// Blocks of one site are lost here.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Leak {
     pub confidence: Confidence,
     pub at: Spot,

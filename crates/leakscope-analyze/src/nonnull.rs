@@ -59,6 +59,11 @@ impl NeverNull {
         self.results[function.0 as usize]
     }
 
+    /// By parameter of a function.
+    pub fn parameters(&self, function: FuncId) -> &[bool] {
+        &self.parameters[function.0 as usize]
+    }
+
     pub fn is_parameter(&self, function: FuncId, index: u32) -> bool {
         self.parameters[function.0 as usize].get(index as usize).copied().unwrap_or(false)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use leakscope_ir::{BlockId, FuncId, GlobalId, Spot, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use crate::value::{Base, HeapId, SymbolId, Symbols, Value};
 use crate::world::World;
@@ -40,7 +41,7 @@ pub struct Sites {
 }
 
 /// How a block came to be.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Calls that led to the allocation, innermost first.
     pub stack: Vec<(FuncId, Spot)>,

@@ -9,13 +9,14 @@
 use std::sync::Arc;
 
 use leakscope_ir::{FuncId, Spot};
+use serde::{Deserialize, Serialize};
 
 use crate::case::Block;
 use crate::fact::Fact;
 use crate::scope::Origin;
 use crate::value::{Base, HeapId, Offset, SymbolId, Symbols, Value};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     pub cases: Vec<ExitCase>,
     pub symbols: Arc<Symbols>,
@@ -35,7 +36,7 @@ pub struct Summary {
     pub origins: Vec<Arc<Origin>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExitCase {
     pub exit: Exit,
     /// What must hold of the input, and what is known of results.
@@ -53,14 +54,14 @@ pub struct ExitCase {
     pub path: Arc<[Step]>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     Return,
     Throw,
 }
 
 /// Memory that another sees holds something else than before.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Write {
     pub base: Base,
     pub offset: Offset,
@@ -69,7 +70,7 @@ pub struct Write {
 }
 
 /// A branch on the way to an exit or a leak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     pub function: FuncId,
     pub at: Spot,

@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use leakscope_ir::{Binary, BlockId, Compare, FuncId, GlobalId, ValueId};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A symbol of one procedure; see [`SymbolKey`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SymbolId(pub u32);
 
 /// A heap block of one procedure: an allocation site, and whether it is the
 /// most recent block of the site or all older ones (recency abstraction).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HeapId(u32);
 
 /// What an address or a number is counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Base {
     Symbol(SymbolId),
     Local(ValueId),
@@ -27,13 +28,13 @@ pub enum Base {
 }
 
 /// Distance from a base; `Any` for elements that an unknown index chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Offset {
     At(i64),
     Any,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Value {
     /// Anything but a pointer to a block that is followed.
     Top,
@@ -48,7 +49,7 @@ pub enum Value {
 }
 
 /// What a symbol stands for. The same key is the same value in one case.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SymbolKey {
     Parameter(u32),
     /// What memory held when the procedure was entered.
@@ -64,14 +65,14 @@ pub enum SymbolKey {
 }
 
 /// Where cases meet: at the start of a block or after a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Point {
     Block(BlockId),
     Call(ValueId),
     Exit,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Holder {
     Value(ValueId),
     Cell(Base, Offset),
@@ -320,6 +321,19 @@ impl Symbols {
         Some(id)
     }
 
+    /// The same symbols with their keys changed, which stay different.
+    pub fn map(&self, change: impl FnMut(&SymbolKey) -> SymbolKey) -> Symbols {
+        Symbols::of(self.max_depth, self.keys.iter().map(change))
+    }
+
+    fn of(max_depth: u8, keys: impl Iterator<Item = SymbolKey>) -> Symbols {
+        let mut symbols = Symbols { max_depth, ..Symbols::default() };
+        for key in keys {
+            symbols.get(key);
+        }
+        symbols
+    }
+
     /// Symbols of what an instruction brings.
     pub fn results_of(&self, result: ValueId) -> Vec<SymbolId> {
         self.results.get(&result).cloned().unwrap_or_default()
@@ -453,6 +467,20 @@ impl Symbols {
 
     pub fn base_mentions(&self, base: Base, other: Base) -> bool {
         base == other || matches!(base, Base::Symbol(id) if self.mentions(id, other))
+    }
+}
+
+/// Keys alone: all else follows from them.
+impl Serialize for Symbols {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.max_depth, &self.keys).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Symbols {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Symbols, D::Error> {
+        let (max_depth, keys): (u8, Vec<SymbolKey>) = Deserialize::deserialize(deserializer)?;
+        Ok(Symbols::of(max_depth, keys.into_iter()))
     }
 }
 

@@ -8,6 +8,7 @@ use leakscope_ir::{
     Body, Call, Callee, Cell, FuncId, Function, GlobalId, Linkage, Op, Operand, Program, Terminator, ValueId,
 };
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use crate::containers::{self, Role};
 use crate::flow::{Results, used_values};
@@ -33,7 +34,7 @@ pub struct World<'a> {
     pub never_null: NeverNull,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize)]
 struct GlobalUse {
     is_written: bool,
     is_read: bool,
@@ -150,6 +151,23 @@ impl<'a> World<'a> {
     /// Of a function of the C++ standard library.
     pub fn role(&self, function: FuncId) -> Option<Role> {
         self.roles[function.0 as usize]
+    }
+
+    /// All that is asked of a function by others, apart from what it does.
+    pub fn told_of_function(&self, id: FuncId) -> impl Serialize {
+        let function = self.program.function(id);
+        let Function {
+            name, parameters, is_variadic, is_noreturn, returns_new, ownership, signature, ..
+        } = function;
+        let own = (name, parameters, is_variadic, is_noreturn, returns_new, ownership, signature);
+        let body = (function.body.is_some(), self.returns(id), self.called_parameters(id));
+        (own, body, self.role(id), self.never_null.is_result(id))
+    }
+
+    /// The same of a global.
+    pub fn told_of_global(&self, id: GlobalId) -> impl Serialize {
+        let handler = self.handler(id).map(|function| &self.program.function(function).name);
+        (self.globals[id.0 as usize], self.program.global(id).fingerprint, handler)
     }
 
     pub fn model(&self, function: FuncId) -> Option<&Arc<Summary>> {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use leakscope_analyze::{Config, Models, analyze, describe};
+use leakscope_analyze::{Config, Models, Procedures, analyze, describe};
 use leakscope_ir::{FuncId, Program, link, read};
 
 const MODELS: &str = r#"
@@ -63,7 +63,8 @@ fn models() -> Models {
 /// Lines where `source` leaks.
 #[track_caller]
 fn check(source: &str, expected: &[u32]) {
-    let analysis = analyze(&program(source), &models(), &Config::default(), &|_, _| {});
+    let analysis =
+        analyze(&program(source), &models(), &Config::default(), &Procedures::default(), &|_, _| {});
     let line = |finding: &leakscope_core::Finding| finding.leaked.as_ref()?.stack.first()?.line;
     let mut found: Vec<u32> = analysis.findings.iter().filter_map(line).collect();
     found.sort();
@@ -138,7 +139,7 @@ fn what_main_holds_at_its_end_is_no_leak() {
 fn summaries_name_categories() {
     let check = |source: &str, function: &str, expected: &[&str]| {
         let program = program(source);
-        let analysis = analyze(&program, &models(), &Config::default(), &|_, _| {});
+        let analysis = analyze(&program, &models(), &Config::default(), &Procedures::default(), &|_, _| {});
         let index = program.functions.iter().position(|known| known.name == function).expect("the function");
         let summary = analysis.summaries[index].as_ref().expect("a summary");
         let text = describe(&program, FuncId(index as u32), summary).to_string();

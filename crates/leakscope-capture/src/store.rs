@@ -251,6 +251,11 @@ impl Store {
         if path.exists() {
             return Ok(());
         }
+        self.replace(path, content)
+    }
+
+    /// The same for a file whose name says nothing of its content.
+    pub fn replace(&self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
         let error = |source| StoreError::Write { path: path.to_owned(), source };
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(error)?;

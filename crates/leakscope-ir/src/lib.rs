@@ -8,12 +8,14 @@
 mod annotations;
 mod constants;
 mod debug_info;
+mod fingerprint;
 mod link;
 mod llvm;
 mod memory_calls;
 mod program;
 mod read;
 
+pub use fingerprint::{Fingerprint, Label};
 pub use link::{Presence, link, needed};
 pub use program::*;
 pub use read::{Module, read};

@@ -183,6 +183,7 @@ impl Linker {
                 let function = self.program.function(target).clone();
                 let known = &mut self.program.functions[alias.0 as usize];
                 (known.body, known.at, known.signature) = (function.body, function.at, function.signature);
+                known.fingerprint = function.fingerprint;
             }
         }
     }

@@ -3,29 +3,33 @@
 
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+use serde::{Deserialize, Serialize};
+
+use crate::fingerprint::Fingerprint;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FuncId(pub u32);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GlobalId(pub u32);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId(pub u32);
 
 /// A value of one function: its parameters come first, then the results of
 /// its instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ValueId(pub u32);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlockId(pub u32);
 
 /// A variable of one function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VariableId(pub u32);
 
 /// Functions and globals of a whole program, referred to by index.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Program {
     pub functions: Vec<Function>,
     pub globals: Vec<Global>,
@@ -34,11 +38,11 @@ pub struct Program {
     pub types: Vec<Type>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TypeId(pub u32);
 
 /// A type as the source has it, without names for other types and qualifiers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Type {
     Pointer(Option<TypeId>),
     Record(Vec<Field>),
@@ -48,14 +52,14 @@ pub enum Type {
 }
 
 /// A member of a record; a base or an anonymous member has no name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     pub name: String,
     pub offset: i64,
     pub ty: TypeId,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Function {
     /// As the linker knows it.
     pub name: String,
@@ -75,12 +79,15 @@ pub struct Function {
     pub types: Vec<Option<TypeId>>,
     /// Where its body begins.
     pub at: Spot,
+    /// Of all that is known of it but the line where it stands; for what is only
+    /// declared, nothing.
+    pub fingerprint: Fingerprint,
     /// `None` for what is only declared.
     pub body: Option<Arc<Body>>,
 }
 
 /// An attribute of a function: of its result, or of an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ownership {
     /// What it returns is the caller's to release.
     Returns,
@@ -90,7 +97,7 @@ pub enum Ownership {
     Holds(u32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Linkage {
     /// Of its own unit only.
     Internal,
@@ -101,10 +108,10 @@ pub enum Linkage {
 
 /// Kinds of the result and the parameters, so that calls through pointers can
 /// be matched with functions.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Signature(pub String);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Global {
     pub name: String,
     pub linkage: Linkage,
@@ -112,17 +119,18 @@ pub struct Global {
     pub ty: Option<TypeId>,
     /// `None` for what is only declared; else what is not listed is zero.
     pub initial: Option<Vec<Cell>>,
+    pub fingerprint: Fingerprint,
 }
 
 /// A part of a global's first value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     pub offset: i64,
     pub bytes: u32,
     pub value: Operand,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Body {
     pub blocks: Vec<Block>,
     pub variables: Vec<Variable>,
@@ -132,7 +140,7 @@ pub struct Body {
     pub values: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Variable {
     pub name: String,
     pub ty: Option<TypeId>,
@@ -140,10 +148,10 @@ pub struct Variable {
 }
 
 /// A part of a function between braces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ScopeId(pub u32);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Block {
     pub instructions: Vec<Instruction>,
     pub end: Terminator,
@@ -155,7 +163,7 @@ pub struct Block {
 }
 
 /// What the source says of the branch at the end of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
     /// Among the function's branches with the same place.
     pub ordinal: u32,
@@ -164,7 +172,7 @@ pub struct Branch {
 }
 
 /// What the compiler made a block for, where that matters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlockRole {
     #[default]
     Plain,
@@ -176,7 +184,7 @@ pub enum BlockRole {
     Catches,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Instruction {
     pub result: ValueId,
     pub op: Op,
@@ -184,14 +192,14 @@ pub struct Instruction {
 }
 
 /// A place in the source; line 0 where it is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Spot {
     pub file: FileId,
     pub line: u32,
     pub column: u32,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Operand {
     Value(ValueId),
     /// A null pointer is 0.
@@ -206,19 +214,19 @@ pub enum Operand {
 }
 
 /// What a load or store moves.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     Scalar { bytes: u32, is_pointer: bool },
     Record(Arc<[Member]>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
     pub offset: i64,
     pub bytes: u32,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Op {
     /// Space on the stack; its size where it is known.
     Local {
@@ -316,7 +324,7 @@ pub enum Op {
     Opaque,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     pub callee: Callee,
     pub arguments: Vec<Operand>,
@@ -324,7 +332,7 @@ pub struct Call {
     pub is_noreturn: bool,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Callee {
     Function(FuncId),
     Pointer(Operand),
@@ -332,7 +340,7 @@ pub enum Callee {
 }
 
 /// What a cast does to the width of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Width {
     /// It is the same, or larger with the same sign.
     Kept,
@@ -342,7 +350,7 @@ pub enum Width {
     ZeroExtended(u32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Binary {
     Add,
     Sub,
@@ -359,7 +367,7 @@ pub enum Binary {
     Other,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Compare {
     Eq,
     Ne,
@@ -376,7 +384,7 @@ pub enum Compare {
     Other,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Terminator {
     Jump(BlockId),
     Branch {

@@ -9,20 +9,33 @@ use llvm_sys::LLVMLinkage::*;
 use llvm_sys::LLVMRealPredicate::*;
 use llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::IrError;
 use crate::annotations::{ANNOTATIONS, ownership};
 use crate::constants::{cells, operand, scalars, shape, steps};
 use crate::debug_info::{Lines, Named, Scopes};
+use crate::fingerprint::{Fingerprint, take_fingerprints};
 use crate::llvm::{self, Context, Layout, Type, Value};
 use crate::program::*;
 
 /// One unit; its ids are its own.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Module {
     pub program: Program,
     /// Further names of functions.
     pub aliases: Vec<(String, FuncId)>,
+}
+
+impl Module {
+    /// Bytes that [`Module::kept`] reads, much faster than bitcode is read.
+    pub fn keep(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("plain data has bytes")
+    }
+
+    pub fn kept(bytes: &[u8]) -> Option<Module> {
+        postcard::from_bytes(bytes).ok()
+    }
 }
 
 /// Functions and globals of a module by their values.
@@ -60,6 +73,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
             is_constant: global.is_constant_global(),
             ty: lines.global(global),
             initial,
+            fingerprint: Fingerprint::default(),
         });
     }
     for &function in &functions {
@@ -81,6 +95,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
             signature: signature(ty),
             types: if function.is_declaration() { Vec::new() } else { lines.signature(function) },
             at: lines.of_function(function),
+            fingerprint: Fingerprint::default(),
             body,
         });
     }
@@ -89,6 +104,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
     let aliases = module.aliases().filter_map(alias).collect();
     program.files = lines.files;
     program.types = lines.types;
+    take_fingerprints(&mut program);
     Ok(Module { program, aliases })
 }
 

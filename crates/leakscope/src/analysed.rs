@@ -2,16 +2,16 @@
 //! reads it.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use leakscope_capture::{Input, Link, LinkId, Store, Unit, UnitId, capture_files, program};
 use leakscope_ir::{Module, Presence, Program};
 use rayon::prelude::*;
 
 use crate::cli::ReportOptions;
 use crate::files::{bare_store, is_source};
+use crate::kept_check;
 use crate::output::note;
 use crate::sources::Captured;
 
@@ -126,12 +126,8 @@ fn units_of(link: &Link) -> Vec<(&UnitId, Presence)> {
 
 /// The program that the units make; those that cannot be read are named.
 fn read_units(store: &Store, units: &[Part], options: &ReportOptions) -> Result<Program> {
-    let read_unit = |Part { id, unit, .. }: &Part| -> Result<Module> {
-        let path = store.bitcode(id);
-        let bitcode = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        leakscope_ir::read(&bitcode).with_context(|| unit.source.display().to_string())
-    };
-    let modules: Vec<Result<Module>> = units.par_iter().map(read_unit).collect();
+    let modules: Vec<Result<Module>> =
+        units.par_iter().map(|part| kept_check::module(store, &part.id, &part.unit)).collect();
     let mut readable = Vec::new();
     for (module, part) in modules.into_iter().zip(units) {
         match module {

@@ -1,12 +1,13 @@
 //! `leakscope check`: what the source can leak, without running it.
 
+use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use leakscope_analyze::{Analysis, Config, analyze, describe};
+use leakscope_analyze::{Analysis, Config, Procedures, analyze, describe};
 use leakscope_core::{self as core, Engine, Finding, Report, Target};
 use leakscope_ir::{FuncId, Function, Program};
 use leakscope_report::Sources;
@@ -40,12 +41,26 @@ pub fn run(options: &Check) -> Result<ExitCode> {
         Some(kept) => kept,
         None => {
             let program = parts.program(&report_options)?;
-            let analysis = analyze(&program, &models, &config, &progress(options.common.quiet));
+            let procedures = kept_check::procedures(
+                &parts.store,
+                &options.targets[0],
+                &own_text()?,
+                &format!("{config:?}"),
+            );
+            let before = match options.summary {
+                Some(_) => Vec::new(),
+                None => fs::read(&procedures).unwrap_or_default(),
+            };
+            let before = Procedures::read(&before);
+            let analysis = analyze(&program, &models, &config, &before, &progress(options.common.quiet));
             if let Some(function) = &options.summary {
                 return summary(&program, &analysis, function, options.format);
             }
             let mut kept = Kept { findings: analysis.findings, cut: analysis.cut };
             parts.store.write(&place, &serde_json::to_vec(&kept)?)?;
+            if let Some(procedures_now) = &analysis.kept {
+                parts.store.replace(&procedures, procedures_now)?;
+            }
             if let Some(revision) = &options.diff {
                 keep_changed(&program, revision, &mut kept.findings)?;
             }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Parser;
 use indicatif::ProgressBar;
-use leakscope_analyze::{Config, analyze};
+use leakscope_analyze::{Config, Procedures, analyze};
 use leakscope_concolic::{
     Automaton, Bounds, DerivedProgram, Fate, Input, Journal, News, Options, Outcome, Settings, SolverChoice,
     Subject, Warning, warnings,
@@ -95,7 +95,13 @@ fn warned(options: &Validate, analysed: &Analysed, filters: &Filters) -> Result<
         }
         None => {
             let config = Config { at_exit: options.at_exit, pedantic: options.pedantic };
-            let analysis = analyze(&analysed.program, &models()?, &config, &progress(report_options.quiet));
+            let analysis = analyze(
+                &analysed.program,
+                &models()?,
+                &config,
+                &Procedures::default(),
+                &progress(report_options.quiet),
+            );
             note_cut(&analysis.cut, &report_options);
             analysis.findings.into_iter().map(Warning::of_finding).collect()
         }

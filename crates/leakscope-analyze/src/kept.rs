@@ -1,0 +1,327 @@
+//! What was found of procedures, kept from one run to the next.
+//!
+//! The key of a cycle of procedures is a hash of all that its outcome depends
+//! on: bodies, what the rest of the program says of the functions and globals in
+//! them, and what callees do. Of a callee that is its summary, so that a change
+//! that leaves the summary as it was goes no further; only those that call
+//! functions which they are given, and so are simulated again by their callers,
+//! count with all that they are made of.
+
+use std::sync::{Arc, OnceLock};
+
+use leakscope_ir::{FileId, Fingerprint, FuncId, GlobalId, Label, Program, Spot};
+use rustc_hash::FxHashMap;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::analyze::{Found, Outcome};
+use crate::callgraph::{CallGraph, closure};
+use crate::rename::{self, Rename};
+use crate::summary::Summary;
+use crate::world::World;
+
+/// Outcomes of an earlier run.
+#[derive(Default)]
+pub struct Procedures<'b>(FxHashMap<Fingerprint, Entry<'b>>);
+
+/// Of one cycle.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct Entry<'b> {
+    key: Fingerprint,
+    told: Fingerprint,
+    /// By procedure, whether it was given up.
+    #[serde(borrow)]
+    pub cut: &'b [u8],
+    #[serde(borrow)]
+    leaks: &'b [u8],
+    #[serde(borrow)]
+    summaries: &'b [u8],
+}
+
+/// The same, just made.
+pub struct Made {
+    key: Fingerprint,
+    told: Fingerprint,
+    cut: Vec<u8>,
+    leaks: Vec<u8>,
+    summaries: Vec<u8>,
+}
+
+impl<'b> Procedures<'b> {
+    /// What [`write`] made; nothing where it cannot be read.
+    pub fn read(bytes: &'b [u8]) -> Procedures<'b> {
+        let entries: Vec<Entry> = postcard::from_bytes(bytes).unwrap_or_default();
+        Procedures(entries.into_iter().map(|entry| (entry.key, entry)).collect())
+    }
+
+    pub fn get(&self, key: Fingerprint) -> Option<Entry<'b>> {
+        self.0.get(&key).copied()
+    }
+}
+
+impl Made {
+    pub fn entry(&self) -> Entry<'_> {
+        let Made { key, told, cut, leaks, summaries } = self;
+        Entry { key: *key, told: *told, cut, leaks, summaries }
+    }
+}
+
+pub fn write<'e>(entries: impl Iterator<Item = Entry<'e>>) -> Vec<u8> {
+    postcard::to_stdvec(&entries.collect::<Vec<_>>()).expect("plain data has bytes")
+}
+
+/// Content with ids that count into the lists beside it.
+#[derive(Serialize, Deserialize)]
+struct Stored<T> {
+    functions: Vec<(String, u32)>,
+    globals: Vec<(Label, u32)>,
+    files: Vec<String>,
+    content: T,
+}
+
+/// Keys of all cycles of a program, as they become known.
+pub struct Keys<'a> {
+    pub world: &'a World<'a>,
+    graph: &'a CallGraph,
+    /// Names are told apart by how many of the same come before.
+    functions: Vec<u32>,
+    globals: Vec<(Label, u32)>,
+    /// What others ask of them.
+    function_facts: Vec<Fingerprint>,
+    global_facts: Vec<Fingerprint>,
+    done: Vec<OnceLock<Done>>,
+    ids: OnceLock<Ids<'a>>,
+}
+
+struct Done {
+    key: Fingerprint,
+    /// All that its callers see of it.
+    told: Fingerprint,
+}
+
+/// From names to ids.
+struct Ids<'a> {
+    functions: FxHashMap<(&'a str, u32), FuncId>,
+    globals: FxHashMap<(Label, u32), GlobalId>,
+    files: FxHashMap<&'a str, FileId>,
+}
+
+impl<'a> Keys<'a> {
+    pub fn new(world: &'a World<'a>, graph: &'a CallGraph) -> Keys<'a> {
+        let program = world.program;
+        let functions = numbered(program.functions.iter().map(|function| function.name.as_str()));
+        let labels: Vec<Label> = program.globals.iter().map(|global| global.label()).collect();
+        let globals: Vec<u32> = numbered(labels.iter());
+        let globals: Vec<(Label, u32)> = labels.into_iter().zip(globals).collect();
+        let function_facts = functions
+            .iter()
+            .enumerate()
+            .map(|(index, number)| Fingerprint::of(&(number, world.told_of_function(FuncId(index as u32)))))
+            .collect();
+        let global_facts = globals
+            .iter()
+            .enumerate()
+            .map(|(index, label)| Fingerprint::of(&(label, world.told_of_global(GlobalId(index as u32)))))
+            .collect();
+        let done = graph.components.iter().map(|_| OnceLock::new()).collect();
+        Keys { world, graph, functions, globals, function_facts, global_facts, done, ids: OnceLock::new() }
+    }
+
+    /// The key of a cycle whose callees are done.
+    pub fn key(&self, component: usize, is_relevant: bool) -> Fingerprint {
+        let mut parts = Vec::new();
+        for &id in &self.graph.components[component].functions {
+            let function = self.world.program.function(id);
+            parts.push(function.fingerprint);
+            parts.push(Fingerprint::of(&(
+                self.functions[id.0 as usize],
+                &self.world.program.files[function.at.file.0 as usize],
+                self.world.never_null.parameters(id),
+            )));
+            let mentioned = &self.graph.mentioned[id.0 as usize];
+            self.add(component, &mentioned.functions, &mentioned.globals, &mut parts);
+        }
+        Fingerprint::of(&(is_relevant, parts))
+    }
+
+    /// What is known of functions and globals that a cycle mentions.
+    fn add(
+        &self,
+        component: usize,
+        functions: &[FuncId],
+        globals: &[GlobalId],
+        parts: &mut Vec<Fingerprint>,
+    ) {
+        for id in functions {
+            parts.push(self.function_facts[id.0 as usize]);
+            let other = self.graph.component_of[id.0 as usize].filter(|other| *other != component);
+            if let Some(done) = other.and_then(|other| self.done[other].get()) {
+                let is_deep = !self.world.called_parameters(*id).is_empty();
+                parts.push(if is_deep { done.key } else { done.told });
+            }
+        }
+        parts.extend(globals.iter().map(|id| self.global_facts[id.0 as usize]));
+    }
+
+    /// Keeps what was found of a cycle.
+    pub fn make(&self, component: usize, key: Fingerprint, outcomes: &[Outcome]) -> Made {
+        let renamed = |outcome: &Outcome, with: &mut Recorder| rename::summary(with, &outcome.summary);
+        let mut recorder = Recorder::new(self);
+        let summaries: Vec<Summary> =
+            outcomes.iter().map(|outcome| renamed(outcome, &mut recorder)).collect();
+        let (functions, globals) = (recorder.functions.clone(), recorder.globals.clone());
+        let summaries = recorder.stored(summaries);
+        let (functions, globals) = closure(self.world, functions, globals);
+        let mut parts = vec![Fingerprint::of(&summaries)];
+        self.add(component, &functions, &globals, &mut parts);
+
+        let mut recorder = Recorder::new(self);
+        let leaks = outcomes.iter().flat_map(|outcome| &outcome.leaks);
+        let leaks: Vec<Found> = leaks.map(|found| renamed_leak(&mut recorder, found)).collect();
+        let leaks = if leaks.is_empty() { Vec::new() } else { recorder.stored(leaks) };
+        let cut = outcomes.iter().map(|outcome| u8::from(outcome.is_cut)).collect();
+        Made { key, told: Fingerprint::of(&parts), cut, leaks, summaries }
+    }
+
+    /// A cycle is done: its callers' keys can be made.
+    pub fn note(&self, component: usize, entry: Entry) {
+        let _ = self.done[component].set(Done { key: entry.key, told: entry.told });
+    }
+
+    /// Of all procedures of a cycle; `None` where names are not those of this
+    /// program.
+    pub fn summaries(&self, entry: Entry) -> Option<Vec<Arc<Summary>>> {
+        let (summaries, mut reader): (Vec<Summary>, _) = self.read(entry.summaries)?;
+        Some(summaries.iter().map(|summary| Arc::new(rename::summary(&mut reader, summary))).collect())
+    }
+
+    pub fn leaks(&self, entry: Entry) -> Vec<Found> {
+        let read = Some(entry.leaks).filter(|bytes| !bytes.is_empty()).and_then(|bytes| self.read(bytes));
+        let Some((leaks, mut reader)): Option<(Vec<Found>, _)> = read else { return Vec::new() };
+        leaks.iter().map(|found| renamed_leak(&mut reader, found)).collect()
+    }
+
+    fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Option<(T, Reader<'a>)> {
+        let stored: Stored<T> = postcard::from_bytes(bytes).ok()?;
+        let program = self.world.program;
+        let ids = self.ids.get_or_init(|| Ids::new(program, &self.functions, &self.globals));
+        let functions = stored.functions.iter().map(|(name, number)| ids.functions.get(&(name, *number)));
+        let globals = stored.globals.into_iter().map(|label| ids.globals.get(&label));
+        let files = stored.files.iter().map(|path| ids.files.get(path.as_str()));
+        let reader = Reader {
+            program,
+            functions: functions.map(Option::<&FuncId>::copied).collect::<Option<_>>()?,
+            globals: globals.map(Option::<&GlobalId>::copied).collect::<Option<_>>()?,
+            files: files.map(Option::<&FileId>::copied).collect::<Option<_>>()?,
+        };
+        Some((stored.content, reader))
+    }
+}
+
+fn renamed_leak(with: &mut dyn Rename, (id, leak, origin): &Found) -> Found {
+    // A reader knows the function's place only by its own id.
+    let (function, _) = with.place(*id, leak.at);
+    let leak = rename::leak(with, *id, leak);
+    (function, leak, Arc::new(rename::origin(with, origin)))
+}
+
+/// How many of the same come before each.
+fn numbered<T: std::hash::Hash + Eq>(names: impl Iterator<Item = T>) -> Vec<u32> {
+    let mut seen: FxHashMap<T, u32> = FxHashMap::default();
+    let number = |name| {
+        let next = seen.entry(name).or_default();
+        *next += 1;
+        *next - 1
+    };
+    names.map(number).collect()
+}
+
+impl<'a> Ids<'a> {
+    fn new(program: &'a Program, functions: &[u32], globals: &[(Label, u32)]) -> Ids<'a> {
+        let function = |(index, (known, number)): (usize, (&'a leakscope_ir::Function, &u32))| {
+            ((known.name.as_str(), *number), FuncId(index as u32))
+        };
+        let file = |(index, path): (usize, &'a String)| (path.as_str(), FileId(index as u32));
+        let global = |(index, label): (usize, &(Label, u32))| (label.clone(), GlobalId(index as u32));
+        Ids {
+            functions: program.functions.iter().zip(functions).enumerate().map(function).collect(),
+            globals: globals.iter().enumerate().map(global).collect(),
+            files: program.files.iter().enumerate().map(file).collect(),
+        }
+    }
+}
+
+/// Gives ids in the order in which they come up.
+struct Recorder<'k, 'a> {
+    keys: &'k Keys<'a>,
+    functions: Vec<FuncId>,
+    globals: Vec<GlobalId>,
+    files: Vec<FileId>,
+}
+
+impl<'k, 'a> Recorder<'k, 'a> {
+    fn new(keys: &'k Keys<'a>) -> Recorder<'k, 'a> {
+        Recorder { keys, functions: Vec::new(), globals: Vec::new(), files: Vec::new() }
+    }
+
+    fn stored<T: Serialize>(self, content: T) -> Vec<u8> {
+        let Keys { world, functions, globals, .. } = self.keys;
+        let program = world.program;
+        let function = |id: FuncId| (program.function(id).name.clone(), functions[id.0 as usize]);
+        let stored = Stored {
+            functions: self.functions.into_iter().map(function).collect(),
+            globals: self.globals.into_iter().map(|id| globals[id.0 as usize].clone()).collect(),
+            files: self.files.into_iter().map(|id| program.files[id.0 as usize].clone()).collect(),
+            content,
+        };
+        postcard::to_stdvec(&stored).expect("plain data has bytes")
+    }
+}
+
+fn position<T: Copy + PartialEq>(known: &mut Vec<T>, id: T) -> u32 {
+    let index = known.iter().position(|other| *other == id).unwrap_or_else(|| {
+        known.push(id);
+        known.len() - 1
+    });
+    index as u32
+}
+
+impl Rename for Recorder<'_, '_> {
+    fn function(&mut self, id: FuncId) -> FuncId {
+        FuncId(position(&mut self.functions, id))
+    }
+
+    fn global(&mut self, id: GlobalId) -> GlobalId {
+        GlobalId(position(&mut self.globals, id))
+    }
+
+    fn place(&mut self, function: FuncId, at: Spot) -> (FuncId, Spot) {
+        let relative = at.relative_to(self.keys.world.program.function(function).at);
+        let file = FileId(position(&mut self.files, at.file));
+        (self.function(function), Spot { file, ..relative })
+    }
+}
+
+/// Takes ids back to those of the program.
+struct Reader<'a> {
+    program: &'a Program,
+    functions: Vec<FuncId>,
+    globals: Vec<GlobalId>,
+    files: Vec<FileId>,
+}
+
+impl Rename for Reader<'_> {
+    fn function(&mut self, id: FuncId) -> FuncId {
+        self.functions[id.0 as usize]
+    }
+
+    fn global(&mut self, id: GlobalId) -> GlobalId {
+        self.globals[id.0 as usize]
+    }
+
+    fn place(&mut self, function: FuncId, at: Spot) -> (FuncId, Spot) {
+        let function = self.function(function);
+        let at = Spot { file: self.files[at.file.0 as usize], ..at };
+        (function, at.absolute_from(self.program.function(function).at))
+    }
+}

@@ -1,0 +1,92 @@
+//! Summaries and leaks with other ids for functions, globals and files, as they
+//! are when they are kept from one run to the next.
+
+use std::sync::Arc;
+
+use leakscope_ir::{FuncId, GlobalId, Spot};
+
+use crate::leaks::Leak;
+use crate::scope::Origin;
+use crate::summary::{ExitCase, Step, Summary, Write};
+use crate::value::{Base, Holder, SymbolKey, Value};
+
+pub trait Rename {
+    fn function(&mut self, id: FuncId) -> FuncId;
+    fn global(&mut self, id: GlobalId) -> GlobalId;
+    /// A place in a function.
+    fn place(&mut self, function: FuncId, at: Spot) -> (FuncId, Spot);
+}
+
+pub fn summary(with: &mut dyn Rename, summary: &Summary) -> Summary {
+    Summary {
+        cases: summary.cases.iter().map(|case| exit_case(with, case)).collect(),
+        symbols: Arc::new(summary.symbols.map(|key| symbol(with, key))),
+        origins: summary.origins.iter().map(|known| Arc::new(origin(with, known))).collect(),
+        freed_in_loops: summary.freed_in_loops.clone(),
+        ..*summary
+    }
+}
+
+pub fn leak(with: &mut dyn Rename, id: FuncId, leak: &Leak) -> Leak {
+    let mut at = |spot: Spot| with.place(id, spot).1;
+    let (own, others) = (
+        at(leak.at),
+        leak.others.iter().map(|(spot, cause, variable)| (at(*spot), *cause, variable.clone())).collect(),
+    );
+    let path = leak.path.iter().map(|known| step(with, known)).collect();
+    Leak { at: own, others, path, variable: leak.variable.clone(), ..*leak }
+}
+
+pub fn origin(with: &mut dyn Rename, origin: &Origin) -> Origin {
+    let stack = origin.stack.iter().map(|&(function, at)| with.place(function, at)).collect();
+    Origin { stack, ..origin.clone() }
+}
+
+fn exit_case(with: &mut dyn Rename, case: &ExitCase) -> ExitCase {
+    let write = |write: &Write, with: &mut dyn Rename| Write {
+        base: base(with, write.base),
+        value: value(with, &write.value),
+        ..*write
+    };
+    ExitCase {
+        result: value(with, &case.result),
+        writes: case.writes.iter().map(|known| write(known, with)).collect(),
+        zeroed: case.zeroed.iter().map(|&known| base(with, known)).collect(),
+        path: case.path.iter().map(|known| step(with, known)).collect(),
+        ..case.clone()
+    }
+}
+
+fn step(with: &mut dyn Rename, step: &Step) -> Step {
+    let (function, at) = with.place(step.function, step.at);
+    Step { function, at, ..*step }
+}
+
+fn base(with: &mut dyn Rename, base: Base) -> Base {
+    match base {
+        Base::Global(id) => Base::Global(with.global(id)),
+        Base::Function(id) => Base::Function(with.function(id)),
+        Base::Symbol(_) | Base::Local(_) | Base::Heap(_) => base,
+    }
+}
+
+fn value(with: &mut dyn Rename, known: &Value) -> Value {
+    match known {
+        Value::Top | Value::Int(_) => known.clone(),
+        Value::Sum(from, offset) => Value::Sum(base(with, *from), *offset),
+        Value::OneOf(_) | Value::Record(_) => known.map(|part| value(with, part)),
+    }
+}
+
+fn symbol(with: &mut dyn Rename, key: &SymbolKey) -> SymbolKey {
+    match key {
+        SymbolKey::Content(from, offset) => SymbolKey::Content(base(with, *from), *offset),
+        SymbolKey::Elements(from, offset) => SymbolKey::Elements(base(with, *from), *offset),
+        SymbolKey::Binary(op, left, right) => SymbolKey::Binary(*op, value(with, left), value(with, right)),
+        SymbolKey::Compare(op, left, right) => SymbolKey::Compare(*op, value(with, left), value(with, right)),
+        SymbolKey::Joined(point, Holder::Cell(from, offset)) => {
+            SymbolKey::Joined(*point, Holder::Cell(base(with, *from), *offset))
+        }
+        SymbolKey::Parameter(_) | SymbolKey::Result(..) | SymbolKey::Joined(..) => key.clone(),
+    }
+}
