@@ -152,15 +152,20 @@ impl<'a> Keys<'a> {
         globals: &[GlobalId],
         parts: &mut Vec<Fingerprint>,
     ) {
-        for id in functions {
-            parts.push(self.function_facts[id.0 as usize]);
+        let function = |id: &FuncId| {
+            let fact = self.function_facts[id.0 as usize];
             let other = self.graph.component_of[id.0 as usize].filter(|other| *other != component);
-            if let Some(done) = other.and_then(|other| self.done[other].get()) {
-                let is_deep = !self.world.called_parameters(*id).is_empty();
-                parts.push(if is_deep { done.key } else { done.told });
-            }
-        }
+            let does = other.and_then(|other| self.done[other].get()).map(|done| {
+                let is_simulated = !self.world.called_parameters(*id).is_empty();
+                if is_simulated { done.key } else { done.told }
+            });
+            Fingerprint::of(&(fact, does))
+        };
+        let start = parts.len();
+        parts.extend(functions.iter().map(function));
         parts.extend(globals.iter().map(|id| self.global_facts[id.0 as usize]));
+        // Ids may come in another order the next time.
+        parts[start..].sort();
     }
 
     /// Keeps what was found of a cycle.

@@ -47,6 +47,7 @@ fn program(source: &str) -> Program {
             "-fno-discard-value-names",
         ])
         .args(["-w", "-o", "-"])
+        .arg(format!("-fdebug-prefix-map={}=source", folder.path().display()))
         .arg(&path)
         .output()
         .expect("clang-19 runs");
@@ -155,4 +156,34 @@ fn summaries_name_categories() {
     );
     check("char *g; void f(char *p) { g = p; }", "f", &["Arg2Glob arg0*"]);
     check("char *f(char *p) { return p; }", "f", &["Arg2Ret arg0* ret*"]);
+}
+
+/// Functions that were analysed, or whose summaries were asked for, when
+/// `source` is analysed after `before`.
+fn analysed(before: &str, source: &str) -> Vec<String> {
+    let analyse = |source: &str, known: &[u8]| {
+        let program = program(source);
+        let analysis = analyze(&program, &models(), &Config::default(), &Procedures::read(known), &|_, _| {});
+        (program, analysis)
+    };
+    let kept = analyse(before, &[]).1.kept.expect("nothing was known before");
+    let (program, analysis) = analyse(source, &kept);
+    let names = program.functions.iter().zip(&analysis.summaries);
+    names.filter(|(_, summary)| summary.is_some()).map(|(function, _)| function.name.clone()).collect()
+}
+
+#[test]
+fn a_change_is_followed_as_far_as_it_can_be_seen() {
+    let source = "void give(char *p) { free(p); }
+char *make(void) { return malloc(3); }
+void use(void) { char *p = make(); give(p); }
+void other(void) { char *q = malloc(2); free(q); }";
+    assert_eq!(analysed(source, source), [""; 0]);
+    assert_eq!(analysed(source, &format!("\n\n{source}")), [""; 0], "lines alone");
+    let larger = source.replace("malloc(3)", "malloc(4)");
+    assert_eq!(analysed(source, &larger), ["make"], "callers see no difference");
+    let kept = source.replace("free(p)", "keep(p)");
+    assert_eq!(analysed(source, &kept), ["give", "make", "use"]);
+    let own = source.replace("malloc(2)", "malloc(opaque())");
+    assert_eq!(analysed(source, &own), ["other"]);
 }

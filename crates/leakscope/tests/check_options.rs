@@ -95,3 +95,128 @@ fn results_are_those_of_the_source() {
     fs::write(&path, TWO_LEAKS.replace("p[0] = 1", "free(p)")).expect("writable");
     assert_eq!(variables(folder.path(), &[]), ["q", "r"]);
 }
+
+const FILES: [(&str, &str); 3] = [
+    (
+        "main.c",
+        "#include <stdlib.h>
+#include <string.h>
+struct box { char *name; char *text; };
+char *take(const char *text);
+void drop(struct box *box);
+void each(void (*run)(char *), char *what);
+extern int verbose;
+extern void (*const actions[2])(char *);
+static char *copy(const char *text) { return strdup(text); }
+static void release(char *what) { free(what); }
+static void look(char *what) { what[0] = 1; }
+int labelled(const char *name)
+{
+    struct box box = {copy(name), take(name)};
+    drop(&box);
+    return 1;
+}
+int chosen(const char *name)
+{
+    char *kept = copy(name);
+    if (!kept)
+        return 1;
+    if (verbose)
+        return 2;
+    actions[0](kept);
+    return 0;
+}
+int run(const char *name)
+{
+    char *given = take(name);
+    if (!given)
+        return 1;
+    each(release, given);
+    look((char[]){1, 0});
+    return 0;
+}
+int main(int count, char **names) { return labelled(names[0]) + chosen(names[0]) + run(names[count - 1]); }
+",
+    ),
+    (
+        "parts.c",
+        "#include <stdlib.h>
+#include <string.h>
+struct box { char *name; char *text; };
+int verbose = 0;
+static void release(char *what) { free(what); }
+static void look(char *what) { what[0] = 2; }
+void (*const actions[2])(char *) = {release, look};
+char *take(const char *text)
+{
+    char *made = malloc(strlen(text) + 1);
+    if (made)
+        strcpy(made, text);
+    return made;
+}
+void drop(struct box *box)
+{
+    free(box->name);
+    free(box->text);
+}
+void tell(void) { look((char[]){'a', 0}); }
+",
+    ),
+    ("each.c", "void each(void (*run)(char *), char *what) { run(what); }\n"),
+];
+
+/// One after the other: which file, what is there, what is put there, and the
+/// variables in the warnings then.
+const EDITS: [(&str, &str, &str, &[&str]); 10] = [
+    ("main.c", "int run(", "\n\nint run(", &[]),
+    ("parts.c", "    free(box->text);\n", "", &["box.text"]),
+    ("main.c", "struct box {", "/* moved */\n\nstruct box {", &["box.text"]),
+    ("main.c", "char *text; };", "char *label; };", &["box.label"]),
+    ("parts.c", "{release, look}", "{look, release}", &["box.label", "kept"]),
+    ("parts.c", "void tell(void) {", "void tell(void) { verbose = 1;", &["box.label", "kept"]),
+    ("parts.c", "{look, release}", "{release, look}", &["box.label", "kept"]),
+    ("parts.c", "void tell(void) { verbose = 1;", "void tell(void) {", &["box.label"]),
+    ("each.c", "{ run(what); }", "{ (void)run; (void)what; }", &["box.label", "given"]),
+    ("main.c", "each(release, given);", "each(release, given), release(given);", &["box.label"]),
+];
+
+/// After each edit the warnings are those of an analysis that starts anew.
+#[test]
+fn what_is_kept_of_procedures_is_current() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    for (name, text) in FILES {
+        fs::write(folder.join(name), text).expect("writable");
+    }
+    let warnings = |store: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+            .args(["check", "--quiet", "--format", "json", "--output", "report.json"])
+            .args(FILES.map(|(name, _)| name))
+            .env("XDG_CACHE_HOME", folder.join(store))
+            .current_dir(folder)
+            .output()
+            .expect("leakscope runs");
+        assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+        let report = fs::read(folder.join("report.json")).expect("a report");
+        let report: Value = serde_json::from_slice(&report).expect("JSON");
+        report["findings"].clone()
+    };
+    warnings("kept");
+    for (name, from, to, expected) in EDITS {
+        let path = folder.join(name);
+        let text = fs::read_to_string(&path).expect("it is there");
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replacen(from, to, 1)).expect("writable");
+        let found = warnings("kept");
+        let mut variables: Vec<&str> = found
+            .as_array()
+            .expect("findings")
+            .iter()
+            .map(|f| f["variable"].as_str().unwrap_or(""))
+            .collect();
+        variables.sort();
+        assert_eq!(variables, *expected, "after {from:?} became {to:?}");
+        assert_eq!(found, warnings("anew"), "after {from:?} became {to:?}");
+        fs::remove_dir_all(folder.join("anew")).expect("results are kept");
+    }
+}
