@@ -1,8 +1,9 @@
 //! Where cases meet: those that agree on the property become one.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use leakscope_ir::{ValueId, VariableId};
+use leakscope_ir::ValueId;
 
 use crate::case::{Block, Case, Cell};
 use crate::fact::Fact;
@@ -110,19 +111,22 @@ pub enum Growth {
 }
 
 /// Joins `other` into `case`; whether `case` changed.
-pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, growth: Growth) -> bool {
-    // Symbols of this point that `other` mentions are those of an earlier pass.
-    let as_it_came = other.clone();
+pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, growth: Growth) -> bool {
     let mut joiner = Joiner { point, growth, other: &as_it_came, bound: BTreeMap::new(), is_changed: false };
-    let own_only = facts_apart(case, &other, scope);
-    let others_only = facts_apart(&other, case, scope);
+    let own_only = facts_apart(case, &as_it_came, scope);
+    let others_only = facts_apart(&as_it_came, case, scope);
+    // Symbols of this point that the other mentions are those of an earlier pass.
     let current = joiner.bound_symbols(case, scope);
-    let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
-    other.forget_all(scope, &current);
-    joiner.env(case, &other, scope);
-    joiner.memory(case, &other, scope);
-    joiner.variables(case, &other, scope);
-    joiner.facts(case, &other, &own_only);
+    let mut other = Cow::Borrowed(&as_it_came);
+    if !current.is_empty() {
+        let current: Vec<Base> = current.into_iter().map(Base::Symbol).collect();
+        other.to_mut().forget_all(scope, &current);
+    }
+    let other = &*other;
+    joiner.env(case, other, scope);
+    joiner.memory(case, other, scope);
+    joiner.variables(case, other, scope);
+    joiner.facts(case, other, &own_only);
     if !others_only.is_empty() {
         case.facts.extend(others_only);
     }
@@ -139,9 +143,9 @@ pub fn join(case: &mut Case, mut other: Case, scope: &mut Scope, point: Point, g
     joiner.is_changed |= case.freed.unite(&other.freed);
     joiner.is_changed |= case.escaped.unite(&other.escaped);
     joiner.is_changed |= case.stored.unite(&other.stored);
-    for pending in other.pending {
+    for pending in &other.pending {
         if !case.pending.iter().any(|known| (known.block, known.at) == (pending.block, pending.at)) {
-            case.pending.push(pending);
+            case.pending.push(pending.clone());
             joiner.is_changed = true;
         }
     }
@@ -235,15 +239,8 @@ impl Joiner<'_> {
         if case.memory.is_same(&other.memory) {
             return;
         }
-        let mut keys: Vec<(Base, Offset)> = case.memory.keys().chain(other.memory.keys()).copied().collect();
-        keys.sort();
-        keys.dedup();
-        for key in keys {
-            let (own, others) = (case.memory.get(&key), other.memory.get(&key));
-            if own.is_some_and(|own| others.is_some_and(|others| own.value == others.value)) {
-                continue;
-            }
-            let (own, others) = (own.cloned(), others.cloned());
+        for key in case.memory.apart(&other.memory, |own, others| own.value == others.value) {
+            let (own, others) = (case.memory.get(&key).cloned(), other.memory.get(&key).cloned());
             let bytes = own.as_ref().or(others.as_ref()).map_or(8, |cell| cell.bytes);
             let absent = |case: &Case, present: &Option<Cell>, scope: &mut Scope| match key.0 {
                 _ if case.zeroed.contains(&key.0) => Value::NULL,
@@ -276,9 +273,7 @@ impl Joiner<'_> {
         if case.variables.is_same(&other.variables) {
             return;
         }
-        let keys: BTreeSet<VariableId> =
-            case.variables.keys().chain(other.variables.keys()).copied().collect();
-        for key in keys {
+        for key in case.variables.apart(&other.variables, |own, others| own == others) {
             let own = case.variables.get(&key).cloned();
             let others = other.variables.get(&key).cloned();
             let both = [own.clone().unwrap_or(Value::Top), others.unwrap_or(Value::Top)];

@@ -2,6 +2,7 @@
 //! them changes. Cases are copied at every branch and call, and most of what is
 //! in them stays as it was.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A sorted list of pairs, each key once.
@@ -117,6 +118,33 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         }
     }
 
+    /// Keys that only one of both has, or whose values are not the same, sorted.
+    pub fn apart(&self, other: &Self, is_same: impl Fn(&V, &V) -> bool) -> Vec<K> {
+        let (mut own, mut others) = (self.pairs(), other.pairs());
+        let mut apart = Vec::new();
+        while let ([(key, value), own_rest @ ..], [(other_key, other_value), other_rest @ ..]) = (own, others)
+        {
+            match key.cmp(other_key) {
+                Ordering::Less => {
+                    apart.push(key.clone());
+                    own = own_rest;
+                }
+                Ordering::Greater => {
+                    apart.push(other_key.clone());
+                    others = other_rest;
+                }
+                Ordering::Equal => {
+                    if !is_same(value, other_value) {
+                        apart.push(key.clone());
+                    }
+                    (own, others) = (own_rest, other_rest);
+                }
+            }
+        }
+        apart.extend(own.iter().chain(others).map(|(key, _)| key.clone()));
+        apart
+    }
+
     /// Pairs from `key` on.
     pub fn starting_at(&self, key: K) -> impl Iterator<Item = (&K, &V)> {
         let start = self.position(&key).unwrap_or_else(|index| index);
@@ -220,6 +248,16 @@ mod tests {
         assert_eq!(other.starting_at(2).collect::<Vec<_>>(), [(&3, &"d")]);
         assert_eq!((other.remove(&1), other.remove(&3)), (Some("a"), Some("d")));
         assert!(other.is_empty() && other == Map::default());
+    }
+
+    #[test]
+    fn what_is_apart() {
+        let map = |pairs: &[(u32, char)]| Map::of_sorted(pairs.to_vec());
+        let (one, other) =
+            (map(&[(1, 'a'), (2, 'b'), (4, 'd'), (6, 'f')]), map(&[(2, 'b'), (3, 'c'), (4, 'e')]));
+        assert_eq!(one.apart(&other, |a, b| a == b), [1, 3, 4, 6]);
+        assert_eq!(other.apart(&one, |a, b| a == b), [1, 3, 4, 6]);
+        assert_eq!(one.apart(&Map::default(), |a, b| a == b), [1, 2, 4, 6]);
     }
 
     #[test]

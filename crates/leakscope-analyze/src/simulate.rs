@@ -25,8 +25,8 @@ use crate::world::{World, constant};
 /// A procedure that is too much is begun anew with less told apart; one that is
 /// too much even so is given up.
 const TRIES: [Try; 3] = [
-    Try { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 4 },
-    Try { cases: 4, depth: 3, memory: Memory::LeftToOthers, share: 2 },
+    Try { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 6 },
+    Try { cases: 3, depth: 3, memory: Memory::LeftToOthers, share: 2 },
     Try { cases: 2, depth: 2, memory: Memory::LeftToOthers, share: 1 },
 ];
 /// Work in one procedure: at least, for each block, and at most. A run of a block
