@@ -64,7 +64,8 @@ impl Places {
         }
     }
 
-    /// Names all stacks of `record`.
+    /// Names all stacks of `record`. Debug information is dropped then: other
+    /// questions read it in another way, and both need much memory.
     pub fn of_record(&mut self, record: &Record) -> RecordPlaces {
         let space = AddressSpace::new(record, &mut self.symboliser);
         record.modules.iter().for_each(|module| self.objects.read(&module.path));
@@ -92,7 +93,9 @@ impl Places {
             }
             let site = record.site(stack);
             let line = site.and_then(|site| Some((site.line?, site.column)));
-            let line = line.or_else(|| self.left_by(&space, stack, site?));
+            // Lines of the system's frames are not shown.
+            let is_users = frames.first().is_some_and(|&id| !self.symboliser.frame(id).system);
+            let line = line.or_else(|| self.left_by(&space, stack, site.filter(|_| is_users)?));
             if let (Some(innermost), Some((line, column))) = (frames.first_mut(), line) {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
@@ -125,6 +128,7 @@ impl Places {
                 last_uses.extend(self.last_use(record, &space, of_block).map(|last| (of_block, last)));
             }
         }
+        self.symboliser.forget();
         RecordPlaces { by_stack, calls, held, copies, last_uses, unknown: self.place_of(&[]) }
     }
 
