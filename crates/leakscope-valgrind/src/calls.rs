@@ -99,6 +99,11 @@ const UNKNOWN: u32 = u32::MAX;
 /// The context of the function that runs, if it is known.
 static NOW: Single<u32> = Single::new(UNKNOWN);
 
+#[inline(always)]
+pub fn known_context() -> Option<u32> {
+    Some(*NOW.get()).filter(|&context| context != UNKNOWN)
+}
+
 /// Another thread runs.
 pub fn forget_thread() {
     forget_now();
@@ -361,10 +366,7 @@ impl Calls {
     /// its callers return. The thread must be the one that runs.
     #[inline]
     pub fn context(&mut self) -> u32 {
-        match *NOW.get() {
-            UNKNOWN => self.find_context(),
-            known => known,
-        }
+        known_context().unwrap_or_else(|| self.find_context())
     }
 
     #[cold]
