@@ -140,11 +140,11 @@ int main(void) {
 
 /// Peak memory of the largest process of a command, in KiB.
 fn peak(command: &mut Command) -> i64 {
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts").id();
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: our own child, which nobody else waits for, and a place for what it used.
     unsafe {
-        assert_eq!(libc::wait4(child.id() as i32, &mut 0, 0, usage.as_mut_ptr()), child.id() as i32);
+        assert_eq!(libc::wait4(child as i32, &mut 0, 0, usage.as_mut_ptr()), child as i32);
         usage.assume_init().ru_maxrss
     }
 }
