@@ -1,7 +1,8 @@
 //! The debug information of a module, as a whole: for questions that do not
 //! start at an address of code, which `symbols` answers.
 
-use std::fs;
+use std::cell::OnceCell;
+use std::fs::File;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -10,7 +11,7 @@ use addr2line::gimli::{
     Reader as _, SectionId, UnitOffset,
 };
 use leakscope_core::tidy;
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ReadCache};
 
 use crate::symbols;
 
@@ -22,7 +23,17 @@ pub type Expression = gimli::Expression<Reader>;
 /// Debug information with all its units.
 pub struct Debug {
     dwarf: gimli::Dwarf<Reader>,
-    units: Vec<gimli::Unit<Reader>>,
+    units: Vec<Unit>,
+}
+
+/// A unit, of which questions after single entries keep what they need to read
+/// them: a library has thousands, and few are asked for.
+struct Unit {
+    header: gimli::UnitHeader<Reader>,
+    /// None if it is damaged.
+    read: OnceCell<Option<gimli::Unit<Reader>>>,
+    /// Where its code is.
+    ranges: OnceCell<Vec<(u64, u64)>>,
 }
 
 /// An entry by its place.
@@ -49,8 +60,8 @@ impl Debug {
         }
         let apart = symbols::debug_file(module);
         apart.as_deref().into_iter().chain([module]).find_map(|path| {
-            let content = fs::read(path).ok()?;
-            let file = object::File::parse(&*content).ok()?;
+            let cache = ReadCache::new(File::open(path).ok()?);
+            let file = object::File::parse(&cache).ok()?;
             let section = |id: SectionId| -> Option<Rc<[u8]>> {
                 Some(Rc::from(&*file.section_by_name(id.name())?.uncompressed_data().ok()?))
             };
@@ -60,7 +71,7 @@ impl Debug {
             let mut units = Vec::new();
             let mut headers = dwarf.units();
             while let Ok(Some(header)) = headers.next() {
-                units.extend(dwarf.unit(header));
+                units.push(Unit { header, read: OnceCell::new(), ranges: OnceCell::new() });
             }
             Some(Debug { dwarf, units })
         })
@@ -68,10 +79,16 @@ impl Debug {
 }
 
 impl Debug {
+    fn unit(&self, index: usize) -> Option<&gimli::Unit<Reader>> {
+        let unit = self.units.get(index)?;
+        unit.read.get_or_init(|| self.dwarf.unit(unit.header.clone()).ok()).as_ref()
+    }
+
     /// Calls `f` for every entry, outer ones before those inside them, with its
     /// depth in its unit.
     pub fn for_each(&self, mut f: impl FnMut(Die, &Entry, isize)) {
         for (index, unit) in self.units.iter().enumerate() {
+            let Ok(unit) = self.dwarf.unit(unit.header.clone()) else { continue };
             let mut entries = unit.entries();
             while let Ok(Some(entry)) = entries.next_dfs() {
                 f(Die { unit: index, offset: entry.offset() }, entry, entry.depth());
@@ -80,13 +97,14 @@ impl Debug {
     }
 
     pub fn entry(&self, die: Die) -> Option<Entry> {
-        self.units[die.unit].entry(die.offset).ok()
+        self.unit(die.unit)?.entry(die.offset).ok()
     }
 
     /// The entries directly inside one.
     pub fn children(&self, die: Die) -> Vec<(Die, Entry)> {
         let mut children = Vec::new();
-        let Ok(mut entries) = self.units[die.unit].entries_at_offset(die.offset) else { return children };
+        let entries = self.unit(die.unit).and_then(|unit| unit.entries_at_offset(die.offset).ok());
+        let Some(mut entries) = entries else { return children };
         let Ok(Some(parent)) = entries.next_dfs() else { return children };
         let depth = parent.depth();
         while let Ok(Some(entry)) = entries.next_dfs() {
@@ -105,7 +123,7 @@ impl Debug {
         match value {
             AttributeValue::UnitRef(offset) => Some(Die { unit: from.unit, offset }),
             AttributeValue::DebugInfoRef(target) => {
-                let within = |(unit, known): (usize, &gimli::Unit<Reader>)| {
+                let within = |(unit, known): (usize, &Unit)| {
                     Some(Die { unit, offset: target.to_unit_offset(&known.header)? })
                 };
                 self.units.iter().enumerate().find_map(within)
@@ -156,19 +174,17 @@ impl Debug {
     }
 
     pub fn text(&self, die: Die, value: Value) -> Option<String> {
-        let text = self.dwarf.attr_string(&self.units[die.unit], value).ok()?;
+        let text = self.dwarf.attr_string(self.unit(die.unit)?, value).ok()?;
         Some(text.to_string_lossy().ok()?.into_owned())
     }
 
     /// Address ranges of the entry's code.
     pub fn ranges(&self, die: Die, entry: &Entry) -> Vec<(u64, u64)> {
-        let mut found = Vec::new();
-        if let Ok(mut ranges) = self.dwarf.die_ranges(&self.units[die.unit], entry) {
-            while let Ok(Some(range)) = ranges.next() {
-                found.push((range.begin, range.end));
-            }
+        if let Some(Ok(ranges)) = self.unit(die.unit).map(|unit| self.dwarf.die_ranges(unit, entry)) {
+            all(ranges)
+        } else {
+            Vec::new()
         }
-        found
     }
 
     /// The variables and parameters in scope at an address of code, those of
@@ -296,8 +312,15 @@ impl Debug {
 
     /// The units with code at an address, and their numbers.
     fn units_at(&self, address: u64) -> impl Iterator<Item = (usize, &gimli::Unit<Reader>)> {
-        let units = self.units.iter().enumerate();
-        units.filter(move |(_, unit)| has(self.dwarf.unit_ranges(unit), address) == Some(true))
+        let has_it = move |unit: &Unit| {
+            let ranges = unit.ranges.get_or_init(|| {
+                let read = self.dwarf.unit(unit.header.clone());
+                read.and_then(|read| self.dwarf.unit_ranges(&read)).map(all).unwrap_or_default()
+            });
+            ranges.iter().any(|&(start, end)| (start..end).contains(&address))
+        };
+        let units = self.units.iter().enumerate().filter(move |(_, unit)| has_it(unit));
+        units.filter_map(|(index, _)| Some((index, self.unit(index)?)))
     }
 
     /// Where a variable is while the code at an address runs.
@@ -305,7 +328,7 @@ impl Debug {
         match variable.entry.attr_value(gimli::DW_AT_location)? {
             AttributeValue::Exprloc(expression) => Some(expression),
             list => {
-                let unit = &self.units[variable.die.unit];
+                let unit = self.unit(variable.die.unit)?;
                 let mut locations = self.dwarf.attr_locations(unit, list).ok()??;
                 while let Ok(Some(location)) = locations.next() {
                     if (location.range.begin..location.range.end).contains(&address) {
@@ -321,6 +344,7 @@ impl Debug {
     /// tables.
     pub fn for_each_line(&self, mut f: impl FnMut((u64, u64), &str, u32)) {
         for unit in &self.units {
+            let Ok(unit) = self.dwarf.unit(unit.header.clone()) else { continue };
             let Some(program) = unit.line_program.clone() else { continue };
             let mut rows = program.rows();
             let mut before: Option<(u64, u64, u32)> = None;
@@ -328,7 +352,7 @@ impl Debug {
             while let Ok(Some((header, row))) = rows.next_row() {
                 if let Some((start, index, line)) = before.take() {
                     if file.0 != index {
-                        file = (index, self.path(unit, header, index).unwrap_or_default());
+                        file = (index, self.path(&unit, header, index).unwrap_or_default());
                     }
                     f((start, row.address()), &file.1, line);
                 }
@@ -378,7 +402,7 @@ impl Debug {
             let AttributeValue::FileIndex(file) = entry.attr_value(gimli::DW_AT_decl_file)? else {
                 return None;
             };
-            let unit = &self.units[die.unit];
+            let unit = self.unit(die.unit)?;
             Some((self.path(unit, unit.line_program.as_ref()?.header(), file)?, line))
         })
     }
@@ -406,13 +430,21 @@ impl Debug {
 
     /// How values of an entry's unit are encoded.
     pub fn encoding(&self, die: Die) -> gimli::Encoding {
-        self.units[die.unit].encoding()
+        self.units[die.unit].header.encoding()
     }
 
     /// An address by its index in the unit's table.
     pub fn address(&self, die: Die, index: gimli::DebugAddrIndex<usize>) -> Option<u64> {
-        self.dwarf.address(&self.units[die.unit], index).ok()
+        self.dwarf.address(self.unit(die.unit)?, index).ok()
     }
+}
+
+fn all(mut ranges: gimli::RangeIter<Reader>) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    while let Ok(Some(range)) = ranges.next() {
+        found.push((range.begin, range.end));
+    }
+    found
 }
 
 /// Whether an address is in one of some ranges; none if there are none.

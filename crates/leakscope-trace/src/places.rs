@@ -64,7 +64,8 @@ impl Places {
         }
     }
 
-    /// Names all stacks of `record`.
+    /// Names all stacks of `record`. Debug information is dropped then: other
+    /// questions read it in another way, and both need much memory.
     pub fn of_record(&mut self, record: &Record) -> RecordPlaces {
         let space = AddressSpace::new(record, &mut self.symboliser);
         record.modules.iter().for_each(|module| self.objects.read(&module.path));
@@ -74,17 +75,7 @@ impl Places {
         let freed: HashSet<u32> = record.frees.iter().map(|free| free.freed).collect();
         for (&id, stack) in &record.stacks {
             frames.clear();
-            for &address in &stack.addresses {
-                // The call is before the address to which it returns.
-                let call = address.wrapping_sub(1);
-                match space.find(stack.generation, call) {
-                    Some((module, probe)) if frames.iter().all(|&id| self.symboliser.frame(id).system) => {
-                        frames.extend(self.innermost_frames(module, probe));
-                    }
-                    Some((module, probe)) => frames.extend(self.symboliser.frames(module, probe).iter()),
-                    None => frames.push(self.symboliser.unknown(call)),
-                }
-            }
+            self.name_frames(&space, stack, &mut frames);
             let innermost = stack.addresses.first().map(|address| address.wrapping_sub(1));
             let called = innermost.and_then(|call| space.find(stack.generation, call));
             if let Some((module, probe)) = called.filter(|&(module, _)| self.symboliser.is_library(module)) {
@@ -92,7 +83,9 @@ impl Places {
             }
             let site = record.site(stack);
             let line = site.and_then(|site| Some((site.line?, site.column)));
-            let line = line.or_else(|| self.left_by(&space, stack, site?));
+            // Lines of the system's frames are not shown.
+            let is_users = frames.first().is_some_and(|&id| !self.symboliser.frame(id).system);
+            let line = line.or_else(|| self.left_by(&space, stack, site.filter(|_| is_users)?));
             if let (Some(innermost), Some((line, column))) = (frames.first_mut(), line) {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
@@ -100,7 +93,7 @@ impl Places {
                 match self.variable(record, &space, stack, site, &frames) {
                     Some(Named { name, inside }) => {
                         held.insert(id, name);
-                        for frame in &mut frames[..inside] {
+                        for frame in frames.iter_mut().take(inside) {
                             *frame = self.symboliser.as_wrapper(*frame);
                         }
                     }
@@ -125,7 +118,57 @@ impl Places {
                 last_uses.extend(self.last_use(record, &space, of_block).map(|last| (of_block, last)));
             }
         }
+        self.symboliser.forget();
         RecordPlaces { by_stack, calls, held, copies, last_uses, unknown: self.place_of(&[]) }
+    }
+
+    /// The frames of a stack, up to those that no place keeps (`place_of`): behind
+    /// the user's outermost, or behind `main`, libraries are not even read.
+    fn name_frames(&mut self, space: &AddressSpace, stack: &Stack, frames: &mut Vec<FrameId>) {
+        let (mut has_users, mut has_main, mut behind) = (false, false, Vec::new());
+        for &address in &stack.addresses {
+            // The call is before the address to which it returns.
+            let call = address.wrapping_sub(1);
+            let found = space.find(stack.generation, call);
+            let in_library = found.is_none_or(|(module, _)| self.symboliser.is_library(module));
+            if has_users && in_library {
+                behind.push((call, found));
+                continue;
+            }
+            let named = self.frames_at(call, found, has_users);
+            let (users, main) = (self.any(&named, Places::is_own), self.any(&named, Places::is_main));
+            if has_users && (!users || has_main && !main) {
+                behind.push((call, found));
+                continue;
+            }
+            for (call, found) in behind.drain(..) {
+                frames.extend(self.frames_at(call, found, true));
+            }
+            (has_users, has_main) = (has_users || users, has_main || main);
+            frames.extend(named);
+        }
+    }
+
+    /// The frames at an address, where so far only the system's lie inside, or
+    /// others too.
+    fn frames_at(&mut self, call: u64, found: Option<(ModuleId, u64)>, has_users: bool) -> Vec<FrameId> {
+        match found {
+            Some((module, probe)) if !has_users => self.innermost_frames(module, probe),
+            Some((module, probe)) => self.symboliser.frames(module, probe).to_vec(),
+            None => vec![self.symboliser.unknown(call)],
+        }
+    }
+
+    fn any(&self, frames: &[FrameId], is: fn(&Frame) -> bool) -> bool {
+        frames.iter().any(|&id| is(self.symboliser.frame(id)))
+    }
+
+    fn is_own(frame: &Frame) -> bool {
+        !frame.system
+    }
+
+    fn is_main(frame: &Frame) -> bool {
+        !frame.system && frame.function.as_deref() == Some("main")
     }
 
     /// The frames at an address, but members that the compiler made, inside of the
@@ -316,11 +359,11 @@ impl Places {
     /// are kept apart, what lies below `main` is left out. Where no frame is
     /// the user's, all are kept.
     fn place_of(&mut self, frames: &[FrameId]) -> PlaceId {
-        let users = |id: &FrameId| !self.symboliser.frame(*id).system;
+        let users = |id: &FrameId| Places::is_own(self.symboliser.frame(*id));
         let known = match (frames.iter().position(users), frames.iter().rposition(users)) {
             (Some(first), Some(last)) => {
-                let is_main = |id: &FrameId| self.symboliser.frame(*id).function.as_deref() == Some("main");
-                let last = frames.iter().rposition(|id| users(id) && is_main(id)).unwrap_or(last);
+                let is_main = |id: &FrameId| Places::is_main(self.symboliser.frame(*id));
+                let last = frames.iter().rposition(is_main).unwrap_or(last);
                 let (inner, stack) = (&frames[..first.min(last)], &frames[first.min(last)..=last]);
                 let mut inner: Vec<FrameId> =
                     inner.iter().map(|&id| self.symboliser.without_line(id)).collect();

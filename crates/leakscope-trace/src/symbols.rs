@@ -1,6 +1,7 @@
 //! From addresses in modules to frames with names and lines. Every module is
-//! opened once, every address looked up once.
+//! read when an address of it is asked for, and every address looked up once.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::ffi::OsStr;
@@ -40,8 +41,10 @@ struct Module {
     path: Option<String>,
     /// Code in it without debug information is the system's.
     has_libraries: bool,
+    file: PathBuf,
+    build_id: Vec<u8>,
     /// The separate debug file if there is one, and the module itself.
-    loaders: Vec<Loader>,
+    loaders: OnceCell<Vec<Loader>>,
 }
 
 impl Symboliser {
@@ -72,7 +75,9 @@ impl Symboliser {
             name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
             path: (!is_program).then(|| path.to_string_lossy().into_owned()),
             has_libraries: is_program && has_libraries(path),
-            loaders: loaders(path, id),
+            file: path.to_owned(),
+            build_id: id.to_owned(),
+            loaders: OnceCell::new(),
         };
         ModuleId(self.modules.insert_full(path.to_owned(), module).0)
     }
@@ -98,6 +103,12 @@ impl Symboliser {
         let ids: Rc<[FrameId]> = found.into_iter().map(|frame| self.id(frame)).collect();
         self.known.insert((module, probe), ids.clone());
         ids
+    }
+
+    /// Drops what was read of modules, but not the frames; what is still asked
+    /// for is read again.
+    pub fn forget(&mut self) {
+        self.modules.values_mut().for_each(|module| drop(module.loaders.take()));
     }
 
     /// A frame at an address where no module was.
@@ -144,9 +155,10 @@ impl Symboliser {
 
 impl Module {
     fn frames(&self, probe: u64) -> Vec<Frame> {
-        let lines = self.loaders.iter().map(|loader| with_lines(loader, probe));
+        let loaders = self.loaders.get_or_init(|| loaders(&self.file, &self.build_id));
+        let lines = loaders.iter().map(|loader| with_lines(loader, probe));
         let mut frames = lines.into_iter().find(|frames| !frames.is_empty()).unwrap_or_else(|| {
-            let function = self.loaders.iter().find_map(|loader| symbol(loader, probe));
+            let function = loaders.iter().find_map(|loader| symbol(loader, probe));
             vec![Frame { function, offset: Some(probe), ..Frame::default() }]
         });
         let module = self.path.as_deref().map_or(core::Module::Program, core::Module::Other);

@@ -61,11 +61,33 @@ struct Call {
     floor: u32,
     /// The clock at the call.
     entry: u32,
+    /// Whose code made the call, once somebody has asked.
+    by: Caller,
     /// The last result before the call, if it is a pointer: the function may
     /// have been given it. Else 0.
     given: usize,
     /// What it was given first.
     arguments: [usize; ARGUMENTS],
+}
+
+/// Who made a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    Unknown,
+    User,
+    Library,
+}
+
+impl Call {
+    /// Whether the user's code made it.
+    #[inline]
+    fn is_users(&mut self) -> bool {
+        if self.by == Caller::Unknown {
+            let is_users = modules::is_users(self.address as u64);
+            self.by = if is_users { Caller::User } else { Caller::Library };
+        }
+        self.by == Caller::User
+    }
 }
 
 /// So many arguments of each call are kept: most functions that write to memory
@@ -77,9 +99,30 @@ const UNKNOWN: u32 = u32::MAX;
 /// The context of the function that runs, if it is known.
 static NOW: Single<u32> = Single::new(UNKNOWN);
 
+#[inline(always)]
+pub fn known_context() -> Option<u32> {
+    Some(*NOW.get()).filter(|&context| context != UNKNOWN)
+}
+
 /// Another thread runs.
-pub fn forget_now() {
+pub fn forget_thread() {
+    forget_now();
+    *IS_INSIDE.get() = 0;
+}
+
+fn forget_now() {
     *NOW.get() = UNKNOWN;
+}
+
+/// [`INSIDE`] while it is known that a call of the user's code has not returned
+/// in the thread that runs, else 0: instrumented code reads it, and asks for
+/// less in the frames of libraries.
+static IS_INSIDE: Single<u64> = Single::new(0);
+/// No bit of it is the one that a heap address has above [`crate::arena::SHIFT`].
+pub const INSIDE: u64 = 2;
+
+pub fn is_inside() -> *const u64 {
+    IS_INSIDE.get()
 }
 
 /// The calls on a stack that was left.
@@ -122,15 +165,17 @@ pub struct Calls {
     /// What calls that have not returned found in registers by chance, with
     /// the place of their return address.
     stale: List<(usize, usize)>,
+    /// The number of a call of the user's code, while [`IS_INSIDE`].
+    users: usize,
 }
 
 impl Calls {
     pub const fn new(thread: u32) -> Calls {
-        Calls { list: List::new(), adrift: false, thread, floor: 0, stale: List::new() }
+        Calls { list: List::new(), adrift: false, thread, floor: 0, stale: List::new(), users: 0 }
     }
 
     pub fn clear(&mut self) {
-        forget_now();
+        forget_thread();
         self.list.clear();
         self.stale.clear();
         self.adrift = false;
@@ -144,8 +189,18 @@ impl Calls {
             self.list.pop();
         }
         forget_now();
+        self.leave_library();
         let entry = stamps::clock();
-        self.list.push(Call { slot, address, context: UNKNOWN, floor: self.floor, entry, given, arguments });
+        self.list.push(Call {
+            slot,
+            address,
+            context: UNKNOWN,
+            floor: self.floor,
+            entry,
+            by: Caller::Unknown,
+            given,
+            arguments,
+        });
     }
 
     /// The stack pointer is at `stack` after a return.
@@ -162,6 +217,7 @@ impl Calls {
         while self.stale.last().is_some_and(|&(slot, _)| slot < stack) {
             self.stale.pop();
         }
+        self.leave_library();
         *NOW.get() = self.list.last().filter(|_| !self.adrift).map_or(UNKNOWN, |top| top.context);
     }
 
@@ -201,25 +257,38 @@ impl Calls {
     }
 
     /// Whether a function of the user's has not returned.
-    pub fn has_users(&self) -> bool {
-        self.list.iter().any(|call| modules::is_users(call.address as u64))
+    pub fn has_users(&mut self) -> bool {
+        self.list.iter_mut().any(Call::is_users)
     }
 
     /// Whether a word of the stack is in a frame of the libraries that the user's
     /// code has called.
-    pub fn is_inside_library(&self, word: usize) -> bool {
-        let innermost = self.list.iter().rfind(|call| modules::is_users(call.address as u64));
-        innermost.is_some_and(|call| word < call.slot)
+    pub fn is_inside_library(&mut self, word: usize) -> bool {
+        self.of_users().is_some_and(|call| word < call.slot)
+    }
+
+    /// The innermost call of the user's code.
+    #[inline]
+    fn of_users(&mut self) -> Option<&Call> {
+        let index = (0..self.list.len()).rev().find(|&index| self.list[index].is_users())?;
+        (self.users, *IS_INSIDE.get()) = (index, INSIDE);
+        self.list.get(index)
+    }
+
+    /// Calls have returned: perhaps that of the user's code.
+    #[inline]
+    fn leave_library(&mut self) {
+        if self.list.len() <= self.users {
+            *IS_INSIDE.get() = 0;
+        }
     }
 
     /// A word of memory, seen from what the innermost call of the user's code
     /// was given.
-    pub fn behind_argument(&self, word: usize) -> Held {
+    pub fn behind_argument(&mut self, word: usize) -> Held {
         /// Nobody gives a function more than this to write to.
         const FAR: usize = 1 << 20;
-        let Some(call) = self.list.iter().rfind(|call| modules::is_users(call.address as u64)) else {
-            return NOWHERE;
-        };
+        let Some(call) = self.of_users() else { return NOWHERE };
         let distances = call.arguments.iter().map(|&start| word.wrapping_sub(start)).enumerate();
         let near = distances.filter(|&(_, distance)| distance < FAR).min_by_key(|&(_, distance)| distance);
         near.map_or(NOWHERE, |(number, distance)| Held::behind_argument(number, distance / 8))
@@ -263,7 +332,7 @@ impl Calls {
     /// A signal handler begins or ends: nobody called it.
     pub fn set_adrift(&mut self) {
         self.adrift = true;
-        forget_now();
+        forget_thread();
     }
 
     /// The stack pointer goes from `low` to `now` on another stack.
@@ -281,6 +350,7 @@ impl Calls {
         let other = &mut others.list[place];
         core::mem::swap(&mut self.list, &mut other.calls);
         other.stack = low;
+        forget_thread();
         self.leave(now, Carries::Unknown);
     }
 
@@ -296,10 +366,7 @@ impl Calls {
     /// its callers return. The thread must be the one that runs.
     #[inline]
     pub fn context(&mut self) -> u32 {
-        match *NOW.get() {
-            UNKNOWN => self.find_context(),
-            known => known,
-        }
+        known_context().unwrap_or_else(|| self.find_context())
     }
 
     #[cold]
@@ -347,6 +414,7 @@ impl Calls {
             return;
         }
         self.list.clear();
+        forget_thread();
         // The first is where the thread is; the others are in calls, one byte
         // before the return address.
         for index in (1..count as usize).rev() {
@@ -360,6 +428,7 @@ impl Calls {
                 context: UNKNOWN,
                 floor: never,
                 entry: never,
+                by: Caller::Unknown,
                 given: 0,
                 arguments,
             });

@@ -387,10 +387,24 @@ fn is_followed(site: u32) -> bool {
     site != PRELOADED && site != LINKER
 }
 
-/// The program uses the block at `address`.
+/// The program uses the block at `address`. This is called more often than all
+/// else: what may need another call is elsewhere.
 pub unsafe extern "C" fn on_use(address: usize, site: u32) {
-    if let Some(block) = parts::find(address).or_else(|| heap::at(address)) {
-        block.used = Point { context: tool::current().calls.context(), site };
+    match calls::known_context() {
+        Some(context) if !parts::are_used() => note_use(heap::at(address), Point { context, site }),
+        _ => use_slowly(address, site),
+    }
+}
+
+#[cold]
+fn use_slowly(address: usize, site: u32) {
+    note_use(parts::find(address).or_else(|| heap::at(address)), stamps::here(site));
+}
+
+#[inline(always)]
+fn note_use(block: Option<&mut Block>, point: Point) {
+    if let Some(block) = block {
+        block.used = point;
         block.is_used = true;
     }
 }

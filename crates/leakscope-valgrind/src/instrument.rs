@@ -451,7 +451,11 @@ impl Block<'_> {
         for word in 0..bytes.div_ceil(8) {
             let place = self.word_at(address, bytes, word);
             let old = self.code.load(vg::Ity_I64, place);
-            let guard = self.code.is_heap(old);
+            let guard = match self.known(address) {
+                // Nothing is noted there, unless no user's code is on the stack.
+                Known::Stack(_) if !self.is_users => self.code.is_heap_outside(old),
+                _ => self.code.is_heap(old),
+            };
             let site = match bytes {
                 8.. if self.is_users => self.site_of_place(word, |block| block.way_to(address, word)),
                 _ => self.site(Cause::Overwritten as u32),

@@ -125,6 +125,15 @@ impl Code {
         self.binary(vg::Iop_CmpEQ64, upper, constant(1), vg::Ity_I1)
     }
 
+    /// The same, and whether it is not known that the user's code has called what
+    /// runs.
+    pub fn is_heap_outside(&mut self, word: *mut IRExpr) -> *mut IRExpr {
+        let upper = self.binary(vg::Iop_Shr64, word, byte(crate::arena::SHIFT as u8), vg::Ity_I64);
+        let inside = self.load(vg::Ity_I64, constant(crate::calls::is_inside() as u64));
+        let both = self.binary(vg::Iop_Or64, upper, inside, vg::Ity_I64);
+        self.binary(vg::Iop_CmpEQ64, both, constant(1), vg::Ity_I1)
+    }
+
     /// Calls a function of ours if `guard` holds; always without one.
     pub fn call(&mut self, guard: Option<*mut IRExpr>, helper: &Helper, arguments: Arguments) {
         // SAFETY: VEX's own construction functions; the function takes as many

@@ -192,7 +192,7 @@ unsafe extern "C" fn after_options() {}
 unsafe extern "C" fn run_thread(number: vg::ThreadId, _: vg::ULong) {
     let thread = thread(number as usize);
     *CURRENT.get() = thread;
-    calls::forget_now();
+    calls::forget_thread();
     // SAFETY: it is there; a thread that had its turn may have data there.
     unsafe { *events::has_red_zone() = 1 };
     // SAFETY: the thread runs.

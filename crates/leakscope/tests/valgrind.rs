@@ -4,7 +4,9 @@
 
 mod support;
 
+use std::mem::MaybeUninit;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use support::{Folder, Ran, ran};
 
@@ -93,6 +95,72 @@ fn a_function_that_only_frees_is_no_place() {
             let is_wrapper = innermost["wrapper"] == true;
             assert_eq!(is_wrapper, innermost["function"] == "give_back", "{program}: {ran:?}");
         }
+    }
+}
+
+/// Two hundred thousand entries, of which a few lose their names.
+const TABLE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    struct entry *next;
+    char *name;
+};
+
+static struct entry *table[4096];
+
+static void add(int number) {
+    char name[32];
+    struct entry *entry = malloc(sizeof *entry);
+    snprintf(name, sizeof name, "entry number %d", number);
+    entry->name = strdup(name);
+    entry->next = table[number % 4096];
+    table[number % 4096] = entry;
+}
+
+static void clear(int place) {
+    for (struct entry *entry = table[place], *next; entry; entry = next) {
+        next = entry->next;
+        if (place)
+            free(entry->name);
+        free(entry);
+    }
+}
+
+int main(void) {
+    for (int i = 0; i < 200000; i++)
+        add(i);
+    for (int i = 0; i < 4096; i++)
+        clear(i);
+    return 0;
+}
+"#;
+
+/// Peak memory of the largest process of a command, in KiB.
+fn peak(command: &mut Command) -> i64 {
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts").id();
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: our own child, which nobody else waits for, and a place for what it used.
+    unsafe {
+        assert_eq!(libc::wait4(child as i32, &mut 0, 0, usage.as_mut_ptr()), child as i32);
+        usage.assume_init().ru_maxrss
+    }
+}
+
+#[test]
+fn memory_is_at_most_memchecks() {
+    // Naming what libc does in `puts` takes libc's debug information.
+    let small = LEAKY.replace("puts(\"done\");", "");
+    let folder = Folder::with(&[("small.c", &small), ("table.c", TABLE)]);
+    folder.shell("gcc -g small.c -o small; gcc -g table.c -o table");
+    for program in ["small", "table"] {
+        let path = folder.path(program);
+        let mut memcheck = Command::new("valgrind");
+        let memcheck = peak(memcheck.args(["-q", "--leak-check=full", "--log-file=/dev/null"]).arg(&path));
+        let ours = peak(&mut folder.leakscope(["run", program]));
+        assert!(ours <= memcheck, "{program}: {ours} KiB, memcheck takes {memcheck} KiB");
     }
 }
 
