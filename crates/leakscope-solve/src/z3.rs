@@ -45,6 +45,8 @@ impl Z3 {
             (library.solver_inc_ref)(context, solver);
             let params = (library.mk_params)(context);
             (library.params_inc_ref)(context, params);
+            // Its handler of SIGINT takes the place of ours, and is not made for threads.
+            (library.params_set_bool)(context, params, symbol(c"ctrl_c"), false);
             // Of all that Z3 holds, in MiB.
             (library.params_set_uint)(context, params, symbol(c"max_memory"), MOST_MEMORY);
             if limits.work > 0 {
@@ -217,7 +219,7 @@ fn gates(pool: &Pool, term: Term) -> u64 {
 impl Solver for Z3 {
     fn check(&mut self, pool: &Pool, constraints: &[Term]) -> Result<Answer, SolveError> {
         let all: u64 = pool.cone(constraints).iter().map(|&term| gates(pool, term)).sum();
-        if all > MOST_GATES {
+        if all > MOST_GATES || self.limits.is_stopped() {
             return Ok(Answer::Unknown(WhyUnknown::Limit));
         }
         let mut rest = constraints;
