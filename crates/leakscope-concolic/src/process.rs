@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use leakscope_wire::env as wire_env;
@@ -40,6 +40,8 @@ pub struct Settings {
     /// Room for terms and events.
     pub nodes: u32,
     pub events: u32,
+    /// Once it is set, runs are ended.
+    pub stop: Option<&'static AtomicBool>,
 }
 
 impl Default for Settings {
@@ -57,6 +59,7 @@ impl Default for Settings {
             processes: 32,
             nodes: 4 << 20,
             events: 4 << 20,
+            stop: None,
         }
     }
 }
@@ -256,7 +259,9 @@ pub fn bounded(command: &mut Command, folder: &Path, settings: &Settings) -> io:
 
 /// Waits for the end of a process, which leads a session, within bounds.
 fn supervised(process: i32, settings: &Settings) -> io::Result<Bounded> {
-    let exited = watched(process, Instant::now() + settings.time, || !is_within(process, settings));
+    let is_stopped = || settings.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let broken = || is_stopped() || !is_within(process, settings);
+    let exited = watched(process, Instant::now() + settings.time, broken);
     if !exited {
         end_session(process);
         // SAFETY: a child that nobody has waited for.

@@ -77,6 +77,8 @@ pub struct Schedule {
     turned: FxHashMap<Edge, u32>,
     /// The same for each run.
     turned_in: FxHashMap<(usize, Edge), u32>,
+    /// And for each lap of a loop.
+    turned_at: FxHashMap<(Edge, u8), u32>,
     detour: Detour,
     /// Whether candidates were left out: what was not reached may be behind them.
     pub has_forgotten: bool,
@@ -192,6 +194,7 @@ impl Schedule {
         let candidate = self.candidates.remove(index);
         *self.turned.entry(candidate.edge).or_default() += 1;
         *self.turned_in.entry((candidate.run.number, candidate.edge)).or_default() += 1;
+        *self.turned_at.entry((candidate.edge, candidate.decision().lap)).or_default() += 1;
         candidate
     }
 
@@ -203,14 +206,23 @@ impl Schedule {
     }
 
     fn score(&self, candidate: &Candidate, rank: Rank, known: &Knowledge) -> u64 {
-        let turned = self.turned.get(&candidate.edge).copied().unwrap_or(0);
+        let worth = self.detour.worth(candidate.edge, &candidate.run);
+        // What is written may depend on when.
+        let turned = if worth > 0 {
+            self.turned_at.get(&(candidate.edge, candidate.decision().lap))
+        } else {
+            self.turned.get(&candidate.edge)
+        };
+        let turned = turned.copied().unwrap_or(0);
         // In a run that went new ways every decision is worth a turn.
         let again = if candidate.run.is_new { AGAIN / 2 } else { AGAIN } * u64::from((turned + 1).ilog2());
         let in_run = self.turned_in.get(&(candidate.run.number, candidate.edge)).copied().unwrap_or(0);
         let again = again + CROWD * u64::from(in_run);
         let depth = u64::from((candidate.decision as u32 + 1).ilog2());
         let is_known = known.edges.contains(&candidate.edge);
-        let idle = candidate.leaves.map_or(0, |function| IDLE * known.influence.idleness(function));
+        // A function that writes what the next branch reads is not idle.
+        let idle = candidate.leaves.filter(|_| worth == 0);
+        let idle = idle.map_or(0, |function| IDLE * known.influence.idleness(function));
         match rank {
             Rank::Nearest => {
                 let missing = MARK / 2 * (candidate.missing + candidate.missing_in_run) as u64;
@@ -224,7 +236,7 @@ impl Schedule {
                 let far = missing + u64::from(candidate.distance);
                 let score = far + known + again + idle + fails + stale + lonely + depth / 2;
                 let lost = if candidate.run.lost.contains(&candidate.edge) { LOST } else { 0 };
-                score.saturating_sub(self.detour.worth(candidate.edge, &candidate.run) + lost)
+                score.saturating_sub(worth + lost)
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * (again + idle) + depth,
         }

@@ -181,7 +181,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(&self, input: &Input) -> Result<Run, ConcolicError> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// `None` if the search was stopped before the run ended: it shows nothing.
+    fn run(&self, input: &Input) -> Option<Result<Run, ConcolicError>> {
+        let run = (!self.is_stopped()).then(|| self.run_to_end(input))?;
+        (!self.is_stopped()).then_some(run)
+    }
+
+    fn run_to_end(&self, input: &Input) -> Result<Run, ConcolicError> {
         let record = self.subject.target.run(input)?;
         let trace = Trace::new(record, self.subject.places);
         Ok(Run::new(input.clone(), trace, &self.options.bounds))
@@ -235,8 +245,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives verdicts where they are due.
+    /// Gives verdicts where they are due. What a stop cut short is not explored.
     fn close(&mut self, news: Teller<'_>) {
+        if self.is_stopped() {
+            return;
+        }
         for index in 0..self.pursuits.len() {
             if self.pursuits[index].outcome.is_some() {
                 continue;
@@ -299,7 +312,7 @@ impl<'a> Search<'a> {
     }
 
     fn finish(mut self, news: Teller<'_>) -> Vec<Outcome> {
-        let interrupted = self.stop.load(Ordering::Relaxed);
+        let interrupted = self.is_stopped();
         for index in 0..self.pursuits.len() {
             if self.pursuits[index].outcome.is_none() {
                 self.ask_fate(index);

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use leakscope_solve::{Binary, Compare, Pool, Slices, Term};
-use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why};
-use rustc_hash::FxHashSet;
+use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why, limits};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::input::{self, Names};
 use crate::places::{PlaceId, Places};
@@ -60,6 +60,8 @@ pub struct Decision {
     pub call: PlaceId,
     /// Which of the things that one call of `getopt` found.
     pub step: u8,
+    /// How often this call of the function has come here before.
+    pub lap: u8,
     /// Of the path up to here.
     pub hash: u64,
     /// How many ways are tried where there are many.
@@ -96,6 +98,13 @@ const MOST_RECURSION: usize = 6;
 /// Things that one call of `getopt` finds are told apart up to so many.
 const MOST_STEPS: u8 = 32;
 
+/// A run that hangs may decide millions of times: what comes after so many is not
+/// turned, and its terms are not held.
+const MOST_TOLD: usize = 1 << 17;
+
+/// Laps of a loop that are told apart.
+const MOST_LAPS: u8 = 64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackId(pub u32);
 
@@ -119,11 +128,16 @@ impl Trace {
             compared: record.compared,
             ..Trace::default()
         };
-        let terms = terms(&mut trace.pool, &record.nodes, &record.events);
+        let told = told(&record.events);
+        if told < record.events.len() {
+            trace.limits |= limits::EVENTS;
+        }
+        let terms = terms(&mut trace.pool, &record.nodes, &record.events[..told]);
         let term = |number: u32| terms.get(number as usize).copied().flatten();
         let mut known = FxHashSet::default();
         let (mut stack, mut hash) = (None, 0);
         let mut steps = Steps::default();
+        let mut laps: FxHashMap<(Option<StackId>, PlaceId), u8> = FxHashMap::default();
         for (at, event) in record.events.iter().enumerate() {
             let decided = match EventKind::from_u8(event.kind) {
                 Some(EventKind::Call) => {
@@ -152,11 +166,15 @@ impl Trace {
                     steps.are_options = true;
                     None
                 }
+                _ if at >= told => None,
                 Some(EventKind::Constraint) => term(event.term).map(|held| trace.one_of_many(event, held)),
                 _ => term(event.term).and_then(|term| trace.decided(event, term, places)),
             };
             let Some(Decided { way, held, others, most }) = decided else { continue };
             let step = steps.next(event);
+            let next = laps.entry((stack, event.place)).or_default();
+            let lap = *next;
+            *next = MOST_LAPS.min(lap + 1);
             if trace.pool.value(held).is_none() && known.insert(held) {
                 let before = trace.path.len();
                 let place = event.place;
@@ -175,6 +193,7 @@ impl Trace {
                     recursion,
                     call,
                     step,
+                    lap,
                     hash,
                     most,
                 });
@@ -311,6 +330,12 @@ pub fn mixed(hash: u64, place: PlaceId, way: Way) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     (hash, place, way).hash(&mut hasher);
     hasher.finish()
+}
+
+/// How many of the events are looked at for what the input decided.
+fn told(events: &[Event]) -> usize {
+    let decided = events.iter().enumerate().filter(|(_, event)| has_term(event));
+    decided.map(|(at, _)| at).nth(MOST_TOLD).unwrap_or(events.len())
 }
 
 /// The terms that events name, with all they are made of, by number.

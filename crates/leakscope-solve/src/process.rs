@@ -32,6 +32,13 @@ struct Running {
     named: FxHashSet<Term>,
 }
 
+/// When an answer is no longer waited for.
+#[derive(Clone, Copy)]
+struct Deadline {
+    at: Instant,
+    limits: Limits,
+}
+
 impl Process {
     /// Started with the first question.
     pub fn new(command: Vec<String>, limits: Limits) -> Process {
@@ -45,7 +52,7 @@ impl Solver for Process {
             Some(running) => running,
             None => Running::start(&self.command)?,
         };
-        let deadline = Instant::now() + self.limits.time;
+        let deadline = Deadline { at: Instant::now() + self.limits.time, limits: self.limits };
         let answer = running.ask(pool, constraints, deadline)?;
         // One that did not answer in time is dropped, and with it its process.
         if answer != Answer::Unknown(WhyUnknown::Limit) {
@@ -74,7 +81,7 @@ impl Running {
         Ok(running)
     }
 
-    fn ask(&mut self, pool: &Pool, constraints: &[Term], deadline: Instant) -> Result<Answer, SolveError> {
+    fn ask(&mut self, pool: &Pool, constraints: &[Term], deadline: Deadline) -> Result<Answer, SolveError> {
         let common =
             self.levels.iter().zip(constraints).take_while(|((told, _), asked)| told == *asked).count();
         let mut text = String::new();
@@ -110,7 +117,7 @@ impl Running {
         }
     }
 
-    fn model(&mut self, pool: &Pool, constraints: &[Term], deadline: Instant) -> Result<Model, SolveError> {
+    fn model(&mut self, pool: &Pool, constraints: &[Term], deadline: Deadline) -> Result<Model, SolveError> {
         let input = |&term: &Term| match pool.node(term) {
             Node::Input(input) => Some((term, input)),
             _ => None,
@@ -140,7 +147,7 @@ impl Running {
     }
 
     /// The next line that is not empty; `None` if none came in time.
-    fn line(&mut self, deadline: Instant) -> Result<Option<String>, SolveError> {
+    fn line(&mut self, deadline: Deadline) -> Result<Option<String>, SolveError> {
         let mut line = String::new();
         loop {
             if self.output.buffer().is_empty() && !self.waits(deadline) {
@@ -167,12 +174,22 @@ impl Running {
     }
 
     /// Whether there is something to read before the deadline.
-    fn waits(&self, deadline: Instant) -> bool {
+    fn waits(&self, Deadline { at, limits }: Deadline) -> bool {
         let mut wanted =
             libc::pollfd { fd: self.output.get_ref().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        // SAFETY: one descriptor, which is open.
-        unsafe { libc::poll(&mut wanted, 1, left.as_millis().min(i32::MAX as u128) as i32) > 0 }
+        loop {
+            let left = at.saturating_duration_since(Instant::now());
+            let patience = limits.patience(left).max(Duration::from_millis(1));
+            // SAFETY: one descriptor, which is open.
+            let ready =
+                unsafe { libc::poll(&mut wanted, 1, patience.as_millis().min(i32::MAX as u128) as i32) };
+            if ready > 0 {
+                return true;
+            }
+            if left.is_zero() || limits.is_stopped() {
+                return false;
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a solver is asked, and what it can answer.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::evaluate::Model;
@@ -38,11 +39,27 @@ pub struct Limits {
     /// Steps as the solver counts them, the same on every machine; 0 is no
     /// limit. Not every solver counts.
     pub work: u32,
+    /// Once it is set, no answer is waited for.
+    pub stop: Option<&'static AtomicBool>,
 }
+
+impl Limits {
+    /// How long a wait may be, so that a stop is seen at once.
+    pub(crate) fn patience(&self, left: Duration) -> Duration {
+        if self.stop.is_some() { left.min(STOP_EVERY) } else { left }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+}
+
+/// How often it is looked whether to stop.
+const STOP_EVERY: Duration = Duration::from_millis(50);
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { time: Duration::from_secs(10), work: 40_000_000 }
+        Limits { time: Duration::from_secs(10), work: 40_000_000, stop: None }
     }
 }
 

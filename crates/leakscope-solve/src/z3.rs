@@ -1,6 +1,7 @@
 //! Z3 in this process, with a stack of assertions that follows the questions.
 
 use std::ffi::{CStr, CString, c_int};
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
@@ -18,8 +19,11 @@ pub struct Z3 {
     solver: crate::z3_library::Solver,
     one: Ast,
     alarm: Alarm,
-    /// What is asserted, one level each.
-    levels: Vec<Term>,
+    limits: Limits,
+    /// What is asserted, in levels. A level costs more than what is in it: all that a
+    /// question has new is one, but for its last constraint, which the next question
+    /// on the same path has not.
+    levels: Vec<Vec<Term>>,
     /// Terms of the pool that all questions are about. The context keeps them
     /// until it ends.
     made: FxHashMap<Term, Ast>,
@@ -41,31 +45,53 @@ impl Z3 {
             (library.solver_inc_ref)(context, solver);
             let params = (library.mk_params)(context);
             (library.params_inc_ref)(context, params);
+            // Its handler of SIGINT takes the place of ours, and is not made for threads.
+            (library.params_set_bool)(context, params, symbol(c"ctrl_c"), false);
+            // Of all that Z3 holds, in MiB.
+            (library.params_set_uint)(context, params, symbol(c"max_memory"), MOST_MEMORY);
             if limits.work > 0 {
                 (library.params_set_uint)(context, params, symbol(c"rlimit"), limits.work);
             }
             (library.solver_set_params)(context, solver, params);
             (library.params_dec_ref)(context, params);
             let one = (library.mk_unsigned_int64)(context, 1, (library.mk_bv_sort)(context, 1));
-            let alarm = Alarm::new(library, context, limits.time);
-            Ok(Z3 { library, context, solver, one, alarm, levels: Vec::new(), made: FxHashMap::default() })
+            let alarm = Alarm::new(library, context, limits);
+            Ok(Z3 {
+                library,
+                context,
+                solver,
+                one,
+                alarm,
+                limits,
+                levels: Vec::new(),
+                made: FxHashMap::default(),
+            })
         }
     }
 
-    fn assert(&mut self, pool: &Pool, constraint: Term) {
-        for term in pool.cone(&[constraint]) {
-            if !self.made.contains_key(&term) {
-                let ast = self.make(pool, term);
-                self.made.insert(term, ast);
+    /// Asserts a level; false if that takes too long.
+    fn assert(&mut self, pool: &Pool, constraints: &[Term], deadline: Instant) -> bool {
+        // SAFETY: context and solver are alive.
+        unsafe { (self.library.solver_push)(self.context, self.solver) };
+        self.levels.push(Vec::new());
+        for &constraint in constraints {
+            for term in pool.cone(&[constraint]) {
+                if !self.made.contains_key(&term) {
+                    let ast = self.make(pool, term);
+                    self.made.insert(term, ast);
+                }
+            }
+            // SAFETY: context, solver and terms are alive.
+            unsafe {
+                let holds = (self.library.mk_eq)(self.context, self.made[&constraint], self.one);
+                (self.library.solver_assert)(self.context, self.solver, holds);
+            }
+            self.levels.last_mut().expect("just pushed").push(constraint);
+            if Instant::now() > deadline || self.limits.is_stopped() {
+                return false;
             }
         }
-        // SAFETY: context, solver and terms are alive.
-        unsafe {
-            (self.library.solver_push)(self.context, self.solver);
-            let holds = (self.library.mk_eq)(self.context, self.made[&constraint], self.one);
-            (self.library.solver_assert)(self.context, self.solver, holds);
-        }
-        self.levels.push(constraint);
+        true
     }
 
     /// A term whose arguments are made already.
@@ -170,15 +196,52 @@ impl Z3 {
     }
 }
 
+/// A question that makes Z3 hold so many MiB is given up.
+const MOST_MEMORY: u32 = 512;
+
+/// A question of more gates is not asked: before Z3 looks for an answer it makes
+/// them all, which takes gigabytes, and hears of no limit meanwhile.
+const MOST_GATES: u64 = 4 << 20;
+
+/// About how many gates a term takes.
+fn gates(pool: &Pool, term: Term) -> u64 {
+    let bits = u64::from(pool.bits(term));
+    match pool.node(term) {
+        Node::Binary(Binary::Mul, ..) => bits * bits,
+        Node::Binary(Binary::UDiv | Binary::SDiv | Binary::URem | Binary::SRem, ..) => 3 * bits * bits,
+        Node::Binary(Binary::Shl | Binary::LShr | Binary::AShr, ..) => 6 * bits,
+        Node::Compare(_, a, _) => u64::from(pool.bits(a)),
+        Node::Binary(..) | Node::Ite(..) => bits,
+        _ => 0,
+    }
+}
+
 impl Solver for Z3 {
     fn check(&mut self, pool: &Pool, constraints: &[Term]) -> Result<Answer, SolveError> {
-        let common = self.levels.iter().zip(constraints).take_while(|(told, asked)| told == asked).count();
+        let all: u64 = pool.cone(constraints).iter().map(|&term| gates(pool, term)).sum();
+        if all > MOST_GATES || self.limits.is_stopped() {
+            return Ok(Answer::Unknown(WhyUnknown::Limit));
+        }
+        let mut rest = constraints;
+        let is_told = |level: &&Vec<Term>| {
+            let told = rest.starts_with(level);
+            rest = if told { &rest[level.len()..] } else { rest };
+            told
+        };
+        let common = self.levels.iter().take_while(is_told).count();
         let dropped = self.levels.len() - common;
         // SAFETY: there are as many levels.
         unsafe { (self.library.solver_pop)(self.context, self.solver, dropped as u32) };
         self.levels.truncate(common);
-        for &constraint in &constraints[common..] {
-            self.assert(pool, constraint);
+        let deadline = Instant::now() + self.limits.time;
+        let (last, before) = match rest.split_last() {
+            Some((last, before)) => (std::slice::from_ref(last), before),
+            None => (rest, rest),
+        };
+        for level in [before, last].into_iter().filter(|level| !level.is_empty()) {
+            if !self.assert(pool, level, deadline) {
+                return Ok(Answer::Unknown(WhyUnknown::Limit));
+            }
         }
         // SAFETY: context and solver are alive.
         if unsafe { (self.library.get_error_code)(self.context) } != 0 {
@@ -196,7 +259,7 @@ impl Solver for Z3 {
                 let reason = unsafe {
                     CStr::from_ptr((self.library.solver_get_reason_unknown)(self.context, self.solver))
                 };
-                let limits: [&[u8]; 3] = [b"interrupted", b"canceled", b"resource limit"];
+                let limits: [&[u8]; 4] = [b"interrupted", b"canceled", b"resource limit", b"memory"];
                 let is_limit = limits
                     .iter()
                     .any(|limit| reason.to_bytes().windows(limit.len()).any(|part| part == *limit));

@@ -8,10 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::solver::Limits;
 use crate::z3_library::{Context, Library};
 
 pub struct Alarm {
-    limit: Duration,
+    limits: Limits,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -45,16 +46,16 @@ impl Interruptible {
 }
 
 impl Alarm {
-    pub fn new(library: &'static Library, context: Context, limit: Duration) -> Alarm {
+    pub fn new(library: &'static Library, context: Context, limits: Limits) -> Alarm {
         let shared = Arc::new(Shared::default());
         let (context, seen) = (Interruptible(library, context), Arc::clone(&shared));
-        let thread = thread::spawn(move || seen.watch(&context));
-        Alarm { limit, shared, thread: Some(thread) }
+        let thread = thread::spawn(move || seen.watch(&context, limits));
+        Alarm { limits, shared, thread: Some(thread) }
     }
 
-    /// Runs a question, which is interrupted at the limit.
+    /// Runs a question, which is interrupted at the limit, or when all is to stop.
     pub fn during<T>(&self, question: impl FnOnce() -> T) -> T {
-        self.shared.set(State::Asked(Instant::now() + self.limit));
+        self.shared.set(State::Asked(Instant::now() + self.limits.time));
         let answer = question();
         self.shared.set(State::Idle);
         answer
@@ -76,7 +77,7 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    fn watch(&self, context: &Interruptible) {
+    fn watch(&self, context: &Interruptible, limits: Limits) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             state = match *state {
@@ -84,11 +85,11 @@ impl Shared {
                 State::Idle => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 State::Asked(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
+                    if left.is_zero() || limits.is_stopped() {
                         // Again until it is heard: the question may just begin.
                         context.interrupt();
                     }
-                    let wait = left.max(Duration::from_millis(10));
+                    let wait = limits.patience(left).max(Duration::from_millis(10));
                     self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
                 }
             }

@@ -82,6 +82,7 @@ library! {
     mk_params: fn(Context) -> Params;
     params_inc_ref: fn(Context, Params);
     params_dec_ref: fn(Context, Params);
+    params_set_bool: fn(Context, Params, Symbol, bool);
     params_set_uint: fn(Context, Params, Symbol, c_uint);
     mk_solver_for_logic: fn(Context, Symbol) -> Solver;
     solver_inc_ref: fn(Context, Solver);

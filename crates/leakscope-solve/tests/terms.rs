@@ -1,6 +1,9 @@
 //! Simplified terms against an evaluation that knows no simplification, and
 //! the two solvers against each other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use leakscope_solve::{
     Answer, Binary, Compare, InputId, Limits, Model, Pool, Process, Solver, Term, WhyUnknown, Z3, evaluate,
     holds,
@@ -239,7 +242,7 @@ fn a_checksum_has_so_many_terms_as_steps() {
 fn a_question_that_is_too_hard_ends_at_its_limit() {
     let mut pool = Pool::default();
     let question = hard(&mut pool);
-    let short = Limits { time: std::time::Duration::from_millis(300), work: 200_000 };
+    let short = Limits { time: Duration::from_millis(300), work: 200_000, ..Limits::default() };
     let check = |mut solver: Box<dyn Solver>| {
         let answer = solver.check(&pool, &[question]).expect("answers");
         assert_eq!(answer, Answer::Unknown(WhyUnknown::Limit));
@@ -247,6 +250,27 @@ fn a_question_that_is_too_hard_ends_at_its_limit() {
     check(Box::new(Z3::new(short).expect("Z3 is there")));
     check(Box::new(Z3::new(Limits { work: 0, ..short }).expect("Z3 is there")));
     check(Box::new(Process::new(vec!["z3".to_owned(), "-in".to_owned()], short)));
+}
+
+#[test]
+fn a_question_ends_when_all_is_to_stop() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let mut pool = Pool::default();
+    let question = hard(&mut pool);
+    let limits = Limits { time: Duration::from_secs(600), work: 0, stop: Some(&STOP) };
+    let check = |mut solver: Box<dyn Solver>| {
+        STOP.store(false, Ordering::Relaxed);
+        let answer = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(100));
+                STOP.store(true, Ordering::Relaxed);
+            });
+            solver.check(&pool, &[question])
+        });
+        assert_eq!(answer.expect("answers"), Answer::Unknown(WhyUnknown::Limit));
+    };
+    check(Box::new(Z3::new(limits).expect("Z3 is there")));
+    check(Box::new(Process::new(vec!["z3".to_owned(), "-in".to_owned()], limits)));
 }
 
 #[test]

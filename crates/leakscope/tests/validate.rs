@@ -7,6 +7,8 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use serde_json::Value;
@@ -210,4 +212,27 @@ fn bad_input_is_refused_with_a_reason() {
     check(&["validate", "--warnings", "none", "a.c"], 0, " -  ");
     check(&["validate", "missing.c"], 2, "missing.c");
     check(&["replay", "0", "--from", "nowhere"], 2, "no validation was kept in");
+}
+
+/// Every run hangs, and the one that is interrupted would for ten minutes.
+#[test]
+fn an_interruption_is_answered_at_once() {
+    let source = "#include <stdlib.h>\n#include <unistd.h>\nint main(int argc, char **argv) {\n    char *p = malloc(8);\n    \
+                  if (argc > 1)\n        for (;;)\n            pause();\n    free(p);\n    return argv == 0;\n}\n";
+    let folder = Folder::with(&[("a.c", source), ("list", "a.c\t4\tMA\na.c\t7\tLK\nEND_PATH\n")]);
+    let command = "validate --warnings list --keep-inputs kept --run-time 600 a.c";
+    let mut child =
+        folder.leakscope(command.split(' ')).stderr(Stdio::piped()).spawn().expect("leakscope starts");
+    while !folder.path("kept/journal").exists() {
+        assert!(child.try_wait().expect("waited").is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let start = Instant::now();
+    // SAFETY: a child that nobody has waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let ended = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("interrupted: the same command goes on from here"), "{said}");
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }

@@ -34,6 +34,9 @@ enum Variable {
 const DEEPEST: u32 = 12;
 const CALLS: u32 = 2;
 
+/// A function with more callers says nothing of what it gets.
+const MOST_CALLERS: usize = 4;
+
 /// A variable that is written in more places says nothing.
 const MOST_WRITES: usize = 16;
 
@@ -45,6 +48,8 @@ pub struct Frontiers {
     /// Variables that hold what library functions returned of which there is
     /// no model.
     foreign: FxHashMap<Variable, FuncId>,
+    /// Calls of each function.
+    callers: FxHashMap<FuncId, Vec<(FuncId, Vec<Operand>)>>,
 }
 
 /// What a value is computed from.
@@ -58,6 +63,8 @@ struct Reads {
     counted: Vec<Spot>,
     /// A library function of which there is no model.
     foreign: Option<FuncId>,
+    /// Parameters of the function itself.
+    parameters: Vec<ValueId>,
 }
 
 /// The branch next to a mark that runs came to without going on.
@@ -74,6 +81,7 @@ impl Frontiers {
         let ways = places.ways().filter(|(_, ways)| !ways.is_empty()).collect();
         let mut writes: FxHashMap<Variable, Vec<Spot>> = FxHashMap::default();
         let mut foreign: FxHashMap<Variable, FuncId> = FxHashMap::default();
+        let mut callers: FxHashMap<FuncId, Vec<(FuncId, Vec<Operand>)>> = FxHashMap::default();
         // What is passed, and the parameters that then point to it.
         let mut passed: Vec<(Variable, Variable)> = Vec::new();
         for (id, function) in program.functions.iter().enumerate() {
@@ -90,6 +98,7 @@ impl Frontiers {
             };
             for (block, instruction) in instructions {
                 if let Op::Call(Call { callee: Callee::Function(callee), arguments, .. }) = &instruction.op {
+                    callers.entry(*callee).or_default().push((id, arguments.clone()));
                     let locals = arguments.iter().map(&variable).zip(0..);
                     passed.extend(locals.filter_map(|(argument, index)| {
                         let local = argument.filter(|argument| matches!(argument, Variable::Local(..)))?;
@@ -123,7 +132,7 @@ impl Frontiers {
             let known = writes.entry(*local).or_default();
             known.extend(spots.into_iter().filter(|spot| !known.contains(spot)).collect::<Vec<_>>());
         }
-        Frontiers { ways, writes, foreign }
+        Frontiers { ways, writes, foreign, callers }
     }
 
     /// A library function that a branch on the way to the goal depends on, and
@@ -189,9 +198,26 @@ impl Frontiers {
         {
             reads(reach.program, id, &values(body), value, CALLS, &mut found);
         }
+        self.read_by_callers(reach.program, id, CALLS, &mut found);
         found.variables.sort_unstable();
         found.variables.dedup();
         Some(found)
+    }
+
+    /// What parameters come from, so many calls up.
+    fn read_by_callers(&self, program: &Program, id: FuncId, calls: u32, found: &mut Reads) {
+        let parameters = std::mem::take(&mut found.parameters);
+        let callers = self.callers.get(&id).filter(|callers| callers.len() <= MOST_CALLERS);
+        for (caller, arguments) in
+            callers.into_iter().flatten().filter(|_| calls > 0 && !parameters.is_empty())
+        {
+            let Some(body) = program.function(*caller).body.as_deref() else { continue };
+            let values = values(body);
+            for argument in parameters.iter().filter_map(|parameter| arguments.get(parameter.0 as usize)) {
+                reads(program, *caller, &values, argument, 0, found);
+            }
+            self.read_by_callers(program, *caller, calls - 1, found);
+        }
     }
 }
 
@@ -227,6 +253,9 @@ fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, ca
     let mut seen: FxHashSet<ValueId> = FxHashSet::default();
     while let Some((value, depth)) = open.pop() {
         let Operand::Value(value) = value else { continue };
+        if value.0 < program.function(id).parameters && !found.parameters.contains(&value) {
+            found.parameters.push(value);
+        }
         let Some(op) = values.get(&value).filter(|_| depth > 0 && seen.insert(value)) else { continue };
         if let Op::Phi { incoming } = op {
             for way in incoming {
@@ -245,11 +274,12 @@ fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, ca
                 found.variables.extend(variable(id, values, from));
                 found.variables.extend(field_of_local(id, values, from));
             }
-            Op::Call(Call { callee: Callee::Function(callee), .. }) => {
+            Op::Call(Call { callee: Callee::Function(callee), arguments, .. }) => {
                 let function = program.function(*callee);
                 match function.body.as_deref() {
-                    // What a function returns depends on what it reads.
+                    // What a function returns depends on what it reads and gets.
                     Some(body) if calls > 0 => {
+                        let own = std::mem::take(&mut found.parameters);
                         let inner = self::values(body);
                         for block in &body.blocks {
                             if let Terminator::Branch { condition: value, .. }
@@ -258,6 +288,9 @@ fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, ca
                                 reads(program, *callee, &inner, value, calls - 1, found);
                             }
                         }
+                        let got = std::mem::replace(&mut found.parameters, own);
+                        let got = got.iter().filter_map(|parameter| arguments.get(parameter.0 as usize));
+                        open.extend(got.map(|argument| (argument.clone(), depth - 1)));
                     }
                     None if !MODELS.contains(&function.name.as_str())
                         && !function.name.starts_with("llvm.") =>
@@ -380,6 +413,33 @@ int main(void) {
         check(source, 21, 22, &[15]);
         check(source, 19, 20, &[17]);
         check(source, 23, 24, &[6]);
+    }
+
+    #[test]
+    fn what_a_branch_reads_is_given_by_callers() {
+        let source = "\
+extern int in(void);
+static int find(unsigned long *at) {
+    for (unsigned long i = 0; i < 9; i++)
+        if (in()) {
+            *at = i;
+            return 1;
+        }
+    return 0;
+}
+static int take(unsigned long length) {
+    if (length == 1)
+        return in();
+    return 0;
+}
+int main(void) {
+    unsigned long end;
+    if (find(&end))
+        return take(end - 2);
+    return 0;
+}
+";
+        check(source, 11, 12, &[5]);
     }
 
     #[test]

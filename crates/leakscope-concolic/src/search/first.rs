@@ -46,7 +46,7 @@ impl Search<'_> {
 
     /// Runs the program with words that it asked for and that nobody has tried.
     pub fn try_words(&mut self, news: Teller<'_>) -> Result<(), ConcolicError> {
-        while !self.known.untried.is_empty() {
+        while !self.known.untried.is_empty() && !self.is_stopped() {
             let untried = std::mem::take(&mut self.known.untried);
             let inputs = untried
                 .iter()
@@ -62,6 +62,6 @@ impl Search<'_> {
     /// Runs of inputs that no warning asked for.
     fn run_first(&mut self, mut inputs: Vec<Input>) -> Vec<Result<Run, ConcolicError>> {
         inputs.retain(|input| self.known.inputs.insert(input.clone()));
-        inputs.par_iter().map(|input| self.run(input)).collect()
+        inputs.par_iter().filter_map(|input| self.run(input)).collect()
     }
 }

@@ -2,7 +2,6 @@
 //! runs. What a round does is settled before it begins.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use leakscope_solve::Model;
@@ -54,7 +53,7 @@ struct Answered {
 impl Search<'_> {
     /// Turns a few decisions; false when nothing is left to do.
     pub fn round(&mut self, news: Teller<'_>) -> Result<bool, ConcolicError> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             return Ok(false);
         }
         let units = self.choose();
@@ -232,6 +231,10 @@ impl Search<'_> {
                     run.lost = wanted.filter(|edge| !took.contains(edge)).collect();
                 }
             }
+            // What was cut short shows nothing, and is asked again another time.
+            if self.is_stopped() {
+                break;
+            }
             answers.push(Answered { candidate: candidate.clone(), turned, model, runs });
         }
         let children = self.run_new(&unit.children);
@@ -256,6 +259,6 @@ impl Search<'_> {
 
     fn run_new(&self, inputs: &[Input]) -> Vec<Ran> {
         let new = inputs.iter().filter(|&input| !self.known.inputs.contains(input));
-        new.map(|input| (input.clone(), self.run(input))).collect()
+        new.map_while(|input| Some((input.clone(), self.run(input)?))).collect()
     }
 }

@@ -27,6 +27,10 @@ pub struct File {
 
 const EOF: c_int = -1;
 
+/// Flags of a `FILE`.
+const AT_END: c_int = 0x10;
+const FAILED: c_int = 0x20;
+
 models! {
     fn [fgetc getc _IO_getc getc_unlocked fgetc_unlocked __uflow](file: *mut File) -> c_int = |[_]| {
         // SAFETY: the caller's argument.
@@ -130,6 +134,23 @@ models! {
         // SAFETY: the caller's argument.
         unsafe { told(file) }
     };
+    fn [ferror ferror_unlocked](file: *mut File) -> c_int = |[_]| {
+        // SAFETY: the caller's argument.
+        (unsafe { failed(file) }, 0)
+    };
+}
+
+/// Whether reading failed: what found the end of an input may have.
+unsafe fn failed(file: *mut File) -> c_int {
+    // SAFETY: as the caller says; the flags are where `getc_unlocked` expects them.
+    unsafe {
+        let is_at_end = (*file).flags & AT_END != 0 && stream_of(file).is_some();
+        if is_at_end && (*file).flags & FAILED == 0 && fails() {
+            (*file).flags = (*file).flags & !AT_END | FAILED;
+            set_errno(libc::EIO);
+        }
+        libc::ferror(file.cast())
+    }
 }
 
 /// What a stream reads, if that is input.

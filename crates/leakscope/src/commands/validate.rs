@@ -370,6 +370,7 @@ pub fn settings(options: &Validate, seeds: &[Input]) -> Settings {
         patterns: patterns.into_iter().collect(),
         time: options.run_time,
         memory: options.run_memory,
+        stop: Some(&STOP),
         ..Settings::default()
     }
 }
@@ -387,7 +388,7 @@ fn search_options(options: &Validate) -> Result<Options> {
         time: options.time,
         seed: options.seed,
         bounds: bounds(options),
-        limits: Limits { time: options.solver_time, ..Limits::default() },
+        limits: Limits { time: options.solver_time, stop: Some(&STOP), ..Limits::default() },
         solver,
         ..Options::default()
     };
