@@ -238,6 +238,10 @@ fn records_are_kept_for_a_report() {
     // A derived program that runs by itself writes the same.
     let derived = folder().run("derive --quiet leaky -o leaky.track");
     assert_eq!(derived.code, 0, "{derived:?}");
+    folder().shell("mkfifo pipe");
+    let refused = folder().run("derive --quiet leaky -o pipe");
+    assert!(refused.code == 2 && refused.stderr.contains("pipe: it is there, and no file"), "{refused:?}");
+    folder().shell("test -p pipe");
     fs::create_dir(folder().path("alone")).unwrap();
     let mut alone = Command::new(folder().path("leaky.track"));
     alone.env("LEAKSCOPE_DIR", folder().path("alone")).stdin(Stdio::null());

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use leakscope_capture::derive::{Derived, Variant, derive};
 use leakscope_capture::{LinkId, LinkKind, Store, Unit, program};
@@ -101,6 +101,10 @@ fn summary(derived: &Derived) -> String {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
+    // A device is nobody's to take away, least of all root's.
+    if fs::metadata(to).is_ok_and(|there| !there.is_file()) {
+        bail!("cannot write {}: it is there, and no file", to.display());
+    }
     // Not over a program that may be running.
     let _ = fs::remove_file(to);
     fs::copy(from, to).with_context(|| format!("cannot write {}", to.display()))?;
