@@ -251,6 +251,17 @@ impl<'m> Builder<'m> {
         local
     }
 
+    /// Room for a word at the start of a function.
+    pub fn room(&self, function: Function<'m>) -> Value<'m> {
+        let first = function.entry().instructions().next().expect("a body");
+        // SAFETY: before the first instruction of the entry block.
+        unsafe {
+            LLVMPositionBuilderBefore(self.raw, first.raw);
+            LLVMSetCurrentDebugLocation2(self.raw, std::ptr::null_mut());
+            Value::new(LLVMBuildAlloca(self.raw, self.word_type().raw, c"".as_ptr()))
+        }
+    }
+
     /// Ends a block by a return of zero.
     pub fn return_nothing(&self, function: Function<'m>) {
         // SAFETY: the type of a function, and a block of it without an end.
@@ -341,6 +352,28 @@ impl<'m> Builder<'m> {
                 count,
                 c"".as_ptr(),
             ))
+        }
+    }
+
+    /// Assembler that takes two words and returns one, in registers.
+    pub fn assembler(&self, text: &str) -> Callee<'m> {
+        const CONSTRAINTS: &str = "=&r,r,r,~{dirflag},~{fpsr},~{flags}";
+        let word = self.word_type().raw;
+        // SAFETY: types of this context, and texts of these lengths.
+        unsafe {
+            let ty = LLVMFunctionType(word, [word, self.pointer_type().raw].as_mut_ptr(), 2, 0);
+            let function = LLVMGetInlineAsm(
+                ty,
+                text.as_ptr().cast(),
+                text.len(),
+                CONSTRAINTS.as_ptr().cast(),
+                CONSTRAINTS.len(),
+                1,
+                0,
+                llvm_sys::LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                0,
+            );
+            Callee { function: Value::new(function), ty: Type::new(ty) }
         }
     }
 

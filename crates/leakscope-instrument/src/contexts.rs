@@ -42,7 +42,7 @@ pub fn number_calls(module: &Module<'_>) {
 }
 
 /// The note of a call's number.
-const NUMBER: &str = "leakscope.call";
+pub const NUMBER: &str = "leakscope.call";
 
 pub fn insert(module: &Module<'_>) {
     let builder = Builder::new(module);
@@ -175,7 +175,7 @@ pub fn needs_context(at: Value<'_>) -> bool {
     at.is_call()
         && !at.is_intrinsic()
         && !at.calls_assembler()
-        && at.called_name().is_none_or(|name| !LEAVES.contains(&name))
+        && at.called_name().is_none_or(|name| !LEAVES.contains(&name) && !guards::needs_no_context(name))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 
 use leakscope_wire::followed;
 
+use crate::contexts;
+
 /// Added to a module before it is optimised.
 ///
 /// What was never written may be any value, but must be one value, hence
@@ -36,7 +38,7 @@ fn filled_in(text: &str) -> String {
         ("$KEY", followed::KEY),
         ("$TICKS", followed::TICKS - 1),
         ("$SPLIT", followed::SPLIT.into()),
-        ("$USES_REST", followed::USES_SHARE - 1),
+        ("$LAST_USES", followed::LAST_USES),
         ("$USES", followed::USES),
     ]
     .iter()
@@ -53,6 +55,11 @@ pub fn takes_context(name: &str) -> bool {
 }
 
 pub const CONTEXT: u32 = 4;
+
+/// Whether a function of the runtime's does not ask where it was called.
+pub fn needs_no_context(name: &str) -> bool {
+    ["__leakscope_stays", "__leakscope_used_at"].contains(&name)
+}
 
 /// An address above these bits says whether it is followed.
 const RANGE_BITS: u32 = 42;
@@ -387,7 +394,7 @@ pub fn before_optimisation_of_all() -> String {
 /// What is added to optimised code, and inlined there but for
 /// `leakscope.used.stamp`: it writes uses as the ones above write deaths.
 pub fn after_optimisation() -> String {
-    filled_in(AFTER_OPTIMISATION)
+    filled_in(AFTER_OPTIMISATION).replace("$CALL", contexts::NUMBER)
 }
 
 const AFTER_OPTIMISATION: &str = r#"
@@ -454,13 +461,12 @@ find:
   %is_known = icmp ult i64 %apart, 4294967296
   br i1 %is_known, label %found, label %help, !prof !1
 found:
-  %count = load i64, ptr @leakscope_use_count
-  %next = add i64 %count, 1
-  %rest = and i64 %next, $USES_REST
-  %is_due = icmp eq i64 %rest, 0
+  %left = load i64, ptr @leakscope_uses_left
+  %is_due = icmp sle i64 %left, 0
   br i1 %is_due, label %help, label %put, !prof !0
 put:
-  store i64 %next, ptr @leakscope_use_count
+  %next = sub i64 %left, 1
+  store i64 %next, ptr @leakscope_uses_left
   %event = trunc i64 %known to i32
   %step_word = zext i32 %step to i64
   %low = and i64 %number, 65535
@@ -476,9 +482,101 @@ help:
   ret %leakscope.free %result
 }
 
+; A body that reports uses begins to run. Returns the event of a use at the
+; start of the function: the others follow, one for each byte of its code.
+define i64 @leakscope.arrives() alwaysinline nounwind {
+  %result = call preserve_mostcc %leakscope.free @leakscope.arrives.stamp(ptr poison, ptr poison, i64 poison, i64 poison, i64 0) #0, !$CALL !2
+  %first = extractvalue %leakscope.free %result, 0
+  ret i64 %first
+}
+
+define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.arrives.stamp(ptr %_0, ptr %_1, i64 %_2, i64 %_3, i64 %context) noinline nounwind {
+  %left = load i64, ptr @leakscope_uses_left
+  %is_due = icmp sle i64 %left, 0
+  br i1 %is_due, label %help, label %look, !prof !0
+look:
+  %tables = load ptr, ptr @leakscope_tables
+  %is_new = icmp eq ptr %tables, null
+  br i1 %is_new, label %help, label %find, !prof !0
+find:
+  %key = mul i64 %context, $KEY
+  %index = lshr i64 %key, $KEY_SHIFT
+  %entry_at = getelementptr i64, ptr %tables, i64 %index
+  %known = load atomic i64, ptr %entry_at monotonic, align 8
+  %tag = shl i64 %key, $TAG_SHIFT
+  %apart = xor i64 %known, %tag
+  %is_known = icmp ult i64 %apart, 4294967296
+  br i1 %is_known, label %found, label %help, !prof !1
+found:
+  %next = sub i64 %left, 1
+  store i64 %next, ptr @leakscope_uses_left
+  %result = insertvalue %leakscope.free poison, i64 %known, 0
+  ret %leakscope.free %result
+help:
+  store i64 %context, ptr @leakscope_context
+  %asked = musttail call preserve_mostcc %leakscope.free @__leakscope_arrives(ptr poison, ptr poison, i64 poison, i64 poison, i64 %context)
+  ret %leakscope.free %asked
+}
+
+; It goes round a loop. Returns whether it is to go on.
+define i1 @leakscope.stays() alwaysinline nounwind {
+entry:
+  %left = load i64, ptr @leakscope_uses_left
+  %next = sub i64 %left, 1
+  store i64 %next, ptr @leakscope_uses_left
+  %is_due = icmp slt i64 %next, 0
+  br i1 %is_due, label %ask, label %done, !prof !0
+ask:
+  %wanted = call preserve_mostcc i64 @__leakscope_stays() #0
+  %are = icmp ne i64 %wanted, 0
+  br label %done
+done:
+  %stays = phi i1 [ true, %entry ], [ %are, %ask ]
+  ret i1 %stays
+}
+
+; Where the event of the last use of a block is; `other` for what is no block of
+; the heap. The same for as long as the block lives.
+define ptr @leakscope.used.at(ptr %pointer, ptr %other) alwaysinline nounwind willreturn memory(none) {
+entry:
+  %value = freeze ptr %pointer
+  %number = ptrtoint ptr %value to i64
+  %offset = sub i64 %number, $BLOCKS
+  %reach = load i64, ptr @leakscope_use_reach
+  %within = icmp ult i64 %offset, %reach
+  br i1 %within, label %chunk, label %done
+chunk:
+  %twelfth = lshr i64 %offset, 12
+  %place = and i64 %twelfth, -16
+  %first_at = getelementptr i8, ptr inttoptr (i64 $LAST_USES to ptr), i64 %place
+  %first = load ptr, ptr %first_at
+  %is_rare = icmp eq ptr %first, null
+  br i1 %is_rare, label %ask, label %find, !prof !0
+find:
+  %step_at = getelementptr i8, ptr %first_at, i64 8
+  %step = load i64, ptr %step_at
+  %low = and i64 %number, 65535
+  %scaled = mul i64 %low, %step
+  %quotient = lshr i64 %scaled, 32
+  %found = getelementptr i32, ptr %first, i64 %quotient
+  br label %done
+ask:
+  %asked = call preserve_mostcc ptr @__leakscope_used_at(ptr %value) #0
+  %is_none = icmp eq ptr %asked, null
+  %chosen = select i1 %is_none, ptr %other, ptr %asked
+  br label %done
+done:
+  %at = phi ptr [ %other, %entry ], [ %found, %find ], [ %chosen, %ask ]
+  ret ptr %at
+}
+
 @leakscope_uses = external global i8
+@leakscope_use_reach = external global i64
 declare i1 @llvm.expect.i1(i1, i1)
-@leakscope_use_count = extern_weak thread_local(initialexec) global i64
+declare extern_weak preserve_mostcc %leakscope.free @__leakscope_arrives(ptr, ptr, i64, i64, i64) nonlazybind cold nounwind
+declare extern_weak preserve_mostcc i64 @__leakscope_stays() nonlazybind cold nounwind
+declare extern_weak preserve_mostcc ptr @__leakscope_used_at(ptr) nonlazybind cold nounwind
+@leakscope_uses_left = extern_weak thread_local(initialexec) global i64
 @leakscope_context = extern_weak thread_local(initialexec) global i64
 @leakscope_tables = extern_weak thread_local(initialexec) global ptr
 @leakscope_reach = external global i64
@@ -488,6 +586,8 @@ attributes #0 = { cold nomerge nounwind willreturn memory(inaccessiblemem: readw
 
 !0 = !{!"branch_weights", i32 1, i32 2000}
 !1 = !{!"branch_weights", i32 2000, i32 1}
+; All of a function's are one call.
+!2 = !{i64 -1}
 "#;
 
 /// What is added for a run that explains: reads and sets of pointers, and

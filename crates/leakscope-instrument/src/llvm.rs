@@ -305,6 +305,18 @@ impl<'m> Function<'m> {
         self.raw
     }
 
+    /// What the assembler calls it.
+    pub fn symbol(self) -> String {
+        // SAFETY: a live function.
+        let is_private = unsafe { LLVMGetLinkage(self.raw) } == LLVMLinkage::LLVMPrivateLinkage;
+        let name = self.name();
+        match name.strip_prefix('\u{1}') {
+            Some(name) => name.to_owned(),
+            None if is_private => format!(".L{name}"),
+            None => name.to_owned(),
+        }
+    }
+
     pub fn name(self) -> &'m str {
         let mut length = 0;
         // SAFETY: the name belongs to the function, which the module keeps.

@@ -162,7 +162,7 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     // Where all accesses are in loops that ask, nothing else needs to.
     let accesses = |block: &Block<'m>| block.instructions().any(|at| !accessed_by(at).is_empty());
     if twins.blocks().any(|block| accesses(&block) && !covered.contains(&block)) {
-        twins.enter(builder, |_| checks.next());
+        twins.enter(builder, |_| checks.next(), |_| {});
     }
 }
 

@@ -96,10 +96,14 @@ pub fn after_optimisation(module: &Module<'_>) {
         function.set_string("disable-tail-calls", "true");
         // What is left below the stack pointer is dead.
         function.set(Kind::named("noredzone"));
+        // By which the runtime knows where a function begins.
+        if !function.is(Kind::named("uwtable")) {
+            function.set_value(Kind::named("uwtable"), 1);
+        }
     }
     contexts::insert(module);
     let builder = Builder::new(module);
-    for word in ["context", "site", "clock", "tables", "outer", "use_count", "given"] {
+    for word in ["context", "site", "clock", "tables", "outer", "uses_left", "given"] {
         builder.settle_thread_word(&format!("leakscope_{word}"));
     }
 }

@@ -217,13 +217,44 @@ impl<'m> Twins<'m> {
     }
 
     /// Where the function begins, `decide` says by a bit whether the twin
-    /// runs.
-    pub fn enter(&self, builder: &Builder<'m>, decide: impl FnOnce(&Builder<'m>) -> Value<'m>) {
+    /// runs; `arrive` is done on the way there.
+    pub fn enter(
+        &self,
+        builder: &Builder<'m>,
+        decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
+        arrive: impl FnOnce(&Builder<'m>),
+    ) {
         let first = self.function.entry();
         first.terminator().expect("it goes on to the body").erase();
+        let arrival = self.arrival(builder, self.start, arrive);
         builder.end(first);
         let twin = decide(builder);
-        builder.branch(twin, self.of(self.start), self.start);
+        builder.branch(twin, arrival, self.start);
+    }
+
+    /// The ways of the first body to `header` go through a check; `arrive` is
+    /// done on the way to the twin.
+    pub fn cross_over(
+        &self,
+        builder: &Builder<'m>,
+        header: Block<'m>,
+        decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
+        arrive: impl FnOnce(&Builder<'m>),
+    ) {
+        let arrival = self.arrival(builder, header, arrive);
+        let check = self.check(builder, arrival, header, decide);
+        for block in self.blocks() {
+            redirect(block, &[header], check);
+        }
+    }
+
+    /// A block before the twin of another.
+    fn arrival(&self, builder: &Builder<'m>, to: Block<'m>, arrive: impl FnOnce(&Builder<'m>)) -> Block<'m> {
+        let arrival = builder.block(self.function, c"arrival");
+        builder.end(arrival);
+        arrive(builder);
+        builder.jump(self.of(to));
+        arrival
     }
 
     /// Every way to `header`, in both bodies, goes through a check.
@@ -234,7 +265,7 @@ impl<'m> Twins<'m> {
         decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
     ) {
         let twin = self.of(header);
-        let check = self.check(builder, header, decide);
+        let check = self.check(builder, twin, header, decide);
         for block in self.function.blocks().filter(|&block| block != check) {
             redirect(block, &[header, twin], check);
         }
@@ -248,7 +279,7 @@ impl<'m> Twins<'m> {
         latches: &[Block<'m>],
         decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
     ) {
-        let check = self.check(builder, header, decide);
+        let check = self.check(builder, self.of(header), header, decide);
         for &latch in latches {
             redirect(self.of(latch), &[self.of(header)], check);
         }
@@ -258,14 +289,15 @@ impl<'m> Twins<'m> {
     fn check(
         &self,
         builder: &Builder<'m>,
+        twin: Block<'m>,
         header: Block<'m>,
         decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
     ) -> Block<'m> {
         let check = builder.block(self.function, c"check");
         check.move_before(header);
         builder.end(check);
-        let twin = decide(builder);
-        builder.branch(twin, self.of(header), header);
+        let is_twin = decide(builder);
+        builder.branch(is_twin, twin, header);
         check
     }
 }

@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use crate::builder::Builder;
 use crate::contexts;
 use crate::guards;
-use crate::ir::{Block, Opcode, Value};
+use crate::ir::{Block, Callee, Opcode, Value};
 use crate::later::{Later, Ways, backwards};
 use crate::llvm::{Function, Module, PassOptions, Vectors};
 use crate::loops;
@@ -53,7 +53,9 @@ pub fn insert(module: &mut Module<'_>, bodies: Bodies) -> Result<(), String> {
     if bodies == Bodies::Two {
         contexts::number_calls(module);
         part(module)?;
-        tidy = format!("always-inline,function(lower-expect,{})", twins::TIDY);
+        // Where the last use of a block is need not be found twice, as long as
+        // that is one call.
+        tidy = format!("function({}),always-inline,function(lower-expect,simplifycfg)", twins::TIDY);
     }
     module.run_passes(&tidy, &PassOptions::new(Vectors::None))
 }
@@ -99,8 +101,9 @@ fn part(module: &mut Module<'_>) -> Result<(), String> {
 }
 
 fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
-    let [wanted, used] = [c"leakscope.wanted", c"leakscope.used"].map(|name| builder.function(name));
-    let asks = |builder: &Builder<'m>| builder.call(wanted, &[]);
+    let [wanted, stays] = [c"leakscope.wanted", c"leakscope.stays"].map(|name| builder.function(name));
+    let [asks, stays] = [wanted, stays].map(|asked| move |builder: &Builder<'m>| builder.call(asked, &[]));
+    let uses = InTwin::of(builder, twins.function);
     let mut using: HashSet<Block<'m>> = HashSet::new();
     for block in twins.blocks() {
         for report in block.instructions().filter(|&at| is_report(at)).collect::<Vec<_>>() {
@@ -109,7 +112,7 @@ fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
         }
         for report in twins.of(block).instructions().filter(|&at| is_report(at)).collect::<Vec<_>>() {
             builder.before(report);
-            builder.call(used, &[report.operand(0)]);
+            uses.report(report.operand(0));
             report.erase();
         }
     }
@@ -118,13 +121,51 @@ fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
     for at in &loops {
         // What lies in a loop inside is that one's.
         if at.own(&loops).any(|block| using.contains(block)) && !at.header.is_landing_pad() {
-            twins.cross(builder, at.header, asks);
+            twins.cross_over(builder, at.header, asks, |_| uses.arrive());
+            twins.leave(builder, at.header, &at.latches, stays);
             asked.extend(&at.body);
         }
     }
     // Where all uses are in loops that ask, nothing else needs to.
     if !using.is_subset(&asked) {
-        twins.enter(builder, asks);
+        twins.enter(builder, asks, |_| uses.arrive());
+    }
+}
+
+/// How the body of a function reports its uses that does nothing else: it gets
+/// the event of a use at the function's start where it begins to run, and adds
+/// how far from there a use is.
+struct InTwin<'a, 'm> {
+    builder: &'a Builder<'m>,
+    /// Where the event is kept.
+    start: Value<'m>,
+    /// What stands for the uses of other memory than the heap's.
+    other: Value<'m>,
+    used_at: Callee<'m>,
+    write: Callee<'m>,
+}
+
+impl<'a, 'm> InTwin<'a, 'm> {
+    fn of(builder: &'a Builder<'m>, function: Function<'m>) -> InTwin<'a, 'm> {
+        let [start, other] = [(), ()].map(|()| builder.room(function));
+        let used_at = builder.function(c"leakscope.used.at");
+        let name = function.symbol().replace('$', "$$");
+        let here = ".Lleakscope_use${:uid}";
+        let write = builder.assembler(&format!(
+            "{here}: leal ({here}-\"{name}\")(${{1:q}}), ${{0:k}}\n\tmovl ${{0:k}}, ($2)"
+        ));
+        InTwin { builder, start, other, used_at, write }
+    }
+
+    fn arrive(&self) {
+        let start = self.builder.call(self.builder.function(c"leakscope.arrives"), &[]);
+        self.builder.store(start, self.start);
+    }
+
+    fn report(&self, pointer: Value<'m>) {
+        let builder = self.builder;
+        let at = builder.call(self.used_at, &[pointer, self.other]);
+        builder.call(self.write, &[builder.load(builder.word_type(), self.start), at]);
     }
 }
 

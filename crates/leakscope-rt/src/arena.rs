@@ -8,7 +8,7 @@
 //! This file hands out runs of chunks; what is inside is the business of
 //! `heap`.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire::followed;
 
@@ -46,6 +46,7 @@ static ACCESSES_BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes from the start of the blocks in which pointers are followed: all of
 /// their reservation, or none.
+#[cfg_attr(feature = "executable", unsafe(export_name = "leakscope_use_reach"))]
 static REACH: AtomicUsize = AtomicUsize::new(0);
 
 /// The same for instrumented code, which asks for the runtime's help beyond
@@ -62,6 +63,7 @@ const BLOCKS: usize = followed::BLOCKS as usize;
 const STAMPS: usize = followed::STAMPS as usize;
 const USES: usize = followed::USES as usize;
 const STEPS: usize = followed::STEPS as usize;
+const LAST_USES: usize = followed::LAST_USES as usize;
 const _: () = assert!(FULL_SIZE == (followed::END - followed::BLOCKS) as usize);
 
 /// Address space limit that was found at the start, if it left less than
@@ -197,15 +199,18 @@ fn reserve_followed(size: usize) -> bool {
     let stamps = sys::reserve_at(STAMPS, size, Untouched::IsRead);
     let steps = sys::reserve_at(STEPS, size / CHUNK * size_of::<u32>(), Untouched::IsRead);
     let uses = sys::reserve_at(USES, size / 4, Untouched::Faults);
+    let last_uses = sys::reserve_at(LAST_USES, size / CHUNK * size_of::<LastUse>(), Untouched::IsRead);
     let sizes = [size / 2, size / CHUNK * size_of::<Chunk>()];
     let [metas, chunks] = sizes.map(sys::reserve);
-    let is_whole = [blocks, stamps, steps, uses, metas, chunks].iter().all(|&address| address != 0);
+    let is_whole =
+        [blocks, stamps, steps, uses, last_uses, metas, chunks].iter().all(|&address| address != 0);
     if is_whole {
         set_reach(size);
         use_reservation(blocks, metas, chunks, size);
     } else {
         let steps = (steps, size / CHUNK * size_of::<u32>());
-        let fixed = [(blocks, size), (stamps, size), (uses, size / 4), steps];
+        let last_uses = (last_uses, size / CHUNK * size_of::<LastUse>());
+        let fixed = [(blocks, size), (stamps, size), (uses, size / 4), steps, last_uses];
         release_all(fixed.into_iter().chain([metas, chunks].into_iter().zip(sizes)));
     }
     is_whole
@@ -241,7 +246,7 @@ pub fn limited_to() -> usize {
 pub fn shrink(limit: usize) {
     let runs = RUNS.lock();
     let size = SIZE.load(Ordering::Relaxed);
-    let followed = if is_followed() { size + size / 4 + size / CHUNK * size_of::<u32>() } else { 0 };
+    let followed = if is_followed() { size + size / 4 + size / CHUNK * TABLES } else { 0 };
     let sampled = if accesses() != 0 { size / 16 * ACCESSES } else { 0 };
     let own = size + size / 2 + size / CHUNK * size_of::<Chunk>() + followed + sampled;
     let others = address_space_used().saturating_sub(own);
@@ -262,8 +267,10 @@ pub fn shrink(limit: usize) {
         if is_followed() {
             sys::unmap(STAMPS + wanted, size - wanted);
             sys::unmap(use_of(0) as usize + wanted / 4, (size - wanted) / 4);
-            let [from, end] = [kept, count].map(|chunk| (step(chunk) as usize).next_multiple_of(sys::PAGE));
-            sys::unmap(from, end - from);
+            for table in [|at| step(at) as usize, |at| last_use(at) as usize] {
+                let [from, end] = [kept, count].map(|chunk| table(chunk).next_multiple_of(sys::PAGE));
+                sys::unmap(from, end - from);
+            }
         }
         if accesses() != 0 {
             sys::unmap(accesses() + wanted / 16 * ACCESSES, (size - wanted) / 16 * ACCESSES);
@@ -368,11 +375,31 @@ fn step(chunk: usize) -> *const AtomicU32 {
     (STEPS + chunk * size_of::<u32>()) as *const AtomicU32
 }
 
-/// Says what blocks a chunk has, before the first of them is known.
-pub fn set_step(chunk: usize, multiplier: u32) {
+/// Where instrumented code finds the last uses of a chunk's blocks.
+#[repr(C)]
+struct LastUse {
+    first: AtomicU64,
+    step: AtomicU64,
+}
+
+/// Bytes that the tables by chunk have for each.
+const TABLES: usize = size_of::<u32>() + size_of::<LastUse>();
+
+fn last_use(chunk: usize) -> *const LastUse {
+    (LAST_USES + chunk * size_of::<LastUse>()) as *const LastUse
+}
+
+/// Says what blocks a chunk has, before the first of them is known, and which
+/// slot the uses of the first have, if they are found by the same step.
+pub fn set_step(chunk: usize, multiplier: u32, used: Option<u64>) {
     if is_followed() {
+        let first = used.map_or(0, |slot| use_of(slot) as u64);
         // SAFETY: committed with the chunk, which is the caller's.
-        unsafe { (*step(chunk)).store(multiplier, Ordering::Relaxed) };
+        unsafe {
+            (*step(chunk)).store(multiplier, Ordering::Relaxed);
+            (*last_use(chunk)).step.store(multiplier.into(), Ordering::Relaxed);
+            (*last_use(chunk)).first.store(first, Ordering::Relaxed);
+        }
     }
 }
 
@@ -635,6 +662,7 @@ unsafe fn commit_followed(from: usize, more: usize) -> bool {
     commit(STAMPS + from * CHUNK, more * CHUNK)
         && commit(use_of(0) as usize + from * CHUNK / 4, more * CHUNK / 4)
         && commit(step(from) as usize, more * size_of::<u32>())
+        && commit(last_use(from) as usize, more * size_of::<LastUse>())
 }
 
 /// # Safety

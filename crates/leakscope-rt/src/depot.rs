@@ -168,6 +168,16 @@ fn insert(hash: u64, frames: &[u64]) -> u32 {
     node
 }
 
+/// Number of the stack without frames; 0 if there is no memory for it.
+pub fn root() -> u32 {
+    number_of_frames(0, &[])
+}
+
+/// Number of the stack without its innermost frame.
+pub fn outer(stack: u32) -> u32 {
+    NODES.get(stack).parent.load(Ordering::Relaxed)
+}
+
 /// Number of `address` below a stack; 0 if there is no memory for it.
 pub fn under(stack: u32, address: u64) -> u32 {
     child(&mut GROWTH.lock(), stack, address)

@@ -17,6 +17,8 @@ use crate::thread::Thread;
 use crate::trail::Trail;
 use crate::walk::{self, Caller, Near};
 use crate::watches::Watches;
+#[cfg(feature = "executable")]
+use crate::{activations, unwind};
 use crate::{arena, depot, mode, outline, sys};
 
 /// Entries of a thread's table of numbers, and of its table of frees.
@@ -146,6 +148,25 @@ fn learn_near(thread: &mut Thread, near: Near, context: u64) -> u32 {
     })
 }
 
+/// The first number of the row that the code which called us has in its
+/// context.
+#[cfg(feature = "executable")]
+pub fn row(thread: &mut Thread, caller: Caller) -> u32 {
+    let key = thread.context.wrapping_mul(followed::KEY);
+    if let Some(row) = known(thread, key).or_else(|| recall(thread, key)) {
+        return row;
+    }
+    let code = unwind::function_of(caller.returns_to() as u64);
+    match (stack_now(thread, caller), code) {
+        (0, _) | (_, None) => followed::IS_PLACE,
+        (stack, Some(code)) => {
+            let row = activations::row(depot::outer(stack), &code);
+            remember(thread, key, row);
+            row
+        }
+    }
+}
+
 /// The number of a call in a context, if the thread knows it.
 #[inline(always)]
 pub fn known_number(thread: &mut Thread, context: u64) -> Option<u32> {
@@ -178,18 +199,20 @@ fn learn(thread: &mut Thread, caller: Caller, what: What, key: u64) -> u32 {
     if let Some(number) = recall(thread, key) {
         return number;
     }
-    // A program that calls itself in very many ways would fill the memory
-    // with stacks; beyond a number of frames only the innermost are kept.
-    // What is watched must stay small for days.
-    let most = if mode::samples() { 1 << 15 } else { 1 << 18 };
-    let mut number = if depot::end() > most {
-        walk::short_stack::<8>(thread, caller)
-    } else {
-        walk::stack(thread, caller)
-    };
-    number = of_stack(number, what);
+    let number = of_stack(stack_now(thread, caller), what);
     remember(thread, key, number);
     number
+}
+
+/// A program that calls itself in very many ways would fill the memory with
+/// stacks; beyond a number of frames only the innermost are kept. What is
+/// watched must stay small for days.
+fn stack_now(thread: &mut Thread, caller: Caller) -> u32 {
+    let most = if mode::samples() { 1 << 15 } else { 1 << 18 };
+    match depot::end() > most {
+        true => walk::short_stack::<8>(thread, caller),
+        false => walk::stack(thread, caller),
+    }
 }
 
 /// The number of a key whose place another has taken: they change places.

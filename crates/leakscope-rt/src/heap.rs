@@ -365,7 +365,11 @@ fn allocate_large(request: Request) -> Option<Block> {
 }
 
 fn set_large(index: usize, count: usize) {
-    (index..index + count).for_each(|chunk| arena::set_step(chunk, 0));
+    for chunk in index..index + count {
+        // SAFETY: the run is the caller's.
+        let is_whole = !unsafe { (*arena::chunk(chunk)).pooled.load(Ordering::Relaxed) };
+        arena::set_step(chunk, 0, is_whole.then_some(slot_of(index, 0)));
+    }
     for tail in index + 1..index + count {
         // SAFETY: the run is the caller's.
         let chunk = unsafe { &mut *arena::chunk(tail) };

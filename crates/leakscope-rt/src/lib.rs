@@ -14,6 +14,7 @@
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 mod accesses;
 mod actions;
+mod activations;
 mod api;
 mod arena;
 mod client;

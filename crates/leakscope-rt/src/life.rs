@@ -12,8 +12,8 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    actions, caller, depot, details, heap, history, inject, mode, modules, moments, pools, rotation,
-    sampling, signals, sink, sys, thread, uses, waits,
+    actions, activations, caller, depot, details, heap, history, inject, mode, modules, moments, pools,
+    rotation, sampling, signals, sink, sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -435,6 +435,7 @@ extern "C" fn before_fork() {
     pools::before_fork();
     details::before_fork();
     heap::before_fork();
+    activations::before_fork();
     depot::before_fork();
     modules::before_fork();
     unwind::before_fork();
@@ -446,6 +447,7 @@ extern "C" fn after_fork_in_parent() {
     unwind::after_fork();
     modules::after_fork();
     depot::after_fork();
+    activations::after_fork();
     heap::after_fork();
     details::after_fork();
     pools::after_fork();

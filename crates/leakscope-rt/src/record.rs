@@ -3,6 +3,7 @@
 //! Where it goes is `sink`'s. A file gets its name when it is complete, so that a reader never takes
 //! half of one for the whole.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use leakscope_wire as wire;
@@ -15,8 +16,8 @@ use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
 use crate::{
-    accesses, actions, arena, depot, events, heap, history, inject, mode, modules, moments, rotation,
-    sampling, scan, stamps, uses, walk,
+    accesses, actions, activations, arena, depot, events, heap, history, inject, mode, modules, moments,
+    rotation, sampling, scan, stamps, uses, walk,
 };
 
 const BUFFER: usize = 1 << 16;
@@ -452,7 +453,15 @@ struct StackOf {
 impl StackOf {
     fn read(id: u32) -> StackOf {
         let mut frames = [0; walk::DEPTH_MAX + 2];
-        let (generation, count) = depot::read(id, &mut frames);
+        let (generation, count) = match activations::place(id) {
+            Some((caller, address)) => {
+                // As a return address: what is before it is meant.
+                frames[0] = address + 1;
+                let (generation, count) = depot::read(caller, &mut frames[1..]);
+                (generation, count + 1)
+            }
+            None => depot::read(id, &mut frames),
+        };
         let (what, inner) = events::split(&frames[..count]);
         StackOf { frames, count: count.min(inner + walk::depth()), generation, what, inner }
     }
@@ -570,17 +579,28 @@ impl Reached {
 struct Mentioned {
     base: *mut bool,
     end: u32,
+    /// A bit for each number of [`activations`].
+    places: *mut u64,
+    numbers: Range<u32>,
 }
 
 impl Mentioned {
     fn new() -> Option<Mentioned> {
         let end = depot::end();
         let base = sys::allocate(end as usize);
-        (base != 0).then_some(Mentioned { base: base as *mut bool, end })
+        let numbers = activations::numbers();
+        let places = sys::allocate(numbers.len() / 8 + size_of::<u64>());
+        let (base, places) = (base as *mut bool, places as *mut u64);
+        let is_whole = !base.is_null() && !places.is_null();
+        is_whole.then_some(Mentioned { base, end, places, numbers })
     }
 
     fn use_stack(&mut self, stack: u32) {
-        if stack < self.end {
+        if self.numbers.contains(&stack) {
+            let bit = stack - self.numbers.start;
+            // SAFETY: within the allocation.
+            unsafe { *self.places.add(bit as usize / 64) |= 1 << (bit % 64) };
+        } else if stack < self.end {
             // SAFETY: within the allocation.
             unsafe { *self.base.add(stack as usize) = true };
         }
@@ -597,6 +617,14 @@ impl Mentioned {
             // SAFETY: within the allocation.
             if unsafe { *self.base.add(stack as usize) } {
                 f(stack);
+            }
+        }
+        for word in 0..=self.numbers.len() as u32 / 64 {
+            // SAFETY: within the allocation.
+            let mut bits = unsafe { *self.places.add(word as usize) };
+            while bits != 0 {
+                f(self.numbers.start + word * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
             }
         }
     }

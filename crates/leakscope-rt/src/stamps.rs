@@ -20,7 +20,7 @@ use crate::size_class::SMALL_MAX;
 use crate::thread;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{arena, caller, details, mode, moments, pools, uses};
+use crate::{activations, arena, caller, details, mode, moments, pools, uses};
 
 /// What is kept for each block; instrumented code writes it too. Zero bytes
 /// are where no live block is.
@@ -255,7 +255,7 @@ pub fn split(chunk: usize) {
         stamps.latest.store(words[0], Ordering::Relaxed);
         stamps.earlier.store(words[1], Ordering::Relaxed);
     }
-    arena::set_step(chunk, granule);
+    arena::set_step(chunk, granule, None);
 }
 
 /// Whether the block is followed.
@@ -334,8 +334,12 @@ pub fn read(block: Block) -> wire::Stamps {
     wire::Stamps {
         time: latest >> EVENT_BITS,
         stacks: [latest, earlier, earlier >> EVENT_BITS].map(|event| (event & EVENT) as u32),
-        last_used: used(block.start).map_or(0, |used| used.load(Ordering::Relaxed)),
+        last_used: used(block.start).map(|used| used.load(Ordering::Relaxed)).filter(is_known).unwrap_or(0),
     }
+}
+
+fn is_known(event: &u32) -> bool {
+    *event < followed::IS_PLACE || activations::numbers().contains(event)
 }
 
 /// The site of a free that instrumented code did not announce.
@@ -360,6 +364,9 @@ mod entry {
     keeping_registers!("__leakscope_ends", "leakscope_ends", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_dies", "leakscope_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_use", "leakscope_use", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_arrives", "leakscope_arrives", "r8", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_stays", "leakscope_stays", "rdi", "sub rsp, 8", "add rsp, 8");
+    keeping_registers!("__leakscope_used_at", "leakscope_used_at", "rsi", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
     keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "push rax", "pop rax");
@@ -519,6 +526,28 @@ mod entry {
             let event = events::number(thread, Caller { frame }, What::CALL);
             used.store(event, Ordering::Relaxed);
         }
+    }
+
+    /// Code that reports uses begins. Returns the first number of the function's
+    /// row.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_arrives(_: usize, _: usize, _: usize, _: usize, frame: usize) -> u64 {
+        let thread = this_thread();
+        uses::spend(thread);
+        events::row(thread, Caller { frame }).into()
+    }
+
+    /// It goes round a loop. Returns whether uses are still wanted.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_stays() -> u64 {
+        uses::spend(this_thread()).into()
+    }
+
+    /// Where the event of the last use of the block around an address is; null
+    /// for none.
+    #[unsafe(no_mangle)]
+    extern "C" fn leakscope_used_at(pointer: usize) -> *const AtomicU32 {
+        used(pointer).map_or(core::ptr::null(), core::ptr::from_ref)
     }
 
     /// A pointer in memory is replaced by `new`; what instrumented code did

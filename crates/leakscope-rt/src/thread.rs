@@ -26,8 +26,9 @@ pub struct Thread {
     /// The furthest that a function has returned from that may be the
     /// thread's; the end of memory in the main thread.
     pub outer: usize,
-    /// Uses that this thread reported.
-    pub uses: u64,
+    /// Steps of instrumented code that reports uses, until the runtime wants
+    /// to know.
+    pub uses_left: i64,
     /// Set by instrumented code around a call that is given what nobody may
     /// hold; it alone asks.
     given: u64,
@@ -74,9 +75,9 @@ global_asm!(
     ".globl leakscope_outer",
     ".type leakscope_outer,@object",
     ".size leakscope_outer,8",
-    ".globl leakscope_use_count",
-    ".type leakscope_use_count,@object",
-    ".size leakscope_use_count,8",
+    ".globl leakscope_uses_left",
+    ".type leakscope_uses_left,@object",
+    ".size leakscope_uses_left,8",
     ".globl leakscope_given",
     ".type leakscope_given,@object",
     ".size leakscope_given,8",
@@ -88,7 +89,7 @@ global_asm!(
     "leakscope_clock = leakscope_thread + 16",
     "leakscope_tables = leakscope_thread + 24",
     "leakscope_outer = leakscope_thread + 32",
-    "leakscope_use_count = leakscope_thread + 40",
+    "leakscope_uses_left = leakscope_thread + 40",
     "leakscope_given = leakscope_thread + 48",
     ".zero {size}",
     ".text",

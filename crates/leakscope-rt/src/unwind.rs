@@ -9,8 +9,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Register, RegisterRule,
-    UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, NativeEndian, Register,
+    RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
 };
 
 use crate::lock::Lock;
@@ -284,17 +284,23 @@ impl Tables {
         address: u64,
         f: impl FnOnce(&UnwindTableRow<usize, Room>, &EhFrame<Bytes>) -> Option<T>,
     ) -> Option<T> {
-        let (found, bases) = table_around(address)?;
-        let header = EhFrameHdr::from(found.header).parse(&bases, 8).ok()?;
-        let table = header.table()?;
-        let pointer = table.lookup(address, &bases).ok()?;
-        let frames = EhFrame::from(found.frames);
-        let offset = table.pointer_to_offset(pointer).ok()?;
-        let entry = frames.fde_from_offset(&bases, offset, EhFrame::cie_from_offset).ok()?;
+        let (entry, frames, bases) = entry_around(address)?;
         let context = self.context.get_or_insert_with(UnwindContext::new_in);
         let row = entry.unwind_info_for_address(&frames, &bases, context, address).ok()?;
         f(row, &frames)
     }
+}
+
+/// The entry of the unwind tables for the function around an address.
+fn entry_around(address: u64) -> Option<(FrameDescriptionEntry<Bytes>, EhFrame<Bytes>, BaseAddresses)> {
+    let (found, bases) = table_around(address)?;
+    let header = EhFrameHdr::from(found.header).parse(&bases, 8).ok()?;
+    let table = header.table()?;
+    let pointer = table.lookup(address, &bases).ok()?;
+    let frames = EhFrame::from(found.frames);
+    let offset = table.pointer_to_offset(pointer).ok()?;
+    let entry = frames.fde_from_offset(&bases, offset, EhFrame::cie_from_offset).ok()?;
+    Some((entry, frames, bases))
 }
 
 /// The registers that a call leaves as they were, with which a frame and
@@ -429,6 +435,13 @@ fn stored_rule(
         _ => false,
     };
     Some(Rule::Stored { below, saved_at_frame })
+}
+
+/// The code of the function that a return address leads into.
+#[cfg(feature = "executable")]
+pub fn function_of(address: u64) -> Option<core::ops::Range<u64>> {
+    let (entry, ..) = entry_around(address - 1)?;
+    Some(entry.initial_address()..entry.end_address())
 }
 
 /// Bounds of the module around an address.

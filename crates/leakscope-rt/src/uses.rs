@@ -3,17 +3,20 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use leakscope_wire::{env, followed};
+use leakscope_wire::env;
 
 use crate::thread::Thread;
 
-/// Looked at by instrumented code before each use.
+/// Looked at by instrumented code before each use, or where it may go over to
+/// code that reports them.
 #[cfg_attr(feature = "executable", unsafe(export_name = "leakscope_uses"))]
 static WANTED: AtomicU8 = AtomicU8::new(1);
 
-/// Uses that are reported at first, and in each burst.
-const FIRST: u32 = 1 << 20;
-const BURST: u32 = 1 << 12;
+/// Steps of code that reports uses, at first and in each burst: its calls, and
+/// rounds of its loops. A thread takes so many at once.
+const FIRST: u32 = 1 << 19;
+const BURST: u32 = 1 << 11;
+const SHARE: u32 = 64;
 
 /// Calls of [`earn`] between two bursts.
 const PAUSE: u32 = 256;
@@ -34,18 +37,28 @@ pub fn are_wanted() -> bool {
     SAMPLED.load(Ordering::Relaxed) != 0 || WANTED.load(Ordering::Relaxed) != 0
 }
 
-/// A use was reported.
+/// A step was made. Returns whether more are wanted.
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 #[inline(always)]
-pub fn spend(thread: &mut Thread) {
-    const SHARE: u32 = followed::USES_SHARE as u32;
-    thread.uses += 1;
-    if thread.uses.is_multiple_of(followed::USES_SHARE) && SAMPLED.load(Ordering::Relaxed) != 0 {
-        let left = LEFT.load(Ordering::Relaxed);
-        LEFT.store(left.saturating_sub(SHARE), Ordering::Relaxed);
-        if left <= SHARE {
-            WANTED.store(0, Ordering::Relaxed);
-        }
+pub fn spend(thread: &mut Thread) -> bool {
+    thread.uses_left -= 1;
+    if thread.uses_left < 0 {
+        take_share(thread);
+    }
+    WANTED.load(Ordering::Relaxed) != 0
+}
+
+#[cold]
+fn take_share(thread: &mut Thread) {
+    if SAMPLED.load(Ordering::Relaxed) == 0 {
+        thread.uses_left = i64::MAX;
+        return;
+    }
+    thread.uses_left = SHARE.into();
+    let left = LEFT.load(Ordering::Relaxed);
+    LEFT.store(left.saturating_sub(SHARE), Ordering::Relaxed);
+    if left <= SHARE {
+        WANTED.store(0, Ordering::Relaxed);
     }
 }
 

@@ -17,8 +17,15 @@ pub const STEPS: u64 = 8 << 42;
 /// That of a chunk in which pools have blocks: it is divided by 16 bytes, but
 /// uses are elsewhere.
 pub const SPLIT: u32 = 1 << 28 | 1;
-/// Every so many uses the runtime wants to know.
-pub const USES_SHARE: u64 = 64;
+/// For each chunk, 16 bytes: where the event of its first block's last use is,
+/// of a large block that of the whole, and by what the offset of an address is
+/// multiplied, and divided by 2^32, to get the number of its block. 0 where the
+/// runtime must be asked.
+pub const LAST_USES: u64 = STEPS + (1 << 32);
+/// Marks an event that stands for a place in a function which was called from
+/// somewhere: a call has one for each byte of its function's code, in a row,
+/// and knows the first.
+pub const IS_PLACE: u32 = 1 << 31;
 pub const CHUNK_BITS: u32 = 16;
 /// Each thread has a table from keys to events. The key of what happens in a
 /// context is their product: its first so many bits say where in the table its

@@ -250,7 +250,7 @@ fn new_chunk(class: usize) -> Option<usize> {
     chunk.class = class as u8;
     chunk.capacity = CHUNK as u32 / SIZES[class];
     chunk.reciprocal = RECIPROCALS[class];
-    arena::set_step(index, RECIPROCALS[class]);
+    arena::set_step(index, RECIPROCALS[class], Some(slot_of(index, 0)));
     chunk.carved = 0;
     chunk.free = 0;
     chunk.listed = false;

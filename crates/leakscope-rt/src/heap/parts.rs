@@ -24,7 +24,7 @@ pub fn new_entries() -> Option<usize> {
     chunk.capacity = (CHUNK / pools::ENTRY) as u32;
     chunk.carved = 0;
     *chunk.pooled.get_mut() = false;
-    arena::set_step(index, ((1_u64 << 32) / pools::ENTRY as u64) as u32);
+    arena::set_step(index, ((1_u64 << 32) / pools::ENTRY as u64) as u32, None);
     chunk.set_usage(Use::Entries);
     Some(index)
 }
