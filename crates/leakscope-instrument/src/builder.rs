@@ -8,7 +8,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMLinkage, LLVMThreadLocalMode};
 
 use crate::ir::{Callee, Location, Opcode, Type, Value};
-use crate::llvm::{Function, Module};
+use crate::llvm::{Function, Kind, Module};
 
 /// Adds instructions. Types are those of the module that it was made for.
 pub struct Builder<'m> {
@@ -235,12 +235,7 @@ impl<'m> Builder<'m> {
     /// A new local at the start of a function, which holds `initial`.
     pub fn local(&self, function: Function<'m>, initial: Value<'m>) -> Value<'m> {
         let first = function.entry().instructions().next().expect("a body");
-        // SAFETY: before the first instruction of the entry block.
-        let local = unsafe {
-            LLVMPositionBuilderBefore(self.raw, first.raw);
-            LLVMSetCurrentDebugLocation2(self.raw, std::ptr::null_mut());
-            Value::new(LLVMBuildAlloca(self.raw, initial.ty().raw, c"".as_ptr()))
-        };
+        let local = self.room(function, initial.ty());
         let mut next = first;
         while next.is(Opcode::LLVMAlloca) {
             next = next.next().expect("a terminator follows");
@@ -251,14 +246,19 @@ impl<'m> Builder<'m> {
         local
     }
 
-    /// Room for a word at the start of a function.
-    pub fn room(&self, function: Function<'m>) -> Value<'m> {
+    pub fn divide(&self, word: Value<'m>, divisor: u64) -> Value<'m> {
+        // SAFETY: words.
+        Value::new(unsafe { LLVMBuildUDiv(self.raw, word.raw, self.word(divisor).raw, c"".as_ptr()) })
+    }
+
+    /// A new local at the start of a function.
+    pub fn room(&self, function: Function<'m>, ty: Type<'m>) -> Value<'m> {
         let first = function.entry().instructions().next().expect("a body");
         // SAFETY: before the first instruction of the entry block.
         unsafe {
             LLVMPositionBuilderBefore(self.raw, first.raw);
             LLVMSetCurrentDebugLocation2(self.raw, std::ptr::null_mut());
-            Value::new(LLVMBuildAlloca(self.raw, self.word_type().raw, c"".as_ptr()))
+            Value::new(LLVMBuildAlloca(self.raw, ty.raw, c"".as_ptr()))
         }
     }
 
@@ -352,6 +352,20 @@ impl<'m> Builder<'m> {
                 count,
                 c"".as_ptr(),
             ))
+        }
+    }
+
+    /// A call that writes only what the program cannot see.
+    pub fn call_aside(&self, callee: Callee<'m>, arguments: &[Value<'m>]) {
+        // The bits for writes to such memory.
+        const INACCESSIBLE: u64 = 2 << 2;
+        let call = self.call(callee, arguments);
+        for (kind, value) in [("memory", INACCESSIBLE), ("nounwind", 0)] {
+            // SAFETY: a call, and an attribute of its context.
+            unsafe {
+                let attribute = LLVMCreateEnumAttribute(self.context(), Kind::named(kind).number(), value);
+                LLVMAddCallSiteAttribute(call.raw, llvm_sys::LLVMAttributeFunctionIndex, attribute);
+            }
         }
     }
 

@@ -171,6 +171,12 @@ fn components(edges: &[Vec<usize>]) -> Vec<usize> {
     component
 }
 
+/// Whether a library's function is called that neither allocates nor calls back.
+pub fn is_leaf(call: Value<'_>) -> bool {
+    call.called().is_some_and(Value::is_declaration)
+        && call.called_name().is_some_and(|name| LEAVES.contains(&name))
+}
+
 pub fn needs_context(at: Value<'_>) -> bool {
     at.is_call()
         && !at.is_intrinsic()

@@ -31,6 +31,17 @@ impl<'m> Builder<'m> {
         Value::new(unsafe { LLVMBuildCondBr(self.raw(), condition.raw, then.raw, otherwise.raw) })
     }
 
+    /// Goes to one of several blocks by a word, else to another.
+    pub fn switch(&self, word: Value<'m>, ways: &[(u64, Block<'m>)], otherwise: Block<'m>) {
+        // SAFETY: a word, and blocks of the function in which the builder stands.
+        unsafe {
+            let switch = LLVMBuildSwitch(self.raw(), word.raw, otherwise.raw, ways.len() as u32);
+            for &(number, block) in ways {
+                LLVMAddCase(switch, self.word(number).raw, block.raw);
+            }
+        }
+    }
+
     /// Takes an instruction from where it is to where the builder stands.
     pub fn take_over(&self, instruction: Value<'m>) {
         // SAFETY: an instruction, which keeps its users.

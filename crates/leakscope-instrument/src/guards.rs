@@ -4,7 +4,7 @@
 
 use leakscope_wire::followed;
 
-use crate::contexts;
+use crate::{Part, contexts};
 
 /// Added to a module before it is optimised.
 ///
@@ -29,6 +29,8 @@ fn filled_in(text: &str) -> String {
         ("$HIGH", followed::BLOCKS >> RANGE_BITS),
         ("$RANGE", u64::from(RANGE_BITS)),
         ("$BLOCKS", followed::BLOCKS),
+        ("$FIRST_CHUNK", followed::BLOCKS >> followed::CHUNK_BITS),
+        ("$CHUNK", followed::CHUNK_BITS.into()),
         ("$STAMPS", followed::STAMPS - followed::BLOCKS),
         ("$STEPS", followed::STEPS),
         ("$EVENT_BITS", u64::from(followed::EVENT_BITS)),
@@ -38,7 +40,6 @@ fn filled_in(text: &str) -> String {
         ("$KEY", followed::KEY),
         ("$TICKS", followed::TICKS - 1),
         ("$SPLIT", followed::SPLIT.into()),
-        ("$LAST_USES", followed::LAST_USES),
         ("$USES", followed::USES),
     ]
     .iter()
@@ -393,15 +394,20 @@ pub fn before_optimisation_of_all() -> String {
 
 /// What is added to optimised code, and inlined there but for
 /// `leakscope.used.stamp`: it writes uses as the ones above write deaths.
-pub fn after_optimisation() -> String {
-    filled_in(AFTER_OPTIMISATION).replace("$CALL", contexts::NUMBER)
+pub fn after_optimisation(part: Part) -> String {
+    let text = filled_in(AFTER_OPTIMISATION).replace("$CALL", contexts::NUMBER);
+    match part {
+        // What is asked often is near: no register has to hold its address.
+        Part::Program => text.replace(" external global", " external dso_local global"),
+        Part::Library => text,
+    }
 }
 
 const AFTER_OPTIMISATION: &str = r#"
 %leakscope.free = type { i64, i64, i64 }
 
 ; Whether uses are wanted: most of the time they are not.
-define i1 @leakscope.wanted() alwaysinline nounwind {
+define i1 @leakscope.wanted() alwaysinline nounwind willreturn memory(read) {
   %wanted = load i8, ptr @leakscope_uses
   %are = icmp ne i8 %wanted, 0
   %expected = call i1 @llvm.expect.i1(i1 %are, i1 false)
@@ -484,7 +490,7 @@ help:
 
 ; A body that reports uses begins to run. Returns the event of a use at the
 ; start of the function: the others follow, one for each byte of its code.
-define i64 @leakscope.arrives() alwaysinline nounwind {
+define i64 @leakscope.arrives() alwaysinline nounwind willreturn memory(inaccessiblemem: readwrite) {
   %result = call preserve_mostcc %leakscope.free @leakscope.arrives.stamp(ptr poison, ptr poison, i64 poison, i64 poison, i64 0) #0, !$CALL !2
   %first = extractvalue %leakscope.free %result, 0
   ret i64 %first
@@ -518,14 +524,24 @@ help:
   ret %leakscope.free %asked
 }
 
-; It goes round a loop. Returns whether it is to go on.
-define i1 @leakscope.stays() alwaysinline nounwind {
+; It goes round a loop inside.
+define void @leakscope.goes.round() alwaysinline nounwind willreturn memory(inaccessiblemem: readwrite) {
+  %left = load i64, ptr @leakscope_uses_left
+  %next = sub i64 %left, 1
+  store i64 %next, ptr @leakscope_uses_left
+  ret void
+}
+
+; It goes round a loop. Returns whether it is to go on. The compiler is told that
+; it often has to ask, and so that the body seldom runs: the other one has the
+; better registers.
+define i1 @leakscope.stays() alwaysinline nounwind willreturn memory(inaccessiblemem: readwrite) {
 entry:
   %left = load i64, ptr @leakscope_uses_left
   %next = sub i64 %left, 1
   store i64 %next, ptr @leakscope_uses_left
   %is_due = icmp slt i64 %next, 0
-  br i1 %is_due, label %ask, label %done, !prof !0
+  br i1 %is_due, label %ask, label %done, !prof !1
 ask:
   %wanted = call preserve_mostcc i64 @__leakscope_stays() #0
   %are = icmp ne i64 %wanted, 0
@@ -537,18 +553,18 @@ done:
 
 ; Where the event of the last use of a block is; `other` for what is no block of
 ; the heap. The same for as long as the block lives.
-define ptr @leakscope.used.at(ptr %pointer, ptr %other) alwaysinline nounwind willreturn memory(none) {
+define ptr @leakscope.used.at(ptr %pointer, ptr %other) noinline nounwind willreturn memory(none) {
 entry:
   %value = freeze ptr %pointer
   %number = ptrtoint ptr %value to i64
-  %offset = sub i64 %number, $BLOCKS
-  %reach = load i64, ptr @leakscope_use_reach
-  %within = icmp ult i64 %offset, %reach
-  br i1 %within, label %chunk, label %done
-chunk:
-  %twelfth = lshr i64 %offset, 12
-  %place = and i64 %twelfth, -16
-  %first_at = getelementptr i8, ptr inttoptr (i64 $LAST_USES to ptr), i64 %place
+  %from_0 = lshr i64 %number, $CHUNK
+  %chunk = sub i64 %from_0, $FIRST_CHUNK
+  %chunks = load i64, ptr @leakscope_use_chunks
+  %within = icmp ult i64 %chunk, %chunks
+  br i1 %within, label %block, label %done
+block:
+  %last_uses = load ptr, ptr @leakscope_last_uses
+  %first_at = getelementptr { ptr, i64 }, ptr %last_uses, i64 %chunk
   %first = load ptr, ptr %first_at
   %is_rare = icmp eq ptr %first, null
   br i1 %is_rare, label %ask, label %find, !prof !0
@@ -571,7 +587,8 @@ done:
 }
 
 @leakscope_uses = external global i8
-@leakscope_use_reach = external global i64
+@leakscope_use_chunks = external global i64
+@leakscope_last_uses = external global ptr
 declare i1 @llvm.expect.i1(i1, i1)
 declare extern_weak preserve_mostcc %leakscope.free @__leakscope_arrives(ptr, ptr, i64, i64, i64) nonlazybind cold nounwind
 declare extern_weak preserve_mostcc i64 @__leakscope_stays() nonlazybind cold nounwind

@@ -275,6 +275,39 @@ impl<'m> Value<'m> {
         address
     }
 
+    /// The blocks of a function whose addresses a constant array has.
+    pub fn table_of_blocks(self, function: Function<'m>) -> Option<Vec<Block<'m>>> {
+        // SAFETY: a live value; what a constant array has are its operands, and
+        // those of a block's address are function and block.
+        unsafe {
+            if LLVMIsAGlobalVariable(self.raw).is_null() || LLVMIsGlobalConstant(self.raw) == 0 {
+                return None;
+            }
+            let array =
+                non_null(LLVMIsAConstantArray(non_null(LLVMGetInitializer(self.raw))?)).map(Value::new)?;
+            let block = |address: Value<'m>| {
+                let is_one = !LLVMIsABlockAddress(address.raw).is_null();
+                let is_own = is_one && LLVMGetOperand(address.raw, 0) == function.raw();
+                is_own.then(|| Block::new(LLVMValueAsBasicBlock(LLVMGetOperand(address.raw, 1))))
+            };
+            array.operands().map(block).collect()
+        }
+    }
+
+    /// The same, but for steps back: the end of a block is not in it.
+    pub fn origin(self) -> Value<'m> {
+        let mut address = self;
+        while address.is(Opcode::LLVMGetElementPtr) && !address.operands().skip(1).any(Value::is_negative) {
+            address = address.operand(0);
+        }
+        address
+    }
+
+    fn is_negative(self) -> bool {
+        // SAFETY: asked only of constant integers.
+        unsafe { !LLVMIsAConstantInt(self.raw).is_null() && LLVMConstIntGetSExtValue(self.raw) < 0 }
+    }
+
     pub fn is_parameter(self) -> bool {
         // SAFETY: a live value.
         unsafe { !LLVMIsAArgument(self.raw).is_null() }

@@ -13,6 +13,7 @@ mod debug_info;
 mod details;
 mod edges;
 mod epochs;
+mod events;
 mod exits;
 mod frames;
 mod guards;
@@ -126,7 +127,7 @@ pub fn transform(bitcode: &[u8], job: &Job<'_>) -> Result<Vec<u8>, InstrumentErr
         Variant::Minimal | Variant::Track | Variant::Explain => {
             if variant != Variant::Minimal {
                 let bodies = if level == Level::O0 { Bodies::One } else { Bodies::Two };
-                uses::insert(&mut module, bodies).map_err(InstrumentError::Instrument)?;
+                uses::insert(&mut module, bodies, part).map_err(InstrumentError::Instrument)?;
             }
             track::after_optimisation(&module);
             frames::clear(&module, if level == Level::O0 { Frames::All } else { Frames::Lasting });

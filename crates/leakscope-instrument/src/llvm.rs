@@ -13,6 +13,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::Once;
 
+use crate::Part;
 use crate::guards;
 use crate::ir::Value;
 
@@ -303,6 +304,16 @@ pub struct Function<'m> {
 impl<'m> Function<'m> {
     pub fn raw(self) -> LLVMValueRef {
         self.raw
+    }
+
+    /// Whether this body is the one that calls lead to.
+    pub fn is_here(self, part: Part) -> bool {
+        // SAFETY: a live function.
+        match unsafe { LLVMGetLinkage(self.raw) } {
+            LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage => true,
+            LLVMLinkage::LLVMExternalLinkage => part == Part::Program,
+            _ => false,
+        }
     }
 
     /// What the assembler calls it.

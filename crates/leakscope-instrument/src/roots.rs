@@ -25,11 +25,21 @@ impl<'m> Roots<'m> {
                         phi.incoming().map(|(block, value)| (block, roots.root(value))).collect();
                     ways.sort_by_key(|(block, _)| block.raw as usize);
                     let first = first.entry(ways).or_insert(phi);
-                    roots.phis.insert(phi, only_root(phi).unwrap_or(*first));
+                    let root = only_root(phi).or_else(|| roots.walked_from(phi)).unwrap_or(*first);
+                    // No two are made from each other.
+                    let is_round = roots.root(root) == phi;
+                    roots.phis.insert(phi, if is_round { phi } else { root });
                 }
             }
         }
         roots
+    }
+
+    /// What a phi goes on from, if it is that or itself, some steps further.
+    fn walked_from(&self, phi: Value<'m>) -> Option<Value<'m>> {
+        let mut others = phi.operands().map(|value| self.root(value)).filter(|&root| root != phi);
+        let first = others.next()?;
+        others.all(|other| other == first).then_some(first)
     }
 
     pub fn root(&self, value: Value<'m>) -> Value<'m> {

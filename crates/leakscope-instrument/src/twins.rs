@@ -16,6 +16,7 @@ use crate::builder::Builder;
 use crate::debug_info;
 use crate::ir::{Block, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
+use crate::loops::Loop;
 
 /// A function that has two bodies. The first block has the locals, and goes on
 /// to either of them.
@@ -24,6 +25,10 @@ pub struct Twins<'m> {
     /// The first block of the body as it was.
     pub start: Block<'m>,
     twins: HashMap<Block<'m>, Block<'m>>,
+    added: HashSet<Block<'m>>,
+    /// Where the twin keeps which address it read last of those that computed
+    /// gotos use.
+    gotos: Option<Value<'m>>,
 }
 
 /// The passes that take values out of memory again.
@@ -178,29 +183,50 @@ impl<'m> Twins<'m> {
                 }
             }
         }
-        let twins = Twins { function, start, twins };
-        for block in &blocks {
-            twins.stay_at_computed_goto(builder, twins.twins[block]);
-        }
+        let added = twins.values().copied().collect();
+        let mut twins = Twins { function, start, twins, added, gotos: None };
+        twins.stay_at_computed_gotos(builder);
         Some(twins)
     }
 
     /// A computed goto knows addresses of the first body alone. In the twin
-    /// they are compared one by one.
-    fn stay_at_computed_goto(&self, builder: &Builder<'m>, block: Block<'m>) {
-        let Some(goto) = block.terminator().filter(|at| at.is(Opcode::LLVMIndirectBr)) else { return };
-        let target = goto.operand(0);
-        let targets: Vec<Block<'m>> = goto.successors().collect();
-        goto.erase();
-        let Some((&last, others)) = targets.split_last() else { return };
-        builder.end(block);
-        for &other in others {
-            let next = builder.block(self.function, c"goto");
-            let is_other = builder.equal(target, builder.address_of(self.function, other));
-            builder.branch(is_other, self.twins[&other], next);
-            builder.end(next);
+    /// they are compared, first the one that stands in the table where an
+    /// address was read last, then one by one.
+    fn stay_at_computed_gotos(&mut self, builder: &Builder<'m>) {
+        let twins: Vec<Block<'m>> = self.blocks().map(|block| self.of(block)).collect();
+        let end = |block: &Block<'m>| block.terminator().filter(|at| at.is(Opcode::LLVMIndirectBr));
+        let gotos: Vec<Value<'m>> = twins.iter().filter_map(end).collect();
+        if gotos.is_empty() {
+            return;
         }
-        builder.jump(self.twins[&last]);
+        let gotos_tables = Gotos::of(builder, self.function, &twins);
+        for goto in gotos {
+            let (block, target) = (goto.block(), goto.operand(0));
+            let targets: Vec<Block<'m>> = goto.successors().collect();
+            goto.erase();
+            let Some((&last, others)) = targets.split_last() else { continue };
+            let slow = builder.block(self.function, c"goto");
+            builder.end(slow);
+            for &other in others {
+                let next = builder.block(self.function, c"goto");
+                let is_other = builder.equal(target, builder.address_of(self.function, other));
+                builder.branch(is_other, self.of(other), next);
+                builder.end(next);
+            }
+            builder.jump(self.of(last));
+            let mut ways = Vec::new();
+            for (number, &to) in (0..).zip(&gotos_tables.targets).filter(|(_, to)| targets.contains(to)) {
+                let check = builder.block(self.function, c"goto");
+                builder.end(check);
+                let is_it = builder.equal(target, builder.address_of(self.function, to));
+                builder.branch(is_it, self.of(to), slow);
+                ways.push((number, check));
+            }
+            builder.end(block);
+            let number = builder.load(builder.word_type(), gotos_tables.read);
+            builder.switch(number, &ways, slow);
+        }
+        self.gotos = Some(gotos_tables.read);
     }
 
     /// The blocks of the first body.
@@ -209,6 +235,11 @@ impl<'m> Twins<'m> {
         let order: HashMap<Block<'m>, usize> = self.function.blocks().zip(0..).collect();
         blocks.sort_by_key(|block| order[block]);
         blocks.into_iter()
+    }
+
+    /// Whether a block is a twin.
+    pub fn has(&self, block: Block<'m>) -> bool {
+        self.added.contains(&block)
     }
 
     /// The twin of a block of the first body.
@@ -232,19 +263,25 @@ impl<'m> Twins<'m> {
         builder.branch(twin, arrival, self.start);
     }
 
-    /// The ways of the first body to `header` go through a check; `arrive` is
-    /// done on the way to the twin.
+    /// The ways of the first body to the header of a loop go through a check,
+    /// with `arrive` on the way to the twin; the ways back in the twin through
+    /// another, which leads to the first: so each body still has a loop with one
+    /// entry.
     pub fn cross_over(
         &self,
         builder: &Builder<'m>,
-        header: Block<'m>,
-        decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
+        at: &Loop<'m>,
+        [decide, stay]: [impl FnOnce(&Builder<'m>) -> Value<'m>; 2],
         arrive: impl FnOnce(&Builder<'m>),
     ) {
-        let arrival = self.arrival(builder, header, arrive);
-        let check = self.check(builder, arrival, header, decide);
+        let arrival = self.arrival(builder, at.header, arrive);
+        let check = self.check(builder, arrival, at.header, decide);
         for block in self.blocks() {
-            redirect(block, &[header], check);
+            redirect(block, &[at.header], check);
+        }
+        let stays = self.check(builder, self.of(at.header), check, stay);
+        for &latch in &at.latches {
+            redirect(self.of(latch), &[self.of(at.header)], stays);
         }
     }
 
@@ -252,6 +289,9 @@ impl<'m> Twins<'m> {
     fn arrival(&self, builder: &Builder<'m>, to: Block<'m>, arrive: impl FnOnce(&Builder<'m>)) -> Block<'m> {
         let arrival = builder.block(self.function, c"arrival");
         builder.end(arrival);
+        if let Some(read) = self.gotos {
+            builder.store(builder.word(u64::MAX), read);
+        }
         arrive(builder);
         builder.jump(self.of(to));
         arrival
@@ -265,7 +305,7 @@ impl<'m> Twins<'m> {
         decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
     ) {
         let twin = self.of(header);
-        let check = self.check(builder, twin, header, decide);
+        let check = self.check(builder, self.arrival(builder, header, |_| {}), header, decide);
         for block in self.function.blocks().filter(|&block| block != check) {
             redirect(block, &[header, twin], check);
         }
@@ -299,6 +339,39 @@ impl<'m> Twins<'m> {
         let is_twin = decide(builder);
         builder.branch(is_twin, twin, header);
         check
+    }
+}
+
+/// Tables of blocks, as computed gotos use them.
+struct Gotos<'m> {
+    /// What all tables have, one after the other.
+    targets: Vec<Block<'m>>,
+    /// A local for the number of the one that was read last.
+    read: Value<'m>,
+}
+
+impl<'m> Gotos<'m> {
+    /// Notes what is read from tables in these blocks.
+    fn of(builder: &Builder<'m>, function: Function<'m>, blocks: &[Block<'m>]) -> Gotos<'m> {
+        let mut gotos = Gotos { targets: Vec::new(), read: builder.room(function, builder.word_type()) };
+        let mut tables: Vec<(Value<'m>, u64)> = Vec::new();
+        let is_read = |at: &Value<'m>| at.is(Opcode::LLVMLoad) && at.ty().is_pointer();
+        for load in blocks.iter().flat_map(|block| block.instructions()).filter(is_read).collect::<Vec<_>>() {
+            let table = load.operand(0).without_steps();
+            let known = tables.iter().find(|(known, _)| *known == table).map(|&(_, first)| first);
+            let first = known.or_else(|| {
+                let first = gotos.targets.len() as u64;
+                gotos.targets.extend(table.table_of_blocks(function)?);
+                tables.push((table, first));
+                Some(first)
+            });
+            let Some(first) = first else { continue };
+            builder.before(load).nowhere();
+            let [place, start] = [load.operand(0), table].map(|address| builder.as_word(address));
+            let number = builder.divide(builder.subtract(place, start), size_of::<u64>() as u64);
+            builder.store(builder.add(number, builder.word(first)), gotos.read);
+        }
+        gotos
     }
 }
 

@@ -14,14 +14,16 @@
 //! loops go round. In code that is not to be optimised, and where there can be
 //! one body only, each use asks.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use crate::Part;
 use crate::builder::Builder;
 use crate::contexts;
+use crate::events::Events;
 use crate::guards;
-use crate::ir::{Block, Callee, Opcode, Value};
+use crate::ir::{Block, Opcode, Value};
 use crate::later::{Later, Ways, backwards};
-use crate::llvm::{Function, Module, PassOptions, Vectors};
+use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::loops;
 use crate::nearby;
 use crate::roots::Roots;
@@ -44,28 +46,38 @@ pub enum Bodies {
 }
 
 /// Reports the uses in all functions of a module.
-pub fn insert(module: &mut Module<'_>, bodies: Bodies) -> Result<(), String> {
+pub fn insert(module: &mut Module<'_>, bodies: Bodies, part: Part) -> Result<(), String> {
     // A way of several from a block to one that has several gets a block for itself.
     module.run_passes("function(break-crit-edges)", &PassOptions::new(Vectors::None))?;
-    module.add(&guards::after_optimisation())?;
-    report(module);
-    let mut tidy = "always-inline,function(lower-expect)".to_owned();
-    if bodies == Bodies::Two {
-        contexts::number_calls(module);
-        part(module)?;
-        // Where the last use of a block is need not be found twice, as long as
-        // that is one call.
-        tidy = format!("function({}),always-inline,function(lower-expect,simplifycfg)", twins::TIDY);
+    module.add(&guards::after_optimisation(part))?;
+    report(module, part);
+    let options = PassOptions::new(Vectors::None);
+    if bodies == Bodies::One {
+        return module.run_passes("always-inline,function(lower-expect)", &options);
     }
-    module.run_passes(&tidy, &PassOptions::new(Vectors::None))
+    contexts::number_calls(module);
+    double(module)?;
+    module.run_passes(&format!("always-inline,function(lower-expect,{})", twins::TIDY), &options)?;
+    // Until here it was one call, of which no two in a row were left.
+    if let Some(used_at) = module.function("leakscope.used.at") {
+        used_at.unset(Kind::named("noinline"));
+        used_at.set(Kind::named("alwaysinline"));
+    }
+    module.run_passes("always-inline,function(simplifycfg)", &options)
 }
 
 /// Marks the uses, all of which ask whether they are wanted.
-fn report(module: &Module<'_>) {
+fn report(module: &Module<'_>, part: Part) {
     let builder = Builder::new(module);
     let used = builder.function(ASKING);
-    for function in module.bodies() {
-        for Use { by, pointer, at } in find(function) {
+    let flows: Vec<Flow<'_>> = module.bodies().map(Flow::of).collect();
+    let takers: HashMap<Value<'_>, &Flow<'_>> = flows
+        .iter()
+        .filter(|flow| flow.function.is_here(part))
+        .map(|flow| (flow.function.value(), flow))
+        .collect();
+    for flow in &flows {
+        for Use { by, pointer, at } in flow.uses(&takers) {
             builder.before(at);
             // A `ret` has the line of the closing brace; what it returns may
             // have that of the statement.
@@ -82,7 +94,7 @@ fn report(module: &Module<'_>) {
 }
 
 /// Gives functions a second body, which alone reports.
-fn part(module: &mut Module<'_>) -> Result<(), String> {
+fn double(module: &mut Module<'_>) -> Result<(), String> {
     let uses = |function: &Function<'_>| function.instructions().any(is_report);
     let wanted: HashSet<String> = module
         .bodies()
@@ -101,9 +113,10 @@ fn part(module: &mut Module<'_>) -> Result<(), String> {
 }
 
 fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
-    let [wanted, stays] = [c"leakscope.wanted", c"leakscope.stays"].map(|name| builder.function(name));
+    let [wanted, stays, goes_round] =
+        [c"leakscope.wanted", c"leakscope.stays", c"leakscope.goes.round"].map(|name| builder.function(name));
     let [asks, stays] = [wanted, stays].map(|asked| move |builder: &Builder<'m>| builder.call(asked, &[]));
-    let uses = InTwin::of(builder, twins.function);
+    let mut events = Events::of(builder, twins);
     let mut using: HashSet<Block<'m>> = HashSet::new();
     for block in twins.blocks() {
         for report in block.instructions().filter(|&at| is_report(at)).collect::<Vec<_>>() {
@@ -111,61 +124,29 @@ fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
             using.insert(block);
         }
         for report in twins.of(block).instructions().filter(|&at| is_report(at)).collect::<Vec<_>>() {
-            builder.before(report);
-            uses.report(report.operand(0));
+            events.report(report.operand(0), report);
             report.erase();
         }
     }
     let loops = loops::find(twins.start);
     let mut asked: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
-        // What lies in a loop inside is that one's.
-        if at.own(&loops).any(|block| using.contains(block)) && !at.header.is_landing_pad() {
-            twins.cross_over(builder, at.header, asks, |_| uses.arrive());
-            twins.leave(builder, at.header, &at.latches, stays);
+        // Loops inside only count: to ask would cost more than it brings, and
+        // code that is entered in the middle of its loops is compiled badly.
+        let is_outer = !loops.iter().any(|other| at.is_inside(other));
+        if is_outer && at.body.iter().any(|block| using.contains(block)) && !at.header.is_landing_pad() {
+            twins.cross_over(builder, at, [asks, stays], |_| events.arrive());
             asked.extend(&at.body);
+        } else if at.own(&loops).any(|block| using.contains(block)) {
+            for end in at.latches.iter().filter_map(|&latch| twins.of(latch).terminator()) {
+                builder.before(end);
+                builder.call(goes_round, &[]);
+            }
         }
     }
     // Where all uses are in loops that ask, nothing else needs to.
     if !using.is_subset(&asked) {
-        twins.enter(builder, asks, |_| uses.arrive());
-    }
-}
-
-/// How the body of a function reports its uses that does nothing else: it gets
-/// the event of a use at the function's start where it begins to run, and adds
-/// how far from there a use is.
-struct InTwin<'a, 'm> {
-    builder: &'a Builder<'m>,
-    /// Where the event is kept.
-    start: Value<'m>,
-    /// What stands for the uses of other memory than the heap's.
-    other: Value<'m>,
-    used_at: Callee<'m>,
-    write: Callee<'m>,
-}
-
-impl<'a, 'm> InTwin<'a, 'm> {
-    fn of(builder: &'a Builder<'m>, function: Function<'m>) -> InTwin<'a, 'm> {
-        let [start, other] = [(), ()].map(|()| builder.room(function));
-        let used_at = builder.function(c"leakscope.used.at");
-        let name = function.symbol().replace('$', "$$");
-        let here = ".Lleakscope_use${:uid}";
-        let write = builder.assembler(&format!(
-            "{here}: leal ({here}-\"{name}\")(${{1:q}}), ${{0:k}}\n\tmovl ${{0:k}}, ($2)"
-        ));
-        InTwin { builder, start, other, used_at, write }
-    }
-
-    fn arrive(&self) {
-        let start = self.builder.call(self.builder.function(c"leakscope.arrives"), &[]);
-        self.builder.store(start, self.start);
-    }
-
-    fn report(&self, pointer: Value<'m>) {
-        let builder = self.builder;
-        let at = builder.call(self.used_at, &[pointer, self.other]);
-        builder.call(self.write, &[builder.load(builder.word_type(), self.start), at]);
+        twins.enter(builder, asks, |_| events.arrive());
     }
 }
 
@@ -176,10 +157,42 @@ fn is_report(at: Value<'_>) -> bool {
     at.called_name().is_some_and(|name| name.as_bytes() == ASKING.to_bytes())
 }
 
-fn find<'m>(function: Function<'m>) -> Vec<Use<'m>> {
-    let roots = Roots::of(function);
-    let later = Later::find(function, Ways::All, |at, later| step(&roots, at, later, |_| {}));
-    function.blocks().flat_map(|block| in_block(&roots, block, &later)).collect()
+/// A function, and which pointers it uses later.
+struct Flow<'m> {
+    function: Function<'m>,
+    roots: Roots<'m>,
+    later: Later<'m, Value<'m>>,
+}
+
+impl<'m> Flow<'m> {
+    fn of(function: Function<'m>) -> Flow<'m> {
+        let roots = Roots::of(function);
+        let later = Later::find(function, Ways::All, |at, later| step(&roots, at, later, |_| {}));
+        Flow { function, roots, later }
+    }
+
+    /// Whether it uses a parameter whatever happens, before it calls anything.
+    fn uses_parameter(&self, index: usize) -> bool {
+        let parameter = self.function.parameters().nth(index);
+        parameter.is_some_and(|parameter| self.later.is_at_start(self.function.entry(), parameter))
+    }
+
+    /// The uses to be reported. What is passed to one of `takers` that uses it
+    /// at once is not.
+    fn uses(&self, takers: &HashMap<Value<'m>, &Flow<'m>>) -> Vec<Use<'m>> {
+        let is_told = |by: Value<'m>, pointer: Value<'m>| {
+            let callee = Some(by).filter(|by| by.is_call()).and_then(Value::called);
+            callee.and_then(|callee| takers.get(&callee)).is_some_and(|flow| {
+                by.arguments()
+                    .enumerate()
+                    .any(|(index, it)| it.origin() == pointer && flow.uses_parameter(index))
+            })
+        };
+        let mut uses: Vec<Use<'m>> =
+            self.function.blocks().flat_map(|block| in_block(&self.roots, block, &self.later)).collect();
+        uses.retain(|it| !is_told(it.by, it.pointer));
+        uses
+    }
 }
 
 /// Makes of the pointers that are used after an instruction those that are
@@ -194,8 +207,8 @@ fn step<'m>(
         later.clear();
     }
     for pointer in used_by(at) {
-        let pointer = pointer.without_steps();
-        if is_variable(pointer) && later.insert(slot_of(roots.root(pointer))) {
+        let (pointer, root) = (pointer.origin(), roots.root(pointer));
+        if is_variable(pointer) && is_variable(root) && later.insert(slot_of(root)) {
             is_new(pointer);
         }
     }
@@ -234,9 +247,9 @@ fn in_block<'m>(roots: &Roots<'m>, block: Block<'m>, later: &Later<'m, Value<'m>
     uses
 }
 
-/// Whether an instruction calls what may use or free anything.
+/// Whether an instruction calls what may use or free anything, or not return.
 fn is_others(at: Value<'_>) -> bool {
-    at.is_call() && !at.is_intrinsic() && !is_ours(at)
+    at.is_call() && !at.is_intrinsic() && !is_ours(at) && !contexts::is_leaf(at)
 }
 
 /// The pointers that an instruction uses.

@@ -46,13 +46,21 @@ static ACCESSES_BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes from the start of the blocks in which pointers are followed: all of
 /// their reservation, or none.
-#[cfg_attr(feature = "executable", unsafe(export_name = "leakscope_use_reach"))]
 static REACH: AtomicUsize = AtomicUsize::new(0);
 
 /// The same for instrumented code, which asks for the runtime's help beyond
 /// it: for every death if deaths are counted.
 #[cfg_attr(feature = "executable", unsafe(export_name = "leakscope_reach"))]
 static OWN_REACH: AtomicUsize = AtomicUsize::new(0);
+
+/// The same in chunks, for uses, and where the last uses of a chunk's blocks
+/// are found: large numbers in instrumented code would take registers from the
+/// rest of it.
+#[cfg_attr(feature = "executable", unsafe(export_name = "leakscope_use_chunks"))]
+static USE_CHUNKS: AtomicUsize = AtomicUsize::new(0);
+#[cfg(feature = "executable")]
+#[unsafe(export_name = "leakscope_last_uses")]
+static LAST_USES_AT: AtomicUsize = AtomicUsize::new(LAST_USES);
 
 /// Bytes kept for the accesses of a block.
 pub const ACCESSES: usize = 12;
@@ -218,6 +226,7 @@ fn reserve_followed(size: usize) -> bool {
 
 fn set_reach(size: usize) {
     REACH.store(size, Ordering::Relaxed);
+    USE_CHUNKS.store(size / CHUNK, Ordering::Relaxed);
     OWN_REACH.store(if moments::are_counted() || details::are_kept() { 0 } else { size }, Ordering::Relaxed);
 }
 

@@ -174,6 +174,7 @@ pub fn root() -> u32 {
 }
 
 /// Number of the stack without its innermost frame.
+#[cfg(feature = "executable")]
 pub fn outer(stack: u32) -> u32 {
     NODES.get(stack).parent.load(Ordering::Relaxed)
 }

@@ -54,10 +54,11 @@ fn take_share(thread: &mut Thread) {
         thread.uses_left = i64::MAX;
         return;
     }
+    let spent = u32::try_from(-thread.uses_left).unwrap_or(u32::MAX).saturating_add(SHARE);
     thread.uses_left = SHARE.into();
     let left = LEFT.load(Ordering::Relaxed);
-    LEFT.store(left.saturating_sub(SHARE), Ordering::Relaxed);
-    if left <= SHARE {
+    LEFT.store(left.saturating_sub(spent), Ordering::Relaxed);
+    if left <= spent {
         WANTED.store(0, Ordering::Relaxed);
     }
 }

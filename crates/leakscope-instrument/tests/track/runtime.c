@@ -12,7 +12,8 @@
 #define KEEPS_REGISTERS __attribute__((preserve_most))
 
 WORD leakscope_context, leakscope_site, leakscope_clock, leakscope_outer, leakscope_tables, leakscope_given;
-unsigned long leakscope_reach;
+unsigned long leakscope_reach, leakscope_use_chunks;
+void *leakscope_last_uses;
 char leakscope_uses;
 
 struct site {
