@@ -340,15 +340,28 @@ const UNIT: usize = 5;
 /// Lets what an instruction tells of a variable be true of another value, if
 /// there is one.
 pub fn retell<'m>(note: Value<'m>, other: impl Fn(Value<'m>) -> Option<Value<'m>>) {
-    if note.called_name() != Some("llvm.dbg.value") {
-        return;
+    if let Some(other) = told(note).flatten().and_then(other) {
+        tell_of(note, other);
     }
+}
+
+/// What a note says that a variable has from there on, if that is one value;
+/// `None` if it is no note.
+pub fn told(note: Value<'_>) -> Option<Option<Value<'_>>> {
+    let is_note = note.is_intrinsic() && note.called_name() == Some("llvm.dbg.value");
+    is_note.then(|| Node::new(note.operand(0), context_of(note)).and_then(Node::value))
+}
+
+/// Lets a note say that its variable has another value.
+pub fn tell_of<'m>(note: Value<'m>, value: Value<'m>) {
+    if let Some(value) = Node::new(value, context_of(note)) {
+        note.set_operand(0, Value::new(value.as_value()));
+    }
+}
+
+fn context_of(value: Value<'_>) -> LLVMContextRef {
     // SAFETY: the context of a live value, which outlives it.
-    let context = unsafe { LLVMGetTypeContext(LLVMTypeOf(note.raw)) };
-    let value = Node::new(note.operand(0), context).and_then(Node::value);
-    if let Some(other) = value.and_then(other).and_then(|other| Node::new(other, context)) {
-        note.set_operand(0, Value::new(other.as_value()));
-    }
+    unsafe { LLVMGetTypeContext(LLVMTypeOf(value.raw)) }
 }
 
 /// A scope of the source.

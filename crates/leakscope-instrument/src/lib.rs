@@ -38,6 +38,7 @@ mod twins;
 mod unreached;
 mod unwinding;
 mod uses;
+mod variables;
 mod writes;
 
 use builder::Builder;

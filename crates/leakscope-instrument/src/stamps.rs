@@ -221,6 +221,7 @@ impl<'m> Body<'_, 'm> {
                 let local = Local {
                     alloca: parameter,
                     words,
+                    empty: None,
                     bytes,
                     starts: vec![],
                     ends: vec![],

@@ -266,14 +266,14 @@ impl<'m> Twins<'m> {
     /// The ways of the first body to the header of a loop go through a check,
     /// with `arrive` on the way to the twin; the ways back in the twin through
     /// another, which leads to the first: so each body still has a loop with one
-    /// entry.
+    /// entry. Returns the first check.
     pub fn cross_over(
         &self,
         builder: &Builder<'m>,
         at: &Loop<'m>,
         [decide, stay]: [impl FnOnce(&Builder<'m>) -> Value<'m>; 2],
         arrive: impl FnOnce(&Builder<'m>),
-    ) {
+    ) -> Block<'m> {
         let arrival = self.arrival(builder, at.header, arrive);
         let check = self.check(builder, arrival, at.header, decide);
         for block in self.blocks() {
@@ -283,6 +283,7 @@ impl<'m> Twins<'m> {
         for &latch in &at.latches {
             redirect(self.of(latch), &[self.of(at.header)], stays);
         }
+        check
     }
 
     /// A block before the twin of another.

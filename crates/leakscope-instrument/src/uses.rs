@@ -28,6 +28,7 @@ use crate::loops;
 use crate::nearby;
 use crate::roots::Roots;
 use crate::twins::{self, Twins};
+use crate::variables::Variables;
 
 /// A use to be reported.
 struct Use<'m> {
@@ -129,13 +130,17 @@ fn split<'m>(builder: &Builder<'m>, twins: &Twins<'m>) {
         }
     }
     let loops = loops::find(twins.start);
+    let variables = Variables::of(twins);
     let mut asked: HashSet<Block<'m>> = HashSet::new();
     for at in &loops {
         // Loops inside only count: to ask would cost more than it brings, and
         // code that is entered in the middle of its loops is compiled badly.
         let is_outer = !loops.iter().any(|other| at.is_inside(other));
         if is_outer && at.body.iter().any(|block| using.contains(block)) && !at.header.is_landing_pad() {
-            twins.cross_over(builder, at, [asks, stays], |_| events.arrive());
+            let check = twins.cross_over(builder, at, [asks, stays], |_| events.arrive());
+            for place in [check, twins.of(at.header)] {
+                variables.tell(builder, at.header, place);
+            }
             asked.extend(&at.body);
         } else if at.own(&loops).any(|block| using.contains(block)) {
             for end in at.latches.iter().filter_map(|&latch| twins.of(latch).terminator()) {

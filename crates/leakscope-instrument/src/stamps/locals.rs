@@ -21,6 +21,8 @@ pub(super) struct Local<'m> {
     pub(super) alloca: Value<'m>,
     /// Offsets of the words that may hold one; `None` if there are too many.
     pub(super) words: Option<Vec<u64>>,
+    /// The words that are null where its life begins.
+    pub(super) empty: Option<Vec<u64>>,
     pub(super) bytes: u64,
     /// Where its life begins and ends; without, it is the whole function.
     pub(super) starts: Vec<Value<'m>>,
@@ -113,11 +115,15 @@ impl<'m> Body<'_, 'm> {
         // call, which is seen there. Of a function whose address is taken the
         // caller may be code that was not derived.
         let is_callers = start == Start::Lent && !self.is_called_by_others;
+        // A constructor writes to what it was given by address as if something
+        // were there: temporaries of arguments begin as empty as variables.
+        let empty = if is_callers { Some(Vec::new()) } else { words.clone() };
         let words = if is_own || is_callers { Some(Vec::new()) } else { words };
         // What a structured binding takes apart has no name, unlike temporaries.
         let is_variable = self.names.is_named(at) || at.name().is_empty();
         let filled_by = if is_variable { None } else { at.users().find_map(filled_by) };
-        Some(Local { filled_by, alloca: at, words, bytes, starts, ends, is_marked: life.is_none(), start })
+        let is_marked = life.is_none();
+        Some(Local { filled_by, alloca: at, words, empty, bytes, starts, ends, is_marked, start })
     }
 
     /// A local is null where its life begins.
@@ -128,7 +134,7 @@ impl<'m> Body<'_, 'm> {
         for &place in places {
             self.epochs.begin(builder, local.alloca, place);
             builder.after(place);
-            match &local.words {
+            match &local.empty {
                 Some(words) if local.bytes < BUFFER => {
                     for &word in words {
                         builder.store(builder.null(), builder.offset(local.alloca, word));
