@@ -306,8 +306,9 @@ impl<'m> Twins<'m> {
         decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
     ) {
         let twin = self.of(header);
-        let check = self.check(builder, self.arrival(builder, header, |_| {}), header, decide);
-        for block in self.function.blocks().filter(|&block| block != check) {
+        let arrival = self.arrival(builder, header, |_| {});
+        let check = self.check(builder, arrival, header, decide);
+        for block in self.function.blocks().filter(|block| ![arrival, check].contains(block)) {
             redirect(block, &[header, twin], check);
         }
     }
