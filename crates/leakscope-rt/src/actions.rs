@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire::env;
 
+use crate::park::Parked;
 use crate::text::Text;
 use crate::{signals, sink, sys};
 
@@ -58,8 +59,8 @@ pub fn before_end() {
     }
 }
 
-/// Acts if enough was lost since the last time.
-pub fn act() {
+/// Acts if enough was lost since the last time; `now` is where the program is.
+pub fn act(now: &Parked) {
     let Some(lost) = lost() else { return };
     let bytes = lost.swap(0, Ordering::Relaxed);
     let new = bytes.saturating_sub(SEEN.load(Ordering::Relaxed));
@@ -75,7 +76,7 @@ pub fn act() {
     if aborts {
         line.push(b" is aborted (--on-leak abort)");
         sink::tell(line.as_bytes());
-        signals::abort();
+        signals::abort(now);
     }
     line.push(b" is stopped (--on-leak stop); `gdb -p ").push_number(process);
     line.push(b"` looks into it, `kill -CONT ").push_number(process).push(b"` lets it go on");

@@ -213,7 +213,7 @@ pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     }
     drop(guard);
     if reason != Reason::Signal {
-        actions::act();
+        actions::act(current);
     }
 }
 

@@ -5,7 +5,7 @@
 //! `SIG_DFL` where the program would have found it.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire::Reason;
 
@@ -86,9 +86,16 @@ fn set_default(signal: c_int) {
     unsafe { set(signal, &core::mem::zeroed()) };
 }
 
+/// The thread that [`abort`] ends the program on, and where the program is.
+static ABORTING: AtomicU32 = AtomicU32::new(0);
+static ABORTED_AT: AtomicPtr<Parked> = AtomicPtr::new(core::ptr::null_mut());
+
 /// Ends the program as `abort` does, with a record, whatever it does about the
-/// signal itself.
-pub fn abort() -> ! {
+/// signal itself. What is on the stack below `now` is the runtime's own: there
+/// pointers may be left that the program has not.
+pub fn abort(now: &Parked) -> ! {
+    ABORTED_AT.store(core::ptr::from_ref(now).cast_mut(), Ordering::Relaxed);
+    ABORTING.store(sys::thread_id(), Ordering::Release);
     install(libc::SIGABRT);
     // SAFETY: ends the program.
     unsafe { libc::abort() }
@@ -97,8 +104,11 @@ pub fn abort() -> ! {
 extern "C" fn on_fatal(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     sys::keeping_errno(|| {
         // SAFETY: the kernel gives handlers with SA_SIGINFO the context.
-        let now = Parked::interrupted(unsafe { &*context.cast::<libc::ucontext_t>() });
-        life::report(Reason::Signal, signal, &now, park::Then::Ends);
+        let interrupted = Parked::interrupted(unsafe { &*context.cast::<libc::ucontext_t>() });
+        let is_ours = ABORTING.load(Ordering::Acquire) == sys::thread_id();
+        // SAFETY: on the stack of a function of this thread that does not return.
+        let now = if is_ours { unsafe { &*ABORTED_AT.load(Ordering::Relaxed) } } else { &interrupted };
+        life::report(Reason::Signal, signal, now, park::Then::Ends);
         set_default(signal);
         // A fault happens again when we return; anything else is sent again.
         // SAFETY: the kernel gives the information; the signal is blocked
