@@ -25,7 +25,7 @@ use crate::world::{World, constant};
 /// A procedure that is too much is begun anew with less told apart; one that is
 /// too much even so is given up.
 const TRIES: [Try; 3] = [
-    Try { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 6 },
+    Try { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 2 },
     Try { cases: 3, depth: 3, memory: Memory::LeftToOthers, share: 2 },
     Try { cases: 2, depth: 2, memory: Memory::LeftToOthers, share: 1 },
 ];
