@@ -3,8 +3,8 @@
 //! Results of a whole program have a hash of all that decides them (units,
 //! options, models, the analysis itself) as their name, so what is there is
 //! current. What was found of procedures, and units as the analysis reads them,
-//! lie in one file for each program and unit, which say themselves what they are
-//! of.
+//! lie in one file for each program and unit, which begin with a hash of what
+//! they are of and of their content: a file that is damaged counts as none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,11 +33,26 @@ pub fn place<'a>(
     folder(store).join(format!("{}.json", hash(units.chain([models, options, ANALYSIS]))))
 }
 
-/// Where what was found of the procedures of a program lies.
-pub fn procedures(store: &Store, program: &Path, models: &str, options: &str) -> PathBuf {
-    let program = program.to_string_lossy();
-    let name = hash([&*program, models, options, ANALYSIS].into_iter());
-    folder(store).join(format!("{name}.procedures"))
+/// What is kept of the procedures of a program.
+pub struct Procedures<'s> {
+    store: &'s Store,
+    place: PathBuf,
+}
+
+impl<'s> Procedures<'s> {
+    pub fn of(store: &'s Store, program: &Path, models: &str, options: &str) -> Procedures<'s> {
+        let program = program.to_string_lossy();
+        let name = hash([&*program, models, options, ANALYSIS].into_iter());
+        Procedures { store, place: folder(store).join(format!("{name}.procedures")) }
+    }
+
+    pub fn load(&self) -> Vec<u8> {
+        kept(&self.place, ANALYSIS).unwrap_or_default()
+    }
+
+    pub fn keep(&self, content: &[u8]) -> Result<()> {
+        keep(self.store, &self.place, ANALYSIS, content)
+    }
 }
 
 /// `None` where nothing was kept that can be read.
@@ -51,20 +66,33 @@ pub fn module(store: &Store, id: &UnitId, unit: &Unit) -> Result<Module> {
     let parts = source.iter().map(|path| &**path).chain(unit.arguments.iter().map(String::as_str));
     let place = folder(store).join(format!("{}.unit", hash(parts)));
     let mark = hash([id.0.as_str(), ANALYSIS].into_iter());
-    let kept = fs::read(&place).ok();
-    let kept = kept.as_deref().and_then(|bytes| bytes.strip_prefix(mark.as_bytes())).and_then(Module::kept);
-    if let Some(module) = kept {
+    if let Some(module) = kept(&place, &mark).as_deref().and_then(Module::kept) {
         return Ok(module);
     }
     let path = store.bitcode(id);
     let bitcode = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let module = leakscope_ir::read(&bitcode).with_context(|| unit.source.display().to_string())?;
-    store.replace(&place, &[mark.as_bytes(), &module.keep()].concat())?;
+    keep(store, &place, &mark, &module.keep())?;
     Ok(module)
 }
 
 /// The analysis of this leakscope.
 const ANALYSIS: &str = env!("ANALYSIS_KEY");
+
+fn keep(store: &Store, place: &Path, mark: &str, content: &[u8]) -> Result<()> {
+    Ok(store.replace(place, &[seal(mark, content).as_slice(), content].concat())?)
+}
+
+/// What [`keep`] wrote for the same mark.
+fn kept(place: &Path, mark: &str) -> Option<Vec<u8>> {
+    let mut bytes = fs::read(place).ok()?;
+    let content = (bytes.len() >= blake3::OUT_LEN).then(|| bytes.split_off(blake3::OUT_LEN))?;
+    (bytes == seal(mark, &content)).then_some(content)
+}
+
+fn seal(mark: &str, content: &[u8]) -> [u8; blake3::OUT_LEN] {
+    *blake3::Hasher::new().update(mark.as_bytes()).update(content).finalize().as_bytes()
+}
 
 fn folder(store: &Store) -> PathBuf {
     store.root().join("derived/check")

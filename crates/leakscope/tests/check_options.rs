@@ -219,4 +219,10 @@ fn what_is_kept_of_procedures_is_current() {
         assert_eq!(found, warnings("anew"), "after {from:?} became {to:?}");
         fs::remove_dir_all(folder.join("anew")).expect("results are kept");
     }
+    // A file that is damaged counts as none.
+    let found = warnings("kept");
+    let damage = "find kept -path '*derived/check/*' -type f | while read f; do \
+                  printf '\\377\\377' | dd of=\"$f\" bs=1 seek=40 conv=notrunc status=none; done";
+    assert!(Command::new("sh").args(["-c", damage]).current_dir(folder).status().expect("sh runs").success());
+    assert_eq!(found, warnings("kept"));
 }

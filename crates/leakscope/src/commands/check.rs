@@ -1,6 +1,5 @@
 //! `leakscope check`: what the source can leak, without running it.
 
-use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -41,16 +40,14 @@ pub fn run(options: &Check) -> Result<ExitCode> {
         Some(kept) => kept,
         None => {
             let program = parts.program(&report_options)?;
-            let procedures = kept_check::procedures(
+            let procedures = kept_check::Procedures::of(
                 &parts.store,
                 &options.targets[0],
                 &own_text()?,
                 &format!("{config:?}"),
             );
-            let before = match options.summary {
-                Some(_) => Vec::new(),
-                None => fs::read(&procedures).unwrap_or_default(),
-            };
+            // A summary that is asked for is made anew.
+            let before = if options.summary.is_some() { Vec::new() } else { procedures.load() };
             let before = Procedures::read(&before);
             let analysis = analyze(&program, &models, &config, &before, &progress(options.common.quiet));
             if let Some(function) = &options.summary {
@@ -58,8 +55,8 @@ pub fn run(options: &Check) -> Result<ExitCode> {
             }
             let mut kept = Kept { findings: analysis.findings, cut: analysis.cut };
             parts.store.write(&place, &serde_json::to_vec(&kept)?)?;
-            if let Some(procedures_now) = &analysis.kept {
-                parts.store.replace(&procedures, procedures_now)?;
+            if let Some(now) = &analysis.kept {
+                procedures.keep(now)?;
             }
             if let Some(revision) = &options.diff {
                 keep_changed(&program, revision, &mut kept.findings)?;
