@@ -24,6 +24,17 @@ pub fn before_optimisation() -> String {
     filled_in(BEFORE_OPTIMISATION)
 }
 
+/// Looks for the number of `%key` in `%tables`: goes to `found` with `%known`, or
+/// to `help`.
+const FIND: &str = "\
+  %index = lshr i64 %key, $KEY_SHIFT
+  %entry_at = getelementptr i64, ptr %tables, i64 %index
+  %known = load atomic i64, ptr %entry_at monotonic, align 8
+  %tag = shl i64 %key, $TAG_SHIFT
+  %apart = xor i64 %known, %tag
+  %is_known = icmp ult i64 %apart, 4294967296
+  br i1 %is_known, label %found, label %help, !prof !1";
+
 fn filled_in(text: &str) -> String {
     [
         ("$HIGH", followed::BLOCKS >> RANGE_BITS),
@@ -43,7 +54,9 @@ fn filled_in(text: &str) -> String {
         ("$USES", followed::USES),
     ]
     .iter()
-    .fold(text.to_owned(), |text, (name, value)| text.replace(name, &value.cast_signed().to_string()))
+    .fold(text.replace("$FIND", FIND), |text, (name, value)| {
+        text.replace(name, &value.cast_signed().to_string())
+    })
 }
 
 /// How the names of guards begin.
@@ -314,13 +327,7 @@ live:
   br i1 %is_new, label %help, label %find, !prof !0
 find:
   %key = mul i64 %salted, $KEY
-  %index = lshr i64 %key, $KEY_SHIFT
-  %entry_at = getelementptr i64, ptr %tables, i64 %index
-  %known = load atomic i64, ptr %entry_at monotonic, align 8
-  %tag = shl i64 %key, $TAG_SHIFT
-  %apart = xor i64 %known, %tag
-  %is_known = icmp ult i64 %apart, 4294967296
-  br i1 %is_known, label %found, label %help, !prof !1
+$FIND
 found:
   %event = and i64 %known, 4294967295
   %clock = load i64, ptr @leakscope_clock
@@ -459,13 +466,7 @@ block:
   br i1 %is_rare, label %help, label %find, !prof !0
 find:
   %key = mul i64 %context, $KEY
-  %index = lshr i64 %key, $KEY_SHIFT
-  %entry_at = getelementptr i64, ptr %tables, i64 %index
-  %known = load atomic i64, ptr %entry_at monotonic, align 8
-  %tag = shl i64 %key, $TAG_SHIFT
-  %apart = xor i64 %known, %tag
-  %is_known = icmp ult i64 %apart, 4294967296
-  br i1 %is_known, label %found, label %help, !prof !1
+$FIND
 found:
   %left = load i64, ptr @leakscope_uses_left
   %is_due = icmp sle i64 %left, 0
@@ -506,13 +507,7 @@ look:
   br i1 %is_new, label %help, label %find, !prof !0
 find:
   %key = mul i64 %context, $KEY
-  %index = lshr i64 %key, $KEY_SHIFT
-  %entry_at = getelementptr i64, ptr %tables, i64 %index
-  %known = load atomic i64, ptr %entry_at monotonic, align 8
-  %tag = shl i64 %key, $TAG_SHIFT
-  %apart = xor i64 %known, %tag
-  %is_known = icmp ult i64 %apart, 4294967296
-  br i1 %is_known, label %found, label %help, !prof !1
+$FIND
 found:
   %next = sub i64 %left, 1
   store i64 %next, ptr @leakscope_uses_left
