@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use leakscope_core::Cause;
 use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
 use rustc_hash::FxHashMap;
 
@@ -14,7 +15,7 @@ use crate::case::{Case, Mark};
 use crate::join::{Growth, Property, join};
 use crate::leaks::Leak;
 use crate::scope::{Origin, Scope};
-use crate::simulate::{Bounds, Options, Simulated, Summaries, simulate_with};
+use crate::simulate::{Bounds, Memory, Options, Simulated, Summaries, simulate_with};
 use crate::summary::Step;
 use crate::value::{Base, Point, Value};
 use crate::world::World;
@@ -38,6 +39,8 @@ pub struct Target<'t> {
     pub at: Spot,
     /// Branches that were noted.
     pub path: &'t [Step],
+    /// As it was simulated.
+    pub memory: Memory,
 }
 
 /// Places of one leak that are tried.
@@ -195,17 +198,26 @@ pub fn confirm_leaks(
     with: &Bounds,
     simulated: &mut Simulated,
 ) {
-    let sites = &simulated.scope.sites;
+    let (sites, memory) = (&simulated.scope.sites, simulated.memory);
     simulated.leaks.retain(|&site, leak| {
         let mut is_cut = false;
         let places = [(leak.at, leak.cause, leak.variable.clone())].into_iter().chain(leak.others.clone());
         for (number, (at, cause, variable)) in places.take(MAX_PLACES).enumerate() {
-            let target = Target { value: sites.at[site], origin: &sites.origins[site], at, path: &leak.path };
+            let (value, origin) = (sites.at[site], &sites.origins[site]);
+            // What was in memory may have been others' to see to.
+            let memory = match cause {
+                Cause::Overwritten | Cause::HolderFreed => memory,
+                _ => Memory::Followed,
+            };
+            let target = Target { value, origin, at, path: &leak.path, memory };
             let bounds = Bounds { target: Some(target), ..*with };
             let search = simulate_with(world, summaries, id, options, &bounds);
             is_cut |= search.is_cut;
             if let Some(found) = search.confirmed {
                 let others = leak.others.split_off(number.min(leak.others.len()));
+                // Where ways meet there is no line; the way came from a branch.
+                let branch = found.path.iter().rev().find(|step| step.function == id);
+                let at = branch.filter(|_| at.line == 0).map_or(at, |step| step.at);
                 *leak = Leak { at, cause, variable, path: found.path, others, ..leak.clone() };
                 return true;
             }

@@ -22,12 +22,13 @@ use crate::summary::{Exit, Step, Summary};
 use crate::value::{Base, MAX_DEPTH, Offset, SymbolKey, Value};
 use crate::world::{World, constant};
 
-/// A procedure that is too much is begun anew with less told apart; one that is
+/// Where a procedure is too much, it goes on with less told apart; one that is
 /// too much even so is given up.
-const TRIES: [Try; 3] = [
-    Try { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 2 },
-    Try { cases: 3, depth: 3, memory: Memory::LeftToOthers, share: 2 },
-    Try { cases: 2, depth: 2, memory: Memory::LeftToOthers, share: 1 },
+const STAGES: [Stage; 4] = [
+    Stage { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 4 },
+    Stage { cases: 6, depth: 4, memory: Memory::LeftToOthers, share: 4 },
+    Stage { cases: 3, depth: 3, memory: Memory::LeftToOthers, share: 2 },
+    Stage { cases: 2, depth: 2, memory: Memory::LeftToOthers, share: 1 },
 ];
 /// Work in one procedure: at least, for each block, and at most. A run of a block
 /// costs as much as its case is large.
@@ -41,7 +42,7 @@ const MAX_PATH: u32 = 64;
 
 /// How much of a procedure is told apart.
 #[derive(Clone, Copy)]
-pub struct Try {
+pub struct Stage {
     /// Cases of one block; above, the nearest are joined.
     pub cases: usize,
     /// Dereferences in an access path.
@@ -69,6 +70,8 @@ pub struct Simulated<'a> {
     pub scope: Scope<'a>,
     pub exits: Vec<(Exit, Case, Value)>,
     pub leaks: BTreeMap<usize, Leak>,
+    /// As it was in the end, when leaks are confirmed.
+    pub memory: Memory,
     /// Those of procedures that it gives functions to.
     pub inner: Vec<(FuncId, Leak, Arc<Origin>)>,
     /// It was given up, for it took too long.
@@ -126,29 +129,9 @@ pub fn simulate_with<'a>(
     options: &Options,
     bounds: &Bounds,
 ) -> Simulated<'a> {
-    let [first, others @ ..] = TRIES;
-    let once = |with: Try| simulate_once(world, summaries, id, options, bounds, with);
-    let mut simulated = once(first);
-    for fewer in others {
-        if simulated.is_cut && bounds.target.is_none() {
-            simulated = once(fewer);
-        }
-    }
-    simulated
-}
-
-fn simulate_once<'a>(
-    world: &'a World<'a>,
-    summaries: &dyn Summaries,
-    id: FuncId,
-    options: &Options,
-    bounds: &Bounds,
-    with: Try,
-) -> Simulated<'a> {
     let function = world.program.function(id);
     let body = function.body.as_ref().expect("a function with a body");
     let mut scope = Scope::new(world);
-    scope.symbols.max_depth = with.depth;
     let Some(flow) = Flow::of(body) else {
         return Simulated { is_cut: true, ..Simulated::of(scope) };
     };
@@ -180,7 +163,7 @@ fn simulate_once<'a>(
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
         queue: BTreeSet::new(),
         depth: bounds.depth,
-        with,
+        with: Stage { memory: bounds.target.map_or(Memory::Followed, |target| target.memory), ..STAGES[0] },
         is_caught: false,
         work: 0,
         returns_at: None,
@@ -201,7 +184,8 @@ fn simulate_once<'a>(
 impl<'a> Simulated<'a> {
     fn of(scope: Scope<'a>) -> Simulated<'a> {
         let (exits, leaks, inner) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Simulated { scope, exits, leaks, inner, is_cut: false, confirmed: None }
+        let memory = Memory::Followed;
+        Simulated { scope, exits, leaks, memory, inner, is_cut: false, confirmed: None }
     }
 }
 
@@ -215,7 +199,7 @@ pub struct Simulation<'a, 'b> {
     pub entries: Vec<Vec<Entry>>,
     /// Of calls with functions as arguments, one in another.
     pub depth: usize,
-    pub with: Try,
+    pub with: Stage,
     /// Blocks in their order, with the entry to run.
     pub queue: BTreeSet<(u32, u32, usize)>,
     /// An exception of the call at hand would be caught here, so the author
@@ -253,15 +237,37 @@ impl<'a> Simulation<'a, '_> {
     }
 
     fn run(&mut self) {
-        self.work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len()) / self.with.share;
-        while let Some((_, block, entry)) = self.queue.pop_first() {
-            let case = self.entries[block as usize][entry].case.clone();
-            self.work = self.work.saturating_sub(4 + case.size());
-            self.block(BlockId(block), case);
-            if self.work == 0 {
-                self.result.is_cut = true;
+        let work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len());
+        for with in STAGES {
+            self.narrow(with);
+            self.work = work / with.share;
+            while self.work > 0
+                && let Some((_, block, entry)) = self.queue.pop_first()
+            {
+                let case = self.entries[block as usize][entry].case.clone();
+                self.work = self.work.saturating_sub(4 + case.size());
+                self.block(BlockId(block), case);
+            }
+            if self.queue.is_empty() {
                 return;
             }
+        }
+        self.result.is_cut = true;
+    }
+
+    /// From now on less is told apart, also of what waits.
+    fn narrow(&mut self, with: Stage) {
+        self.with = with;
+        self.result.memory = with.memory;
+        self.scope().symbols.max_depth = with.depth;
+        let waiting = std::mem::take(&mut self.queue);
+        let taken: Vec<(BlockId, Case)> = waiting
+            .iter()
+            .rev()
+            .map(|&(_, block, entry)| (BlockId(block), self.entries[block as usize].remove(entry).case))
+            .collect();
+        for (block, case) in taken.into_iter().rev() {
+            self.arrive(block, case);
         }
     }
 

@@ -327,10 +327,12 @@ impl Symbols {
     }
 
     fn of(max_depth: u8, keys: impl Iterator<Item = SymbolKey>) -> Symbols {
-        let mut symbols = Symbols { max_depth, ..Symbols::default() };
+        let mut symbols = Symbols::default();
         for key in keys {
             symbols.get(key);
         }
+        // Some may be from before the bound was lowered.
+        symbols.max_depth = max_depth;
         symbols
     }
 
