@@ -51,6 +51,7 @@ const MAX_STACK: usize = 8;
 /// `case` after the call, for each case of the callee that can be.
 pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summary) -> Vec<Outcome> {
     let mut possible = Vec::new();
+    let mut found = FxHashMap::default();
     for (number, exit) in summary.cases.iter().enumerate() {
         let mut call = Instance {
             site,
@@ -59,12 +60,19 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
             number: number as u32,
             before: case.clone(),
             arguments: site.arguments.to_vec(),
-            symbols: FxHashMap::default(),
+            symbols: found,
             blocks: FxHashMap::default(),
             addresses: Vec::new(),
             renamed: Vec::new(),
         };
-        if let Some(outcome) = call.outcome(scope) {
+        let outcome = call.outcome(scope);
+        // What memory holds is the same for the next one, if it was not narrowed.
+        found = match call.before.memory.is_same(&case.memory) && call.arguments == site.arguments {
+            true => std::mem::take(&mut call.symbols),
+            false => FxHashMap::default(),
+        };
+        found.retain(|id, _| summary.symbols.is_of_memory(*id));
+        if let Some(outcome) = outcome {
             possible.push((call, outcome));
         }
     }

@@ -356,6 +356,10 @@ impl Joiner<'_> {
         };
         let all_plain = own.parts().iter().chain(others.parts()).all(is_plain);
         if !all_plain {
+            let is_known = |part: &Value| own.parts().contains(part);
+            if self.growth == Growth::Free && others.parts().iter().all(is_known) {
+                return own;
+            }
             let mut parts: Vec<Value> = own.parts().iter().chain(others.parts()).cloned().collect();
             if self.growth == Growth::Widened {
                 forget_steps(&mut parts);

@@ -40,6 +40,17 @@ impl Case {
     /// What is at an address, without the effects of looking; unknown where
     /// that is too many things.
     pub fn peek(&self, scope: &mut Scope, from: &Value) -> Value {
+        if let Value::Sum(base, offset @ Offset::At(_)) = from
+            && !self.memory.contains_key(&(*base, Offset::Any))
+        {
+            match self.memory.get(&(*base, *offset)) {
+                None => return self.first_content(scope, *base, *offset),
+                Some(Cell { value: value @ (Value::Int(_) | Value::Sum(..) | Value::OneOf(_)), .. }) => {
+                    return value.clone();
+                }
+                Some(_) => {}
+            }
+        }
         let mut found = Vec::new();
         for (base, offset) in from.bases() {
             let before = found.len();

@@ -440,6 +440,18 @@ impl Symbols {
         }
     }
 
+    /// An argument, or what memory held: nothing that is computed.
+    pub fn is_of_memory(&self, id: SymbolId) -> bool {
+        match self.key(id) {
+            SymbolKey::Parameter(_) => true,
+            SymbolKey::Content(base, _) | SymbolKey::Elements(base, _) => match base {
+                Base::Symbol(id) => self.is_of_memory(*id),
+                _ => true,
+            },
+            _ => false,
+        }
+    }
+
     /// Whether `id` is `other` or made of it.
     pub fn mentions(&self, id: SymbolId, other: Base) -> bool {
         if self.marks[id.0 as usize] & mark(other) == 0 {

@@ -37,6 +37,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// Analyses are made of small blocks: libc's allocator takes a fifth of their
+/// time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut arguments = env::args_os();
     let invoked_as = arguments.next().unwrap_or_default();
