@@ -36,38 +36,66 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicU32 = AtomicU32::new(IS_PLACE + UNKNOWN);
 
-/// Address of numbers of rows, counted from 1, by hash.
-static TABLE: Lock<usize> = Lock::new(0);
-const PLACES: usize = 4 * ROWS;
+/// Numbers of rows, counted from 1, by hash.
+static TABLE: Lock<Table> = Lock::new(Table { address: 0, places: 1 << 10 });
+const MOST_PLACES: usize = 4 * ROWS;
+
+struct Table {
+    /// Of room for [`MOST_PLACES`]; 0 before the first.
+    address: usize,
+    /// Those in use, a power of two: few pages are touched where rows are few.
+    places: usize,
+}
 
 /// The first number of the function with this code, called from `caller`.
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 pub fn row(caller: u32, code: &Range<u64>) -> u32 {
     let mut table = TABLE.lock();
-    if *table == 0 && BASE.load(Ordering::Relaxed) == 0 {
+    if table.address == 0 && BASE.load(Ordering::Relaxed) == 0 {
         BASE.store(sys::reserve_sparse(MOST_ROWS * size_of::<Row>()), Ordering::Relaxed);
-        *table = sys::reserve_sparse(PLACES * size_of::<u32>());
+        table.address = sys::reserve_sparse(MOST_PLACES * size_of::<u32>());
     }
-    if *table == 0 || BASE.load(Ordering::Relaxed) == 0 {
+    if table.address == 0 || BASE.load(Ordering::Relaxed) == 0 {
         return IS_PLACE;
     }
-    let is_full = COUNT.load(Ordering::Relaxed) >= ROWS || END.load(Ordering::Relaxed) - IS_PLACE >= NUMBERS;
-    let caller = if is_full && find(*table, caller, code.start).is_err() { depot::root() } else { caller };
-    find(*table, caller, code.start).unwrap_or_else(|entry| add(entry, caller, code))
+    let count = COUNT.load(Ordering::Relaxed);
+    if 2 * count >= table.places && table.places < MOST_PLACES {
+        table.grow(count);
+    }
+    let is_full = count >= ROWS || END.load(Ordering::Relaxed) - IS_PLACE >= NUMBERS;
+    let caller = if is_full && table.find(caller, code.start).is_err() { depot::root() } else { caller };
+    table.find(caller, code.start).unwrap_or_else(|entry| add(entry, caller, code))
 }
 
-/// The first number of a row, or the entry for a new one.
-fn find(table: usize, caller: u32, start: u64) -> Result<u32, *mut u32> {
-    let mut index = depot::mix(u64::from(caller), start) as usize >> 20;
-    loop {
-        let entry = (table as *mut u32).wrapping_add(index % PLACES);
-        // SAFETY: within the table, in which there is always room; we have its lock.
-        let Some(number) = unsafe { *entry }.checked_sub(1) else { return Err(entry) };
-        let row = at(number as usize);
-        if row.start.load(Ordering::Relaxed) == start && row.caller.load(Ordering::Relaxed) == caller {
-            return Ok(row.first.load(Ordering::Relaxed));
+impl Table {
+    /// The first number of a row, or the entry for a new one.
+    fn find(&self, caller: u32, start: u64) -> Result<u32, *mut u32> {
+        let mut index = depot::mix(u64::from(caller), start) as usize >> 20;
+        loop {
+            let entry = (self.address as *mut u32).wrapping_add(index % self.places);
+            // SAFETY: within the table, in which there is always room; we have its lock.
+            let Some(number) = unsafe { *entry }.checked_sub(1) else { return Err(entry) };
+            let row = at(number as usize);
+            if row.start.load(Ordering::Relaxed) == start && row.caller.load(Ordering::Relaxed) == caller {
+                return Ok(row.first.load(Ordering::Relaxed));
+            }
+            index += 1;
         }
-        index += 1;
+    }
+
+    /// Room for more rows than the `count` there are.
+    fn grow(&mut self, count: usize) {
+        // SAFETY: so much is in use, and more is there.
+        unsafe { (self.address as *mut u32).write_bytes(0, self.places) };
+        self.places *= 4;
+        for number in 0..count {
+            let row = at(number);
+            let place = self.find(row.caller.load(Ordering::Relaxed), row.start.load(Ordering::Relaxed));
+            if let Err(entry) = place {
+                // SAFETY: as in `find`.
+                unsafe { *entry = number as u32 + 1 };
+            }
+        }
     }
 }
 
@@ -138,5 +166,11 @@ mod tests {
         assert_eq!(place(IS_PLACE + 5), None);
         assert!(rows.iter().all(|first| numbers().contains(&(first + 15))));
         assert!(!numbers().contains(&(IS_PLACE + 5)));
+        // More than the table has room for at first.
+        let others = (0..3000).map(|caller| (caller + 100, row(caller + 100, &g)));
+        let others: Vec<_> = others.collect();
+        assert!(others.iter().all(|&(caller, first)| place(first) == Some((caller, 0x2000))));
+        assert!(others.iter().all(|&(caller, first)| row(caller, &g) == first));
+        assert_eq!(row(8, &f), rows[1]);
     }
 }
