@@ -214,25 +214,25 @@ impl Joiner<'_> {
     }
 
     fn env(&mut self, case: &mut Case, other: &Case, scope: &mut Scope) {
-        let ids: Vec<ValueId> = case.env.iter().map(|(id, _)| *id).collect();
-        let mut kept = Vec::with_capacity(ids.len());
-        for id in ids {
+        let mut others = other.env.iter().peekable();
+        let differs = |(id, value): &&(ValueId, Value)| {
+            while others.next_if(|(earlier, _)| earlier < id).is_some() {}
+            others.peek().is_none_or(|(other, others)| other != id || others != value)
+        };
+        let apart: Vec<ValueId> = case.env.iter().filter(differs).map(|(id, _)| *id).collect();
+        for id in apart {
             let (own, others) = (case.get(id), other.get(id));
             let value = self.value(case, own, others, Holder::Value(id), scope);
-            if value != Value::Top {
-                kept.push((id, value));
-            }
+            case.set(id, value);
         }
         // A value that only the other case knows may point to a block.
-        for (id, value) in &other.env {
-            if value.has_heap() && kept.binary_search_by_key(id, |(id, _)| *id).is_err() {
-                let value = Value::one_of([Value::Top, value.clone()]).unwrap_or(Value::Top);
-                kept.push((*id, value));
-                kept.sort_by_key(|(id, _)| *id);
+        for (id, value) in other.env.iter().filter(|(_, value)| value.has_heap()) {
+            if case.env.binary_search_by_key(id, |(id, _)| *id).is_err() {
+                case.set(*id, Value::one_of([Value::Top, value.clone()]).unwrap_or(Value::Top));
                 self.is_changed = true;
             }
         }
-        case.env = kept;
+        case.env.retain(|(_, value)| *value != Value::Top);
     }
 
     fn memory(&mut self, case: &mut Case, other: &Case, scope: &mut Scope) {
