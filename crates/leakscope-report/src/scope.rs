@@ -1,7 +1,7 @@
 //! Which declaration a name means at a place of the source. The text is looked
 //! at, not parsed: braces say which scopes have ended.
 
-use crate::statement::declares_pointer;
+use crate::statement::{declares_pointer, split_at_word};
 
 /// What a name is at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +107,19 @@ fn end_of_text(text: &str, quote: char) -> usize {
         ends
     };
     text.char_indices().find(ends).map_or(text.len(), |(at, quote)| at + quote.len_utf8())
+}
+
+/// Whether control can come to the line below these: the last statement is no
+/// jump, or one that a condition decides.
+pub(crate) fn is_reached(above: &[String]) -> bool {
+    let code = |line: &String| line.split("//").next().unwrap_or_default().trim().to_owned();
+    let mut lines = above.iter().rev().map(code).filter(|line| !line.is_empty());
+    let Some(last) = lines.next() else { return true };
+    let jumps = ["return", "goto", "break", "continue", "throw"]
+        .iter()
+        .any(|word| split_at_word(&last, word).is_some_and(|(before, _)| before.is_empty()));
+    let decides = |line: String| !line.ends_with([';', '{', '}', ':']);
+    !jumps || lines.next().is_some_and(decides)
 }
 
 #[cfg(test)]

@@ -71,6 +71,7 @@ fn mentions(text: &str, variable: &str) -> bool {
 /// An expression that may be evaluated once more.
 pub(crate) fn is_plain(variable: &str) -> bool {
     !variable.contains("--")
+        && !variable.contains("...")
         && variable.starts_with(|c: char| is_word(c) || c == '*' || c == '(')
         && variable.chars().all(|c| is_word(c) || "->.[]*()".contains(c))
 }
@@ -83,6 +84,8 @@ pub(crate) fn declares_pointer(line: &str, name: &str) -> Option<bool> {
     let before = split_at_word(line, name)?.0.trim_end();
     let word = before.rsplit(|c| !is_word(c)).next().unwrap_or_default();
     match word {
+        // `std::optional<Cursor> cursor_;`
+        "" if before.ends_with('>') && before.contains('<') && !before.ends_with("->") => Some(false),
         "" => before.ends_with('*').then_some(true),
         "const" => Some(before.trim_end_matches("const").trim_end().ends_with('*')),
         word if NOT_TYPES.contains(&word) => None,

@@ -35,10 +35,10 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         let is_kept = |statement: String| statement.starts_with("return") || assigned(&statement).is_some();
         let keeps = leaked.headline().and_then(|frame| files.statement(frame)).is_some_and(is_kept);
         let order = "keep the result of this call, and release it when it is no longer needed";
-        return (!keeps).then(|| order.to_owned());
+        // An object of which a function of a library dropped what it held is no result.
+        return (!keeps && finding.variable.is_none()).then(|| order.to_owned());
     }
-    let is_kept = |other: &Finding| other.kind == Kind::Forgotten && other.allocated == finding.allocated;
-    if all.iter().any(is_kept) {
+    if all.iter().any(|other| passes_too(other, finding, leaked)) {
         return None;
     }
     let variable = finding.variable.as_deref().filter(|name| is_plain(name))?;
@@ -51,6 +51,8 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         || !is_written(variable, &above)
         || finding.cause == Cause::Overwritten && may_be_same(variable, &statement, &above)
         || finding.cause != Cause::ScopeEnd && is_held_by_another(variable, &above, &files.lines_below(frame))
+        || finding.cause == Cause::ScopeEnd && statement.starts_with('}') && !scope::is_reached(&above)
+        || is_used_further_out(finding, leaked)
         || released::is_behind_one(finding, frame, &above)
     {
         return None;
@@ -99,6 +101,15 @@ impl Release {
             Release::Delete => format!("delete {variable}"),
             Release::DeleteArray => format!("delete[] {variable}"),
         }
+    }
+
+    /// A statement says so, and not a macro, which may do more.
+    fn is_in(&self, statement: &str) -> bool {
+        let word = match self {
+            Release::Call(function) => function,
+            Release::Delete | Release::DeleteArray => "delete",
+        };
+        split_at_word(statement, word).is_some()
     }
 }
 
@@ -196,12 +207,10 @@ fn as_sibling<'f>(
         // Another function than the allocation's own may take this block, or
         // one that holds it.
         let released_by = library.function.as_deref()?;
-        return match release(&finding.allocated, files)? {
-            Release::Call(function) if released_by.ends_with(&function) => {
-                Some((Release::Call(function).of(variable), headline))
-            }
-            _ => None,
-        };
+        let statement = files.statement(headline)?;
+        let release = release(&finding.allocated, files)?;
+        let is_it = matches!(&release, Release::Call(function) if released_by.ends_with(function));
+        return (is_it && release.is_in(&statement)).then(|| (release.of(variable), headline));
     }
     let statement = files.statement(headline)?;
     if split_at_word(&statement, "realloc").is_some() {
@@ -229,7 +238,9 @@ fn as_sibling<'f>(
     let innermost = freed.stack.first().filter(|frame| frame.is_wrapper());
     let call = match innermost.and_then(|frame| frame.function.clone()) {
         Some(wrapper) => Release::Call(wrapper),
-        None => release(&finding.allocated, files).or_else(|| written_release(&statement))?,
+        None => release(&finding.allocated, files)
+            .filter(|release| release.is_in(&statement))
+            .or_else(|| written_release(&statement))?,
     };
     Some((call.of(variable), headline))
 }
@@ -326,6 +337,34 @@ fn is_held_by_another(variable: &str, above: &[String], below: &[String]) -> boo
     };
     let is_used = |name: String| below.iter().any(|line| split_at_word(line, &name).is_some());
     function.filter_map(takes).any(is_used)
+}
+
+/// A block of the same allocation is kept, or was until no code of the user's ran,
+/// and came by the leak's place, or may have: it was allocated in the same way from
+/// inside of the function with the leak.
+fn passes_too(other: &Finding, finding: &Finding, leaked: &Place) -> bool {
+    let line = |place: &Place| place.headline().map(|frame| (frame.file.clone(), frame.line));
+    let function = leaked.headline().map(|frame| &frame.function);
+    let way = |place: &Place| {
+        let end = place.stack.iter().position(|frame| Some(&frame.function) == function)?;
+        Some(place.stack[..=end].iter().map(|frame| (frame.file.clone(), frame.line)).collect::<Vec<_>>())
+    };
+    let same_way = way(&other.allocated).is_some_and(|other| Some(other) == way(&finding.allocated));
+    let is_kept = match other.kind {
+        Kind::Forgotten => true,
+        _ => !other.exact && other.leaked.as_ref().map(line) == Some(line(leaked)),
+    };
+    is_kept && (other.allocated == finding.allocated || same_way)
+}
+
+/// A function that called the one with the leak uses the block further down:
+/// optimised code may have read before what the source reads after.
+fn is_used_further_out(finding: &Finding, leaked: &Place) -> bool {
+    let Some(used) = finding.last_used.as_ref().and_then(Place::headline) else { return false };
+    let is_below = |frame: &Frame| {
+        (&frame.function, &frame.file) == (&used.function, &used.file) && frame.line < used.line
+    };
+    leaked.stack.iter().skip(1).any(is_below)
 }
 
 /// The names in an expression, but for members.

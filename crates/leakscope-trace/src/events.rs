@@ -23,8 +23,18 @@ pub struct Event {
     pub cause: Cause,
     /// What held it.
     pub variable: Option<String>,
-    /// It died after that: optimised code kept it in a register.
-    pub is_later: bool,
+    pub exactness: Exactness,
+}
+
+/// Whether the last pointer died there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Exactness {
+    Exact,
+    /// After that: optimised code kept it in a register.
+    Later,
+    /// After that: a library, or an object that was ended at exit, had it, with no
+    /// code of the user's around.
+    Unseen,
 }
 
 /// All events that were met, each once.
@@ -49,7 +59,7 @@ impl Events {
                 place,
                 cause: site.and_then(|site| site.cause).map_or(Cause::Unknown, cause),
                 variable: site.and_then(|site| site.variable.clone()).or_else(|| named.held(id)),
-                is_later: false,
+                exactness: Exactness::Exact,
             };
             // A frame or thread that is left behind has names of its own.
             if !matches!(event.cause, Cause::Unwound | Cause::ThreadEnd)
@@ -71,8 +81,38 @@ impl Events {
                 Cause::Overwritten if variable.is_some() => Cause::ScopeEnd,
                 cause => cause,
             };
-            let event = Event { place: *place, cause, variable: variable.clone(), is_later: true };
+            let event =
+                Event { place: *place, cause, variable: variable.clone(), exactness: Exactness::Later };
             last_uses.insert(stacks, EventId(self.known.insert_full(event).0));
+        }
+        let mut later_uses = HashMap::new();
+        for (stacks, place) in named.later_uses() {
+            let line = |place: PlaceId| places.stack(place).next().map(|frame| (&frame.file, frame.line));
+            let stamped = by_stack.get(&stacks.0).map(|&id| self.event(id).place);
+            if stamped.and_then(line) != line(place) {
+                let event =
+                    Event { place, cause: Cause::ScopeEnd, variable: None, exactness: Exactness::Later };
+                later_uses.insert(stacks, EventId(self.known.insert_full(event).0));
+            }
+        }
+        let mut thrown = HashSet::new();
+        for stamps in &record.stamps {
+            let [freed, before, _] = stamps.stacks.map(|stack| by_stack.get(&stack).copied());
+            if let (Some(freed), Some(before)) = (freed, before)
+                && self.is_taken_back(freed, before, places)
+            {
+                thrown.insert((freed, before));
+            }
+        }
+        let mut unseen = HashMap::new();
+        for stamps in &record.stamps {
+            let is_users = |id: &EventId| places.is_users(self.event(*id).place);
+            let mut known = stamps.stacks.iter().map(|stack| by_stack.get(stack).copied());
+            let is_late = known.next().flatten().is_some_and(|latest| !is_users(&latest));
+            if let Some(before) = known.flatten().find(is_users).filter(|_| is_late) {
+                let event = Event { exactness: Exactness::Unseen, ..self.event(before).clone() };
+                unseen.insert(before, EventId(self.known.insert_full(event).0));
+            }
         }
         let unwound = by_stack.values().copied().filter(|&id| self.event(id).cause == Cause::Unwound);
         let is_users = |&id: &EventId| places.is_users(self.event(id).place);
@@ -90,7 +130,28 @@ impl Events {
             _ => Holder::Unknown,
         };
         let roots = Roots::new(&times, holder, &record.edges);
-        RecordEvents { record, by_stack, last_uses, users, unwound, nameless, copies, roots }
+        RecordEvents {
+            record,
+            by_stack,
+            last_uses,
+            later_uses,
+            thrown,
+            unseen,
+            users,
+            unwound,
+            nameless,
+            copies,
+            roots,
+        }
+    }
+
+    /// Whether memory was freed because of a throw inside the same statement, as
+    /// that of an object whose constructor throws under `new`.
+    fn is_taken_back(&self, freed: EventId, thrown: EventId, places: &Places) -> bool {
+        let (freed, thrown) = (self.event(freed), self.event(thrown));
+        let lines = |place| places.stack(place).map(|frame| (&frame.function, &frame.file, frame.line));
+        let [outer, inner] = [freed.place, thrown.place].map(|place| lines(place).collect::<Vec<_>>());
+        (freed.cause, thrown.cause) == (Cause::HolderFreed, Cause::Unwound) && inner.ends_with(&outer)
     }
 
     pub fn event(&self, id: EventId) -> &Event {
@@ -104,6 +165,14 @@ pub struct RecordEvents<'r> {
     by_stack: HashMap<u32, EventId>,
     /// By stack of a copy's death and of the last use.
     last_uses: HashMap<(u32, u32), EventId>,
+    /// By stack of a latest stamp and of a last use after it.
+    later_uses: HashMap<(u32, u32), EventId>,
+    /// Frees by which a throw took back the memory of an object that was never
+    /// finished, with the throw.
+    thrown: HashSet<(EventId, EventId)>,
+    /// Events after which the last pointer went with no code of the user's around,
+    /// as they are told.
+    unseen: HashMap<EventId, EventId>,
     /// Those in which code of the user's had a part.
     users: HashSet<EventId>,
     /// Frames were left behind; what was in them had a name, or none.
@@ -118,7 +187,8 @@ impl RecordEvents<'_> {
     /// The event by which `block` was lost: the latest of it and of all lost
     /// blocks that reach it.
     /// Where the compiler had a copy in a register that no variable had, what it
-    /// was a copy of is meant, or the last use by the same function. Where libraries drop copies of their own with no
+    /// was a copy of is meant, or the last use by the same function; where somebody used the
+    /// block after all that was seen to die, that use. Where libraries drop copies of their own with no
     /// code of the user's around them, that comes too late to be meant. Frames that are left behind hold copies in words that are nobody's:
     /// the variable that was left with them is meant.
     pub fn leak(&self, block: usize) -> Option<EventId> {
@@ -127,16 +197,24 @@ impl RecordEvents<'_> {
             return Some(original);
         }
         let stamps = self.record.stamps.get(latest)?;
-        if let Some(&last_use) = self.last_uses.get(&(stamps.stacks[0], stamps.last_used)) {
+        let stacks = (stamps.stacks[0], stamps.last_used);
+        if let Some(&last_use) = self.last_uses.get(&stacks) {
             return Some(last_use);
+        }
+        if let Some(&use_after) = self.later_uses.get(&stacks).filter(|_| self.record.is_used_after(latest)) {
+            return Some(use_after);
         }
         if let Some(original) = self.original_beside(latest) {
             return Some(original);
         }
+        if let Some(thrown) = self.thrown(latest) {
+            return Some(thrown);
+        }
         let mut stamps = self.stamps(latest);
         let latest = stamps.next()??;
         if !self.users.contains(&latest) {
-            return Some(stamps.flatten().find(|event| self.users.contains(event)).unwrap_or(latest));
+            let before = stamps.flatten().find(|event| self.users.contains(event));
+            return Some(before.map_or(latest, |event| self.unseen.get(&event).copied().unwrap_or(event)));
         }
         let is_named = |event: &EventId| self.unwound.contains(event);
         let named = self.nameless.contains(&latest).then(|| stamps.flatten().find(is_named)).flatten();
@@ -171,6 +249,13 @@ impl RecordEvents<'_> {
         self.by_stack.get(&original).copied().filter(|event| is_beside && self.users.contains(event))
     }
 
+    /// The throw that made the memory go in which the last pointer was.
+    fn thrown(&self, block: usize) -> Option<EventId> {
+        let mut stamps = self.stamps(block);
+        let (freed, thrown) = (stamps.next()??, stamps.next()??);
+        self.thrown.contains(&(freed, thrown)).then_some(thrown)
+    }
+
     /// How many calls inside of the one with a copy's death, with itself, another
     /// death was.
     fn called_inside(&self, copy: u32, other: u32) -> Option<usize> {
@@ -201,8 +286,16 @@ pub fn inexact(event: Option<&Event>, places: &Places) -> Option<String> {
             "no pointer to the block was seen to die: code that is not instrumented had it".to_owned(),
         );
     };
-    if event.is_later {
-        let reason = "optimised code kept the pointer in a register after this, its last use in the function";
+    let reason = match event.exactness {
+        Exactness::Exact => None,
+        Exactness::Later => {
+            Some("optimised code kept the pointer in a register after this, its last use in the function")
+        }
+        Exactness::Unseen => {
+            Some("the last pointer went later, where none of the program's own functions was running")
+        }
+    };
+    if let Some(reason) = reason {
         return Some(reason.to_owned());
     }
     let caller = places.stack(event.place).nth(1);

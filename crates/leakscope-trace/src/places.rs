@@ -1,6 +1,7 @@
 //! From the stacks of a record to places. A place is known by a number, since
 //! many blocks, snapshots and processes have the same few.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
@@ -118,8 +119,18 @@ impl Places {
                 last_uses.extend(self.last_use(record, &space, of_block).map(|last| (of_block, last)));
             }
         }
+        let mut later_uses = BTreeMap::new();
+        for (_, stamps) in record.stamps.iter().enumerate().filter(|&(block, _)| record.is_used_after(block))
+        {
+            let of_block = (stamps.stacks[0], stamps.last_used);
+            if let Entry::Vacant(entry) = later_uses.entry(of_block)
+                && let Some(place) = self.later_use(record, &space, of_block)
+            {
+                entry.insert(place);
+            }
+        }
         self.symboliser.forget();
-        RecordPlaces { by_stack, calls, held, copies, last_uses, unknown: self.place_of(&[]) }
+        RecordPlaces { by_stack, calls, held, copies, last_uses, later_uses, unknown: self.place_of(&[]) }
     }
 
     /// The frames of a stack, up to those that no place keeps (`place_of`): behind
@@ -245,6 +256,38 @@ impl Places {
         let register = Held::Register(Register(record.site(copy)?.register()?));
         let name = self.variables.name(&[(self.symboliser.path(module), probe)], register);
         Some((self.place_of(&frames), name))
+    }
+
+    /// Where a block was used after its latest stamp, by the stacks of both, seen
+    /// from the innermost function that is on both of them, inlined ones too: it,
+    /// or one that it calls, had the last pointer.
+    fn later_use(
+        &mut self,
+        record: &Record,
+        space: &AddressSpace,
+        (stamp, used): (u32, u32),
+    ) -> Option<PlaceId> {
+        let (stamp, used) = (record.stacks.get(&stamp)?, record.stacks.get(&used)?);
+        let outer = stamp.addresses.iter().rev().zip(used.addresses.iter().rev());
+        let shared = outer.take_while(|(stamp, used)| stamp == used).count();
+        let located =
+            |stack: &Stack, at: usize| space.find(stack.generation, stack.addresses.get(at)?.wrapping_sub(1));
+        let own = |stack: &Stack| Some(located(stack, stack.addresses.len().checked_sub(shared + 1)?));
+        let mut frames = Vec::new();
+        if let (Some(Some(stamp)), Some(Some(used))) = (own(stamp), own(used)) {
+            let frames_at =
+                |places: &mut Places, (module, probe)| places.symboliser.frames(module, probe).to_vec();
+            let (stamped, here) = (frames_at(self, stamp), frames_at(self, used));
+            let function = |id: &FrameId| self.symboliser.frame(*id).function.as_deref();
+            let same = |(a, b): &(&FrameId, &FrameId)| function(a).is_some() && function(a) == function(b);
+            let common = stamped.iter().rev().zip(here.iter().rev()).take_while(same).count();
+            frames.extend(here.iter().skip(here.len() - common));
+        }
+        for at in used.addresses.len() - shared..used.addresses.len() {
+            let (module, probe) = located(used, at)?;
+            frames.extend(self.symboliser.frames(module, probe).iter());
+        }
+        Some(self.place_of(&frames)).filter(|&place| self.is_users(place))
     }
 
     /// The statement that left the scope in which a pointer died, where the
@@ -440,6 +483,8 @@ pub struct RecordPlaces {
     /// By such a stack and that of a last use, where the same function did that, and
     /// the variable that was in the register there.
     last_uses: BTreeMap<(u32, u32), (PlaceId, Option<String>)>,
+    /// By the stack of a latest stamp and that of a last use after it.
+    later_uses: BTreeMap<(u32, u32), PlaceId>,
     unknown: PlaceId,
 }
 
@@ -475,6 +520,11 @@ impl RecordPlaces {
     /// use.
     pub fn last_uses(&self) -> impl Iterator<Item = ((u32, u32), &(PlaceId, Option<String>))> {
         self.last_uses.iter().map(|(&stacks, last)| (stacks, last))
+    }
+
+    /// Where blocks were used after their latest stamp, by the stacks of both.
+    pub fn later_uses(&self) -> impl Iterator<Item = ((u32, u32), PlaceId)> {
+        self.later_uses.iter().map(|(&stacks, &place)| (stacks, place))
     }
 
     /// The place of a stack that has frames.

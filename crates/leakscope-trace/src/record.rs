@@ -41,6 +41,8 @@ pub struct Record {
     /// Lost blocks of which a register lost the last pointer, and which nobody
     /// used after the death before.
     pub unused: HashSet<u64>,
+    /// Lost blocks that were used after the latest of their stamps.
+    pub used_after: HashSet<u64>,
     /// The latest death of a pointer to each lost block; empty unless counted.
     pub moments: Vec<wire::Moment>,
     pub edges: Vec<wire::Edge>,
@@ -137,6 +139,24 @@ impl Record {
             }
         }
         stacks
+    }
+
+    /// Whether somebody still had a pointer to a lost block after the latest of its
+    /// stamps: it was used then; or what nobody kept is the result of the call
+    /// that made the block, and its caller used it.
+    pub fn is_used_after(&self, block: usize) -> bool {
+        self.used_after.contains(&(block as u64)) || self.is_result_used(block).unwrap_or(false)
+    }
+
+    fn is_result_used(&self, block: usize) -> Option<bool> {
+        let stamps = self.stamps.get(block)?;
+        let stack = |id| self.stacks.get(&id);
+        let (dropped, used) = (stack(stamps.stacks[0])?, stack(stamps.last_used)?);
+        let made = stack(self.lost.get(block)?.stack)?;
+        let is_dropped = self.site(dropped)?.cause == Some(wire::Cause::Discarded);
+        let (_, callers) = dropped.addresses.split_first()?;
+        let (_, user) = used.addresses.split_first()?;
+        Some(is_dropped && made.addresses.ends_with(&dropped.addresses) && user == callers)
     }
 
     /// As the runtime makes it of the same stack.
@@ -249,6 +269,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         lost: Vec::new(),
         stamps: Vec::new(),
         unused: HashSet::new(),
+        used_after: HashSet::new(),
         moments: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
@@ -303,6 +324,7 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::ZEROED => record.zeroed = all(payload)?,
         wire::SectionKind::HANDED_OVER => record.handed_over = all(payload)?,
         wire::SectionKind::UNUSED => record.unused = all::<u64>(payload)?.into_iter().collect(),
+        wire::SectionKind::USED_AFTER => record.used_after = all::<u64>(payload)?.into_iter().collect(),
         wire::SectionKind::ARGUMENTS => record.arguments = arguments(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}

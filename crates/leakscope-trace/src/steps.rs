@@ -199,7 +199,8 @@ impl Steps<'_> {
         let found = types.descend(kind, if indexes.is_empty() { offset % size } else { offset })?;
         let is_element = |index: &Index| match index.stride {
             Some(stride) => stride.cast_unsigned() == size,
-            None => true,
+            // An array inside is nearer than one of which the pointer leads to an element.
+            None => !found.path.contains("[0]"),
         };
         let element = indexes.iter().position(is_element).filter(|_| offset < size);
         let element = element.map(|at| indexes.remove(at).name.unwrap_or("...".to_owned()));

@@ -4,7 +4,7 @@ use leakscope_wire::Cause;
 
 use crate::arena;
 use crate::calls::{self, Carries};
-use crate::heap::{self, Block, Held, NOWHERE, Point};
+use crate::heap::{self, Block, Held, NOWHERE, Point, USED_SINCE_MEMORY, USED_SINCE_REGISTER};
 use crate::inside;
 use crate::ir::{RAX, REGISTERS, RESTORED, RSP};
 use crate::memory::Single;
@@ -335,12 +335,13 @@ pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site
 fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, site: u32) {
     // A function that cleaned up on the way goes on with the same exception.
     if !thread.calls.caller().is_some_and(modules::is_users) || thread.thrown.context == 0 {
-        thread.thrown = Thrown { context: thread.calls.context(), depth: thread.calls.depth() };
+        thread.thrown = Thrown { context: thread.calls.context(), depth: thread.calls.depth(), landed: 0 };
     }
     let site_of_throw = stamps::site_of_cause(Cause::Unwound);
     let unwound = Death { site: site_of_throw, context: Some(thread.thrown.context), put_aside: KEPT };
     die(thread, registers, 0, low - RED_ZONE, now, is_followed(site).then_some(unwound));
     stamps::tick();
+    thread.thrown.landed = stamps::clock();
     thread.note_dead(registers);
     thread.dead[RAX] = 0;
     thread.calls.leave(now, Carries::Nothing);
@@ -405,7 +406,7 @@ fn use_slowly(address: usize, site: u32) {
 fn note_use(block: Option<&mut Block>, point: Point) {
     if let Some(block) = block {
         block.used = point;
-        block.is_used = true;
+        block.used_since = USED_SINCE_MEMORY | USED_SINCE_REGISTER;
     }
 }
 

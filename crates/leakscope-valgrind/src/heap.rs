@@ -114,6 +114,9 @@ pub enum State {
     Lost,
 }
 
+pub const USED_SINCE_MEMORY: u8 = 1;
+pub const USED_SINCE_REGISTER: u8 = 2;
+
 /// What is known of a block. Zero is a valid one, and free.
 #[repr(C)]
 pub struct Block {
@@ -138,8 +141,9 @@ pub struct Block {
     pub stale: u16,
     /// The scan reached it once, where the first part of a pool in it starts.
     pub is_shared: bool,
-    /// It was used after its latest death in memory.
-    pub is_used: bool,
+    /// Whether it was used after its latest death in memory, and in a register:
+    /// [`USED_SINCE_MEMORY`], [`USED_SINCE_REGISTER`].
+    pub used_since: u8,
 }
 
 impl Block {
@@ -184,7 +188,17 @@ impl Block {
     /// the death before.
     pub fn is_unused_since(&self) -> bool {
         let before = self.stamps[0].time();
-        before > 0 && self.register.time() > before && !self.is_used
+        before > 0 && self.register.time() > before && self.used_since & USED_SINCE_MEMORY == 0
+    }
+
+    /// Whether somebody used the block after its latest stamp: whatever died then
+    /// was not the last pointer.
+    pub fn is_used_after(&self) -> bool {
+        let since = match self.register.time() > self.stamps[0].time() {
+            true => USED_SINCE_REGISTER,
+            false => USED_SINCE_MEMORY,
+        };
+        self.stamped() > 0 && self.used_since & since != 0
     }
 
     /// The words of the block that can hold pointers.
@@ -405,7 +419,7 @@ fn new_block(start: usize, bytes: usize, class: u8) -> Block {
         link: 0,
         stale: 0,
         is_shared: false,
-        is_used: false,
+        used_since: 0,
     }
 }
 

@@ -259,15 +259,8 @@ impl Writer {
             });
         });
         if OPTIONS.get().last_use {
-            self.section(SectionKind::UNUSED, |writer| {
-                let mut number: u64 = 0;
-                scan::for_each_lost(|block| {
-                    if block.is_unused_since() {
-                        writer.put(&number);
-                    }
-                    number += 1;
-                });
-            });
+            self.numbers(SectionKind::UNUSED, Block::is_unused_since);
+            self.numbers(SectionKind::USED_AFTER, Block::is_used_after);
         }
         self.section(SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
@@ -278,6 +271,19 @@ impl Writer {
             for (&(allocated, freed), &blocks) in frees.pairs.keys().iter().zip(frees.blocks.iter()) {
                 writer.put(&wire::Freed { blocks, allocated: stack_of(allocated), freed: stack_of(freed) });
             }
+        });
+    }
+
+    /// The numbers of some lost blocks.
+    fn numbers(&mut self, kind: SectionKind, is_wanted: fn(&Block) -> bool) {
+        self.section(kind, |writer| {
+            let mut number: u64 = 0;
+            scan::for_each_lost(|block| {
+                if is_wanted(block) {
+                    writer.put(&number);
+                }
+                number += 1;
+            });
         });
     }
 

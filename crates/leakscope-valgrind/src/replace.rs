@@ -103,6 +103,10 @@ enum Freed {
 
 /// Frees a block, and with it the pointers that it holds.
 fn release(context: u32, block: &'static mut Block, freed: Freed) {
+    if let Some(context) = tool::current().thrown.takes_back(context) {
+        let point = Point { context, site: stamps::site_of_cause(Cause::Unwound) };
+        stamps::stamp_words(block.words(), point);
+    }
     stamps::stamp_and_clear(
         block.words(),
         Point { context, site: stamps::site_of_cause(Cause::HolderFreed) },

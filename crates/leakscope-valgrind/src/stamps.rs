@@ -3,7 +3,7 @@
 use leakscope_wire::Cause;
 
 use crate::arena;
-use crate::heap::{self, Block, Held, NOWHERE, Point, Stamp};
+use crate::heap::{self, Block, Held, NOWHERE, Point, Stamp, USED_SINCE_REGISTER};
 use crate::instrument::steps::Way;
 use crate::list::List;
 use crate::memory::Single;
@@ -102,6 +102,7 @@ pub fn stamp_register(block: &mut Block, point: Point, held: Held) {
     let time = TIME.get();
     *time += 1;
     block.register = Stamp::new(*time, held, point);
+    block.used_since &= !USED_SINCE_REGISTER;
 }
 
 #[inline]
@@ -109,7 +110,7 @@ pub fn stamp_block(block: &mut Block, point: Point, held: Held) {
     let time = TIME.get();
     *time += 1;
     let new = Stamp::new(*time, held, point);
-    block.is_used = false;
+    block.used_since = 0;
     // Of the deaths in one call of a function the last is enough.
     let [first, second, third] = block.stamps;
     block.stamps = if first.point.context == point.context {

@@ -38,6 +38,22 @@ pub struct Thrown {
     pub context: u32,
     /// How many calls had not returned.
     pub depth: usize,
+    /// The clock when frames had been left behind.
+    pub landed: u32,
+}
+
+impl Thrown {
+    /// The throw, if memory that is freed in `context` may go because of it: first
+    /// of all that happens in a function which called the one that threw.
+    pub fn takes_back(&self, context: u32) -> Option<u32> {
+        let is_first = self.context != 0 && self.landed == stamps::clock();
+        let function = calls::node(context).filter(|_| is_first)?.parent;
+        let mut caller = self.context;
+        while caller != function {
+            caller = calls::node(caller)?.parent;
+        }
+        Some(self.context)
+    }
 }
 
 impl Thread {
@@ -85,7 +101,7 @@ const fn new_thread(number: u32) -> Thread {
         returned_at: 0,
         stack: (1, 0),
         left: Point { context: 0, site: 0 },
-        thrown: Thrown { context: 0, depth: 0 },
+        thrown: Thrown { context: 0, depth: 0, landed: 0 },
         mapped: (usize::MAX, 0),
     }
 }

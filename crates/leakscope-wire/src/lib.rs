@@ -146,6 +146,9 @@ impl SectionKind {
     pub const UNUSED: SectionKind = SectionKind(19);
     /// [`Returned`] totals.
     pub const RETURNED: SectionKind = SectionKind(20);
+    /// Numbers of lost blocks, as `u64`, which somebody used after the latest of
+    /// their stamps.
+    pub const USED_AFTER: SectionKind = SectionKind(22);
 }
 
 /// An executable or shared object, and when it was mapped.

@@ -15,20 +15,18 @@ use leakscope_wire::env as wire_env;
 
 use crate::cli::{OnLeak, Run};
 use crate::execution::execute;
-use crate::input::Input;
 use crate::only::Chosen;
 use crate::output::note;
 use crate::plan::{How, Plan, explaining};
 use crate::records::Records;
-use crate::start::Start;
 
-/// Whether the program is to be run once more.
-pub fn is_wanted(options: &Run, plan: &Plan, start: &Start, report: &Report) -> bool {
+/// Whether the program is to be run once more; `repeats` if it can be given the same
+/// input again without being asked to keep it.
+pub fn is_wanted(options: &Run, plan: &Plan, repeats: bool, report: &Report) -> bool {
     let lost = || report.findings.iter().filter(|finding| finding.kind == Kind::Lost);
     if !matches!(plan.how, How::Track) || lost().next().is_none() || report.fault.is_some() {
         return false;
     }
-    let repeats = matches!(start.input, Input::File { .. } | Input::Closed);
     options.explain
         || !options.no_explain
             && repeats
@@ -40,7 +38,7 @@ pub fn is_wanted(options: &Run, plan: &Plan, start: &Start, report: &Report) -> 
 /// what is known now.
 pub fn run(
     options: &Run,
-    start: &Start,
+    input: impl FnOnce() -> Result<Stdio>,
     mut report: Report,
     judge: impl FnOnce(&[Process], &Plan) -> Report,
 ) -> Result<Report> {
@@ -70,7 +68,7 @@ pub fn run(
     let chosen = Chosen::by_patterns(&lines, &plan)?;
     let records = Records::new(None)?;
     let processes = execute(&plan, &options, &records, |command| {
-        command.stdin(start.input.again()?).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(input()?).stdout(Stdio::null()).stderr(Stdio::null());
         command.env(wire_env::ONLY, chosen.write(&records)?).env(wire_env::EXPLAIN, "1");
         Ok(())
     })?

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +53,11 @@ impl Input {
         }
     }
 
+    /// Whether it can be read again though nobody kept it.
+    pub fn repeats(&self) -> bool {
+        matches!(self, Input::File { .. } | Input::Closed)
+    }
+
     /// Reads a pipe to its end into a file, which can be read more than once.
     pub fn kept_at(self, place: &Path) -> Result<Input> {
         if self != Input::Pipe {
@@ -68,6 +73,28 @@ impl Input {
         let found = file.metadata().with_context(cannot)?;
         let changed = (found.mtime(), found.mtime_nsec());
         Ok(Input::File { path: place.to_owned(), offset: 0, bytes, changed })
+    }
+
+    /// What is in a pipe that nobody writes to any more: as a pipe, and left in it.
+    pub fn copy(&self) -> Option<OwnedFd> {
+        let pipe = io::stdin().as_raw_fd();
+        let (mut ready, mut bytes) = (libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 }, 0);
+        // SAFETY: one entry, and one integer.
+        let is_closed = unsafe {
+            libc::poll(&raw mut ready, 1, 0) > 0
+                && ready.revents & libc::POLLHUP != 0
+                && libc::ioctl(pipe, libc::FIONREAD, &raw mut bytes) == 0
+        };
+        if *self != Input::Pipe || !is_closed {
+            return None;
+        }
+        let (reader, writer) = io::pipe().ok()?;
+        // SAFETY: calls about pipes; the new one is made as large as the old one.
+        let copied = unsafe {
+            libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, libc::fcntl(pipe, libc::F_GETPIPE_SZ));
+            libc::tee(pipe, writer.as_raw_fd(), bytes as usize, libc::SPLICE_F_NONBLOCK)
+        };
+        (copied == bytes as isize || bytes == 0).then(|| reader.into())
     }
 
     /// The same input once more.

@@ -37,7 +37,7 @@ impl Source {
             leaked: self.place(&["//lost"]),
             exact: true,
             cause,
-            variable: Some(variable.to_owned()),
+            variable: Some(variable.to_owned()).filter(|name| !name.is_empty()),
             freed_elsewhere: freed.map(|place| SiblingFree { place, blocks: 1 }).into_iter().collect(),
             ..Finding::new(Kind::Lost, allocated)
         }
@@ -173,6 +173,42 @@ fn a_result_that_the_source_keeps_was_not_discarded() {
     discarded("strdup(x);", "keep the result of this call, and release it when it is no longer needed");
     discarded("char *p = strdup(x);", "");
     discarded("return make(x);", "");
+    // A library's function dropped what the object held.
+    check(Cause::Discarded, "p", "void f() {\n p.reset(); //alloc //lost\n}\n", "");
+}
+
+#[test]
+fn nothing_is_written_where_control_does_not_come() {
+    let end = |statements: &str, expected: &str| {
+        let text = format!("int f() {{\n char *p = strdup(x); //alloc\n{statements}\n}} //lost\n").leak();
+        check(Cause::ScopeEnd, "p", text, expected);
+    };
+    end(" return g();", "");
+    end(" use(p);\n throw 1;", "");
+    end(" use(p);", "add free(p) before line 4");
+    end(" if (x)\n  return 1;", "add free(p) before line 5");
+}
+
+#[test]
+fn a_macro_may_count_before_it_frees() {
+    let text = |release: &str| -> &'static str {
+        format!("void g(t *l) {{\n {release}(l->p); //freed\n}}\nvoid f(t *l) {{\n l->p = strdup(x); //alloc\n l->p = 0; //lost\n}}\n").leak()
+    };
+    check(Cause::Overwritten, "l->p", text("free"), "add free(l->p) before line 6, as in a.c:2");
+    check(Cause::Overwritten, "l->p", text("UNREF"), "");
+}
+
+#[test]
+fn what_is_used_by_a_caller_after_the_call_is_not_freed_in_it() {
+    let source = Source {
+        name: "a.c",
+        text: "void f(t *l) {\n l->p = 0; //lost\n}\nvoid g(t *l) {\n l->p = strdup(x); //alloc\n f(l); //calls\n puts(p); //used\n}\n",
+    };
+    let mut finding = source.finding(Cause::Overwritten, "l->p");
+    finding.leaked = source.place(&["//lost", "//calls"]);
+    assert!(source.fix(&finding, &[]).is_some());
+    finding.last_used = source.place(&["//used"]);
+    assert_eq!(source.fix(&finding, &[]), None);
 }
 
 #[test]

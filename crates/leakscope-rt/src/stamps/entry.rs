@@ -21,6 +21,7 @@ keeping_registers!("__leakscope_range_dies", "leakscope_range_dies", "r8", "sub 
 keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp, 8", "add rsp, 8");
 keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "push rax", "pop rax");
 keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "push rax", "pop rax");
+keeping_registers!("__leakscope_emptied", "leakscope_emptied", "rcx", "push rax", "pop rax");
 keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "push rax", "pop rax");
 keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "push rax", "pop rax");
 keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
@@ -119,14 +120,13 @@ extern "C" fn leakscope_shrinks(old: usize, new: usize, site: usize, frame: usiz
 /// # Safety
 /// The bytes are the object's that calls.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __leakscope_emptied(start: usize, end: usize, site: usize) {
-    let caller = caller!();
+unsafe extern "C" fn leakscope_emptied(start: usize, end: usize, site: usize, frame: usize) {
     if !arena::is_followed() {
         return;
     }
     // SAFETY: as the caller says.
     for (address, word) in unsafe { pointers(start, end) } {
-        stamp(this_thread(), word, caller, What::at(site, 0));
+        stamp(this_thread(), word, Caller { frame }, What::at(site, 0));
         // SAFETY: as above.
         unsafe { *(address as *mut usize) = 0 };
     }

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitCode, ExitStatus};
+use std::process::{ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Result, bail};
 use leakscope_core::{self as core, Exit, Report, Target};
@@ -29,6 +29,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let output = Output::open(&options.report)?;
     let records = Records::new(options.keep_records.as_deref())?;
     let start = Start::now(&plan.shown, &options.arguments, input(options)?)?;
+
+    let copy = start.input.copy();
 
     let in_two_passes = options.two_pass && matches!(plan.how, How::Track);
     let Execution { status, processes } = execute(&plan, options, &records, |command| {
@@ -70,8 +72,9 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             None => report,
         };
     }
-    if explain::is_wanted(options, &plan, &start, &report) {
-        report = explain::run(options, &start, report, |processes, plan| {
+    if explain::is_wanted(options, &plan, copy.is_some() || start.input.repeats(), &report) {
+        let input = || copy.map_or_else(|| start.input.again().map(Stdio::from), |copy| Ok(copy.into()));
+        report = explain::run(options, input, report, |processes, plan| {
             let quiet = ReportOptions { quiet: true, ..options.report.clone() };
             report::of_records(processes, &plan.executable, target.clone(), engine, &filters, &quiet)
         })?;
