@@ -1,5 +1,5 @@
 // An optional holds a plain struct with a raw buffer: a new value overwrites it, reset() ends it, neither frees the buffer.
-// gap: -O0 -O2: the optional is named, not the field of what it holds; at -O2 what it resets is stamped too early
+// gap: -O0 -O2: the optional is named, not the field of what it holds
 // valgrind: differs: std::optional leaves the bytes of what it resets until they are written over
 // stdout: 3 started, 1 finished, 96 bytes
 #include <cstdio>

@@ -35,8 +35,10 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         let is_kept = |statement: String| statement.starts_with("return") || assigned(&statement).is_some();
         let keeps = leaked.headline().and_then(|frame| files.statement(frame)).is_some_and(is_kept);
         let order = "keep the result of this call, and release it when it is no longer needed";
-        // An object of which a function of a library dropped what it held is no result.
-        return (!keeps && finding.variable.is_none()).then(|| order.to_owned());
+        // An object of which a function of a library dropped what it held is no result;
+        // and one of another statement is what this one was given.
+        let is_result = finding.variable.is_none() && is_made_here(&finding.allocated, leaked);
+        return (!keeps && is_result).then(|| order.to_owned());
     }
     if all.iter().any(|other| passes_too(other, finding, leaked)) {
         return None;
@@ -53,6 +55,7 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         || finding.cause != Cause::ScopeEnd && is_held_by_another(variable, &above, &files.lines_below(frame))
         || finding.cause == Cause::ScopeEnd && statement.starts_with('}') && !scope::is_reached(&above)
         || is_used_further_out(finding, leaked)
+        || is_moved(finding, variable, frame, &above)
         || released::is_behind_one(finding, frame, &above)
     {
         return None;
@@ -337,6 +340,44 @@ fn is_held_by_another(variable: &str, above: &[String], below: &[String]) -> boo
     };
     let is_used = |name: String| below.iter().any(|line| split_at_word(line, &name).is_some());
     function.filter_map(takes).any(is_used)
+}
+
+/// The function with the leak did not get the block in another statement.
+fn is_made_here(allocated: &Place, leaked: &Place) -> bool {
+    let Some(leak) = leaked.headline() else { return false };
+    let own = |frame: &&Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
+    allocated.stack.iter().find(own).is_none_or(|frame| frame.line == leak.line)
+}
+
+/// The function made `variable` lead to another place than the start of the block,
+/// or may have: it counted it up or down, added to it, or gave its address away.
+fn is_moved(finding: &Finding, variable: &str, leak: &Frame, above: &[String]) -> bool {
+    if !variable.chars().all(is_word) {
+        return false;
+    }
+    let own = |frame: &Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
+    let made = finding.allocated.stack.iter().find(|frame| own(frame)).and_then(|frame| frame.line);
+    let function = above.iter().enumerate().rev().take_while(|(_, line)| !line.starts_with('}'));
+    let moves = |before: &str, after: &str, line: usize| {
+        let (before, after) = (before.trim_end(), after.trim_start());
+        let is_given = before.ends_with('&') && !before.ends_with("&&") && made != Some(line as u32);
+        let is_sum = || assigned(&format!("x {after}")).is_some_and(|value| value.contains(" + "));
+        is_given
+            || ["++", "--", "+=", "-="].iter().any(|sign| after.starts_with(sign))
+            || ["++", "--"].iter().any(|sign| before.ends_with(sign))
+            || after.starts_with('=') && is_sum()
+    };
+    let any_moves = |(index, line): (usize, &String)| {
+        let mut rest = line.as_str();
+        while let Some((before, after)) = split_at_word(rest, variable) {
+            if moves(before, after, index + 1) {
+                return true;
+            }
+            rest = after;
+        }
+        false
+    };
+    function.into_iter().any(any_moves)
 }
 
 /// A block of the same allocation is kept, or was until no code of the user's ran,

@@ -330,6 +330,26 @@ pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site
     }
 }
 
+/// A jump after the stack pointer rose from `low` to `now`: if only the return
+/// address is left, another function takes the place of the one that ran, and its
+/// frame is gone.
+pub unsafe extern "C" fn on_jump(guest: *const u8, low: usize, now: usize, site: u32) {
+    let thread = tool::current();
+    // Valgrind may not have noted the last register that was restored.
+    let end = thread.calls.frame_end().wrapping_sub(8);
+    if end.wrapping_sub(now) > 8 || end.wrapping_sub(low) >= FRAME_MAX {
+        return;
+    }
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
+    let red_zone = if core::mem::replace(HAS_RED_ZONE.get(), 0) != 0 { RED_ZONE } else { 0 };
+    // What the last return left in a register is not given.
+    let is_set = |register: &&usize| registers[**register] != thread.dead[**register];
+    let given = ARGUMENTS.iter().filter(is_set).fold(KEPT, |given, register| given | 1 << register);
+    let death = stamping(thread, site).map(|death| Death { put_aside: given, ..death });
+    die(thread, registers, 0, low - red_zone, end, death);
+}
+
 /// Frames are jumped over, up to `now`: those of an exception up to its
 /// handler's. The function that does it knows none of what they hold.
 fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, site: u32) {

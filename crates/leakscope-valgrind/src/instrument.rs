@@ -21,7 +21,7 @@ use leakscope_wire::Cause;
 use crate::events::RED_ZONE;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
-use crate::machine::{self, KEPT, is_epilogue, is_repeated};
+use crate::machine::{self, KEPT, is_epilogue, is_jump, is_repeated};
 use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
@@ -186,6 +186,10 @@ impl Block<'_> {
             let arm = &(*statement).Ist;
             match (*statement).tag {
                 vg::Ist_IMark => {
+                    // Valgrind may follow a jump.
+                    if arm.IMark.addr != self.next {
+                        self.leave_by_jump();
+                    }
                     self.instruction = arm.IMark.addr;
                     self.next = arm.IMark.addr + u64::from(arm.IMark.len);
                     if !is_epilogue(arm.IMark.addr as usize, arm.IMark.len as usize) {
@@ -566,7 +570,19 @@ impl Block<'_> {
                 let guard = self.code.is_heap(old);
                 self.code.call(Some(guard), &ON_TESTED, &[old, constant(self.start as u64)]);
             }
+            if kind == vg::Ijk_Boring {
+                self.leave_by_jump();
+            }
             self.raise_before_exit();
+        }
+    }
+
+    /// A jump after the frame was given back may lead to another function, which
+    /// takes this one's place.
+    fn leave_by_jump(&mut self) {
+        let is_raised = matches!(self.stack, Known::Stack(offset) if offset > self.lowest && offset > 0);
+        if is_raised && self.instruction != 0 && is_jump(self.instruction as usize) {
+            self.raise(&ON_JUMP, Cause::ScopeEnd, None);
         }
     }
 
@@ -635,6 +651,7 @@ helper!(ON_VARIADIC, c"leakscope_variadic", events::on_variadic, true);
 helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
 helper!(ON_POOL, c"leakscope_pool", events::on_pool, true);
 helper!(STAND_IN, c"leakscope_stand_in", events::stand_in, false);
+helper!(ON_JUMP, c"leakscope_jump", events::on_jump, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
 helper!(ON_USE, c"leakscope_use", events::on_use, false);

@@ -34,6 +34,13 @@ pub fn is_epilogue(address: usize, bytes: usize) -> bool {
     )
 }
 
+/// Whether the instruction at an address is a jump that is always taken.
+pub fn is_jump(address: usize) -> bool {
+    // SAFETY: Valgrind has just translated the instruction, and no jump is shorter.
+    let code = unsafe { core::slice::from_raw_parts(address as *const u8, 2) };
+    matches!(code, [0xe9 | 0xeb, _] | [0xff, 0xe0..=0xe7] | [0x3e, 0xff] | [0x41, 0xff])
+}
+
 /// Registers that a call leaves as they are, but for those that frames are
 /// found by.
 pub const KEPT: [usize; 5] = [3, 12, 13, 14, 15];

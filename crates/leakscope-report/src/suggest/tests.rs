@@ -326,3 +326,45 @@ fn what_is_not_certain_is_not_suggested() {
     let unnamed = Source { name: "b.c", ..source };
     assert_eq!(unnamed.fix(&certain, &[]), None, "without source");
 }
+
+#[test]
+fn a_pointer_that_was_moved_is_not_freed() {
+    let after = |statement: &str, expected: &str| {
+        let text =
+            format!("int f() {{\n char *p = strdup(x); //alloc\n {statement}\n return 1; //lost\n}}\n")
+                .leak();
+        check(Cause::ScopeEnd, "p", text, expected);
+    };
+    let expected = "add free(p) before line 4";
+    after("use(p);", expected);
+    after("n = *p + 1; x && p;", expected);
+    after("while (*p) p++;", "");
+    after("p += 2;", "");
+    after("p = q + strlen(q);", "");
+    after("skip(&p);", "");
+    let made = "int f() {\n char *p;\n asprintf(&p, x); //alloc\n return 1; //lost\n}\n";
+    check(Cause::ScopeEnd, "p", made, expected);
+}
+
+#[test]
+fn what_a_call_was_given_is_not_its_result() {
+    let text = "int f() {\n char *p = strdup(x); //alloc\n use(p); //lost\n}\n";
+    check(Cause::Discarded, "", text, "");
+}
+
+#[test]
+fn what_others_keep_is_not_freed_where_they_pass() {
+    let source = Source {
+        name: "a.c",
+        text: "int f(char *x) {\n char *p = strdup(x); //alloc\n add(p);\n return 1; //lost\n}\nvoid g() {\n f(a); //first\n f(b); //second\n}\n",
+    };
+    let finding = |call| Finding {
+        allocated: source.place(&["//alloc", call]).expect("a mark"),
+        ..source.finding(Cause::ScopeEnd, "p")
+    };
+    let (lost, other) = (finding("//first"), finding("//second"));
+    assert!(source.fix(&lost, std::slice::from_ref(&other)).is_some());
+    let kept = Finding { kind: Kind::Forgotten, leaked: None, ..other.clone() };
+    assert_eq!(source.fix(&lost, &[kept]), None);
+    assert_eq!(source.fix(&lost, &[Finding { exact: false, ..other }]), None);
+}
