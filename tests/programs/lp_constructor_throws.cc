@@ -1,7 +1,7 @@
 // A constructor throws after it has filled a raw member: its destructor will never run, on the stack or on the heap.
 // gap: -O0 -O2: a member of an object on the stack is named by the object, not by `this`
 // valgrind -O2: differs: gcc inlines the constructor of the object on the stack, whose member is in a register alone: its last use is told
-// valgrind-variable: differs: what a throw leaves is named by the frame that had the object, and memory that it takes back by nothing
+// valgrind-variable -O0: differs: what a throw leaves is named by the frame that had the object, and memory that it takes back by nothing
 // stdout: 1 loaded, 2 refused
 #include <cstdio>
 #include <cstring>

@@ -4,8 +4,11 @@
 
 mod support;
 
+use std::io::Write;
+use std::process::Stdio;
+
 use serde_json::Value;
-use support::{Folder, first_frame, wait_with_input};
+use support::{Folder, first_frame};
 
 /// Forgets a reference if it has not run so often before, and loses a plain
 /// block if it is told to; notes each run.
@@ -82,22 +85,27 @@ fn a_second_run_where_it_helps() {
 }
 
 #[test]
-fn piped_input_is_read_once_and_given_twice() {
+fn piped_input_is_given_twice_if_it_is_complete_or_wanted() {
     let folder = Folder::with(&[("counter.c", COUNTER)]);
     folder.capture("counter");
-    for (options, runs) in [("", 1), ("--explain", 2)] {
+    // Whether the pipe is written to its end before leakscope starts.
+    for (options, complete, runs) in [("--depth=9", false, 1), ("--depth=9", true, 2), ("--explain", true, 2)]
+    {
         folder.write("runs", "");
-        let arguments = ["run", "-q", "./counter", "--", "9"];
-        let mut command = folder.leakscope(arguments.iter().copied());
-        if !options.is_empty() {
-            command = folder.leakscope(["run", options, "-q", "./counter", "--", "9"]);
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        writer.write_all(b"words\n").expect("room");
+        let open = (!complete).then_some(writer);
+        let mut command = folder.leakscope(["run", options, "-q", "./counter", "--", "9"]);
+        let child = command.stdin(reader).stdout(Stdio::piped()).spawn().expect("it starts");
+        while open.is_some() && folder.read("runs").is_empty() {
+            std::thread::yield_now();
         }
-        command.stdout(std::process::Stdio::piped());
-        let output = wait_with_input(&mut command, "words\n");
+        drop(open);
+        let output = child.wait_with_output().expect("it ends");
         assert_eq!(
             (output.stdout.as_slice(), folder.read("runs").len()),
             (&b"words\n"[..], runs),
-            "{options}"
+            "{options} {complete}"
         );
     }
 }
