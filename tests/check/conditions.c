@@ -319,3 +319,53 @@ void comparison_of_addresses_good(char *given)
     if (p != given)
         free(p);
 }
+
+void counted_down_bad(void)
+{
+    char *p = malloc(10); // alloc @down
+    int n = 5;
+    while (n-- > 0)
+        opaque();
+    if (n < 0)
+        opaque();
+} // leak @down: p
+
+void counted_down_good(void)
+{
+    char *p = malloc(10);
+    int n = 5;
+    while (n > 0)
+        n--;
+    if (n == 0)
+        free(p);
+}
+
+struct tagged {
+    int tag;
+    char *text;
+};
+
+static void tagged_end(struct tagged *t)
+{
+    switch (t->tag) {
+    case 0:
+        break;
+    case 1:
+        free(t->text);
+        break;
+    default:
+        opaque();
+    }
+}
+
+void tagged_good(void)
+{
+    struct tagged t = { 1, malloc(10) };
+    tagged_end(&t);
+}
+
+void tagged_other_bad(void)
+{
+    struct tagged t = { 2, malloc(10) }; // alloc @tagged
+    tagged_end(&t);
+} // leak @tagged: t.text

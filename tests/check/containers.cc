@@ -198,3 +198,63 @@ void owners_good()
     std::vector<std::pair<int, std::unique_ptr<int>>> all;
     all.push_back(std::make_pair(1, std::unique_ptr<int>(new int)));
 }
+
+// Containers in containers.
+
+void nested_good()
+{
+    std::vector<std::vector<int *>> rows;
+    std::vector<int *> row;
+    row.push_back(new int);
+    rows.push_back(row);
+    for (auto &one : rows)
+        for (int *p : one)
+            delete p;
+}
+
+void nested_bad()
+{
+    std::vector<std::vector<int *>> rows;
+    std::vector<int *> row;
+    row.push_back(new int); // alloc @nested
+    rows.push_back(row);
+} // leak @nested: ?
+
+void nested_taken_good(std::vector<std::vector<int *>> &rows)
+{
+    std::vector<int *> row(1, new int);
+    rows.push_back(row);
+}
+
+void nested_owners_good()
+{
+    std::vector<std::vector<std::unique_ptr<int>>> rows(1);
+    rows[0].push_back(std::unique_ptr<int>(new int));
+}
+
+// The one element that there is.
+
+static std::vector<char *> kept;
+
+void taken_out_good()
+{
+    kept.push_back(new char[3]);
+    char *last = kept.back();
+    kept.pop_back();
+    delete[] last;
+}
+
+void taken_out_bad()
+{
+    kept.push_back(new char[3]); // alloc @taken
+    char *last = kept.back();
+    kept.pop_back();
+    last[0] = 0;
+} // leak @taken: last
+
+void several_left_good(char *given)
+{
+    kept.push_back(given);
+    kept.push_back(new char[3]);
+    kept.pop_back();
+}

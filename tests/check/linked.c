@@ -254,3 +254,70 @@ void two_in_circle_good(void)
     free(a);
     free(b);
 }
+
+// A cycle of functions, of which the first is declared last.
+struct key;
+struct certificate {
+    char *blob;
+    struct key *signer;
+};
+struct key {
+    int kind;
+    struct certificate *certificate;
+    char *secret;
+};
+int is_signed(int kind);
+void key_end(struct key *k);
+
+static void certificate_end(struct certificate *c)
+{
+    if (c == NULL)
+        return;
+    free(c->blob);
+    key_end(c->signer);
+    free(c);
+}
+
+static void key_clear(struct key *k)
+{
+    if (k == NULL)
+        return;
+    if (is_signed(k->kind))
+        certificate_end(k->certificate);
+    free(k->secret);
+}
+
+void key_end(struct key *k)
+{
+    key_clear(k);
+    free(k);
+}
+
+static struct key *key_make(int kind)
+{
+    struct key *k = calloc(1, sizeof(*k));
+    if (k == NULL)
+        return NULL;
+    k->kind = kind;
+    if (is_signed(kind)) {
+        k->certificate = calloc(1, sizeof(*k->certificate));
+        if (k->certificate == NULL) {
+            key_end(k);
+            return NULL;
+        }
+    }
+    return k;
+}
+
+int key_good(struct key **out, int kind)
+{
+    struct key *k = key_make(kind);
+    if (k == NULL)
+        return -1;
+    if (kind > 5) {
+        key_end(k);
+        return -1;
+    }
+    *out = k;
+    return 0;
+}

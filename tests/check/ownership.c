@@ -371,3 +371,75 @@ void discarded_good(char **out)
     char *copy = strcpy(xmalloc(10), "text");
     *out = copy;
 }
+
+// Whether it comes back is for who calls it to say; it is in a cycle with what
+// it asks.
+static int complaints;
+static char *looked_up(const char *name);
+
+static void complain(int is_fatal, const char *text)
+{
+    char *where = complaints++ ? NULL : looked_up(text);
+    printf("%s: %s\n", where ? where : "", text);
+    free(where);
+    if (is_fatal)
+        exit(1);
+}
+
+static void give_up(const char *text)
+{
+    complain(1, text);
+}
+
+static char *looked_up(const char *name)
+{
+    char *copy = strdup(name);
+    if (copy == NULL)
+        give_up("no memory");
+    return copy;
+}
+
+void given_up_good(int n)
+{
+    char *p = malloc(10);
+    if (n > 5)
+        give_up("too many");
+    free(p);
+}
+
+void only_told_bad(int n)
+{
+    char *p = malloc(10); // alloc @told
+    if (n > 5) {
+        complain(0, "too many");
+        return; // leak @told: p
+    }
+    free(p);
+}
+
+void told_fatal_good(int n)
+{
+    char *p = malloc(10);
+    if (n > 5) {
+        complain(1, "too many");
+        return;
+    }
+    free(p);
+}
+
+// What a call brings is of no use to a program that ends.
+void not_kept_good(int n)
+{
+    char *p = malloc(10);
+    if (n > 5) {
+        strdup(p);
+        exit(1);
+    }
+    free(p);
+}
+
+void not_kept_bad(int n)
+{
+    if (n > 5)
+        strdup("five"); // alloc @notkept; leak @notkept
+}

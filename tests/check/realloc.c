@@ -312,3 +312,62 @@ void resized_good(struct text *text, size_t size)
         return;
     text->start = resize_or_exit(text->start, size);
 }
+
+// What a variable of the program held is lost, too.
+
+static char *table;
+static struct text page;
+static char *lines[8];
+
+int table_grown_bad(size_t size)
+{
+    table = realloc(table, size); // alloc @table; leak @table: table
+    return table == NULL ? -1 : 0;
+}
+
+int table_grown_good(size_t size)
+{
+    char *larger = realloc(table, size);
+    if (larger == NULL)
+        return -1;
+    table = larger;
+    return 0;
+}
+
+int page_grown_bad(size_t size)
+{
+    page.start = realloc(page.start, size); // alloc @page; leak @page: page.start
+    if (page.start == NULL)
+        return -1;
+    page.length = (int)size;
+    return 0;
+}
+
+void page_grown_or_exit_good(size_t size)
+{
+    page.start = realloc(page.start, size);
+    if (page.start == NULL)
+        exit(1);
+}
+
+int page_still_known_good(size_t size)
+{
+    char *old = page.start;
+    page.start = realloc(page.start, size);
+    if (page.start == NULL) {
+        page.start = old;
+        return -1;
+    }
+    return 0;
+}
+
+int line_grown_bad(int i)
+{
+    lines[i] = realloc(lines[i], 100); // alloc @line; leak @line: ?
+    return lines[i] == NULL ? -1 : 0;
+}
+
+size_t lengths(void)
+{
+    return strlen(table) + strlen(page.start) + strlen(lines[0]);
+}

@@ -331,7 +331,7 @@ void field_swapped_good(struct name *n)
 void zeroed_bad(void)
 {
     struct name n;
-    n.first = malloc(3); // alloc @zeroed; gap: memset names no variable
+    n.first = malloc(3); // alloc @zeroed
     memset(&n, 0, sizeof n); // leak @zeroed: n.first
 }
 
@@ -390,3 +390,38 @@ void end_good(struct name *to)
     char *end = __builtin___mempcpy_chk(to, &from, sizeof from, ROOM(to));
     ((struct name *)end)[-1].last = from.last;
 }
+
+// A number beside an array is none of its elements.
+struct stack {
+    char *items[4];
+    int top;
+};
+
+static void push(struct stack *s, char *item)
+{
+    if (s->top < 4)
+        s->items[s->top++] = item;
+}
+
+static char *pop(struct stack *s)
+{
+    return s->items[--s->top];
+}
+
+void pushed_good(void)
+{
+    struct stack s;
+    s.top = 0;
+    push(&s, malloc(10));
+    char *p = pop(&s);
+    if (p != NULL)
+        free(p);
+}
+
+void pushed_bad(void)
+{
+    struct stack s;
+    s.top = 0;
+    push(&s, malloc(10)); // alloc @pushed
+    pop(&s);
+} // leak @pushed: ?

@@ -1,7 +1,9 @@
 //! Who calls whom, for the order in which procedures are analysed.
 
 use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand};
+use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::{DfsPostOrder, NodeFiltered};
 use rustc_hash::FxHashSet;
 
 use crate::world::World;
@@ -52,6 +54,7 @@ pub fn call_graph(world: &World) -> CallGraph {
     let mut component_of = vec![None; program.functions.len()];
     for mut cycle in petgraph::algo::kosaraju_scc(&graph) {
         cycle.sort();
+        let cycle = callees_first(&graph, cycle);
         let with_body = |id: &FuncId| program.function(*id).body.is_some();
         let functions: Vec<FuncId> = cycle.iter().map(|&node| graph[node]).filter(with_body).collect();
         if functions.is_empty() {
@@ -70,6 +73,28 @@ pub fn call_graph(world: &World) -> CallGraph {
     let mentioned =
         edges.into_iter().map(|Callees { all, globals, .. }| Mentioned { functions: all, globals }).collect();
     CallGraph { components, component_of, mentioned }
+}
+
+/// The functions of a cycle as they are called from outside of it, each behind
+/// those that it calls: so a round tells callers most.
+fn callees_first(graph: &DiGraph<FuncId, ()>, cycle: Vec<NodeIndex>) -> Vec<NodeIndex> {
+    if cycle.len() == 1 {
+        return cycle;
+    }
+    let own: FxHashSet<NodeIndex> = cycle.iter().copied().collect();
+    let is_entered = |node: &NodeIndex| {
+        graph.neighbors_directed(*node, Direction::Incoming).any(|caller| !own.contains(&caller))
+    };
+    let inside = NodeFiltered::from_fn(graph, |node| own.contains(&node));
+    let mut walk = DfsPostOrder::empty(&inside);
+    let mut order = Vec::with_capacity(cycle.len());
+    for &start in cycle.iter().filter(|node| is_entered(node)).chain(&cycle) {
+        walk.move_to(start);
+        while let Some(node) = walk.next(&inside) {
+            order.push(node);
+        }
+    }
+    order
 }
 
 /// Functions and globals with all that tables which nobody changes lead to.

@@ -9,9 +9,10 @@ use leakscope_ir::{Binary, Call, Callee, Compare, FuncId, Function, Instruction}
 
 use crate::case::{Case, Flight};
 use crate::confirm::confirm_leaks;
-use crate::containers::{self, Dropped};
+use crate::containers::{self, Dropped, Role};
 use crate::exits::summarise;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
+use crate::owners::{self, Counted, Disowned};
 use crate::refine::assume_compare;
 use crate::simulate::{Bounds, Given, MAX_VARIADIC, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
@@ -52,7 +53,7 @@ impl Simulation<'_, '_> {
                 let world = self.result.scope.world;
                 for callee in callees {
                     let of_callee = self.call_function(instruction, callee, &arguments, case.clone());
-                    let comes_back = world.returns(callee);
+                    let comes_back = world.comes_back(callee, &arguments);
                     outcomes.extend(
                         of_callee.into_iter().filter(|outcome| comes_back || outcome.exit == Exit::Throw),
                     );
@@ -101,6 +102,11 @@ impl Simulation<'_, '_> {
         }
         if function.name == "__cxa_begin_catch" {
             case.flight = Flight::None;
+        }
+        match world.role(callee) {
+            Some(Role::Disown(at)) => return self.disown(instruction, at, arguments, case),
+            Some(Role::Assign) => return self.assign(instruction, arguments, case),
+            _ => {}
         }
         if let Some(role) = world.role(callee) {
             let pair = function.signature.0.starts_with('s');
@@ -163,6 +169,40 @@ impl Simulation<'_, '_> {
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
         }
+    }
+
+    /// A shared object has one owner less; with the last, it goes, and what
+    /// counted its owners.
+    fn disown(
+        &mut self,
+        instruction: &Instruction,
+        at: Counted,
+        arguments: &[Value],
+        mut case: Case,
+    ) -> Vec<Outcome> {
+        match owners::disown(&mut case, self.scope(), at, &arguments[0]) {
+            Disowned::Nothing => vec![returned(case)],
+            Disowned::Last { dispose, counted } => {
+                let mut outcomes =
+                    self.call_function(instruction, dispose, std::slice::from_ref(&counted), case);
+                for outcome in &mut outcomes {
+                    outcome.freed_holders |= outcome.case.free(self.scope(), &counted);
+                }
+                outcomes
+            }
+        }
+    }
+
+    /// A shared pointer becomes a copy of another.
+    fn assign(&mut self, instruction: &Instruction, arguments: &[Value], mut case: Case) -> Vec<Outcome> {
+        let [this, other, ..] = arguments else { return vec![returned(case)] };
+        let held = owners::shared(&mut case, self.scope(), other);
+        let mut outcomes = self.disown(instruction, Counted::At(8), arguments, case);
+        for Outcome { case, .. } in &mut outcomes {
+            owners::copy(case, self.scope(), this, &held);
+            case.set(instruction.result, this.clone());
+        }
+        outcomes
     }
 
     /// What a function does that another, as one that makes a thread, is given

@@ -342,7 +342,7 @@ impl Case {
         self.memory.update(|cell| is_meant(&cell.value), |cell| renew(&mut cell.value));
     }
 
-    fn values(&self) -> impl Iterator<Item = &Value> {
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
         let in_env = self.env.iter().map(|(_, value)| value);
         in_env.chain(self.variables.values()).chain(self.memory.values().map(|cell| &cell.value))
     }

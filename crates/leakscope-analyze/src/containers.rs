@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use crate::case::{Case, Cell};
+use crate::owners::{self, Counted};
 use crate::scope::Scope;
 use crate::value::{Base, Offset, SymbolKey, Value};
 
@@ -29,20 +30,31 @@ pub enum Role {
     Insert,
     /// The same where they are no containers.
     Append,
+    /// The same where elements are containers: it is in these.
+    Nest,
     /// Two containers have each other's elements.
     Swap,
     /// No elements are left.
     Drop,
     /// The same where elements release what they hold.
     DropOwners,
+    /// An element goes.
+    Remove,
     /// Nothing moves.
     Query,
     /// An iterator goes on, and is the result.
     Advance,
     /// What an iterator points to.
     Read,
-    /// Shared ownership: whatever it gets is its own.
-    Shared,
+    /// Whatever it gets is its own.
+    Keep,
+    /// Shared ownership: there is one owner more, or one less.
+    Own,
+    Disown(Counted),
+    /// A new pointer is a copy of another.
+    Copy,
+    /// The same where it led to something else before.
+    Assign,
 }
 
 /// Where the end of a container's elements is taken to be.
@@ -75,15 +87,6 @@ const ITERATORS: [&str; 9] = [
     "std::_Fwd_list_const_iterator<",
 ];
 
-const SHARED: [&str; 6] = [
-    "std::shared_ptr<",
-    "std::__shared_ptr<",
-    "std::weak_ptr<",
-    "std::__weak_ptr<",
-    "std::__shared_count<",
-    "std::__shared_ptr_access<",
-];
-
 /// Algorithms that only change the order of elements.
 const PERMUTING: [&str; 12] = [
     "std::push_heap<",
@@ -110,13 +113,14 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
     let name = function.display.as_str();
     let method = || method(name);
     if name.starts_with("std::__new_allocator<") || name.starts_with("__gnu_cxx::new_allocator<") {
-        return matches!(method()?, "allocate" | "deallocate").then_some(Role::OwnMemory);
+        let is_own = matches!(method()?, "allocate" | "deallocate") && !name.contains(owners::COUNTED);
+        return is_own.then_some(Role::OwnMemory);
     }
     if PERMUTING.iter().any(|algorithm| name.starts_with(algorithm)) {
         return Some(Role::Query);
     }
-    if SHARED.iter().any(|class| name.starts_with(class)) {
-        return Some(Role::Shared);
+    if let Some(role) = owners::role(function) {
+        return Some(role);
     }
     if ITERATORS.iter().any(|class| name.starts_with(class)) {
         return match method()? {
@@ -125,7 +129,7 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
             _ => None,
         };
     }
-    if !CONTAINERS.iter().any(|class| name.starts_with(class)) {
+    if !is_container(name) {
         return None;
     }
     // Results of these come in memory of the caller's, before the container.
@@ -143,9 +147,10 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
                 Role::DropOwners
             }
         }
-        "size" | "empty" | "max_size" | "capacity" | "count" | "reserve" | "shrink_to_fit" | "pop_back"
-        | "pop_front" | "remove" | "unique" | "sort" | "reverse" | "get_allocator" | "resize"
-        | "bucket_count" | "load_factor" | "rehash" => Role::Query,
+        "size" | "empty" | "max_size" | "capacity" | "count" | "reserve" | "shrink_to_fit" | "remove"
+        | "unique" | "sort" | "reverse" | "get_allocator" | "resize" | "bucket_count" | "load_factor"
+        | "rehash" => Role::Query,
+        "pop_back" | "pop_front" => Role::Remove,
         "end" | "cend" if !comes_in_memory => Role::End,
         "find" if !comes_in_memory => Role::Find,
         "begin" | "cbegin" | "rbegin" | "rend" | "front" | "back" | "at" | "data" | "lower_bound"
@@ -155,8 +160,9 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
             Role::Access
         }
         "operator[]" if !name.contains("map<") => Role::Access,
-        _ if comes_in_memory => Role::Shared,
+        _ if comes_in_memory => Role::Keep,
         "swap" => Role::Swap,
+        _ if element(name).is_some_and(|class| is_container(&class)) => Role::Nest,
         "push_back" | "push_front" | "emplace_back" | "emplace_front" => Role::Append,
         _ => Role::Insert,
     })
@@ -164,11 +170,19 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
 
 /// Whether objects of a class release what they hold. Of a pair, its members do.
 fn is_owner(class: &str, destroyed: &FxHashSet<&str>) -> bool {
+    // Two levels are followed.
+    if is_container(class) {
+        return element(class).is_none_or(|inner| is_container(&inner) || is_owner(&inner, destroyed));
+    }
     if class.starts_with("std::pair<") {
         let is_text = |member: &str| member.starts_with("std::__cxx11::basic_string<");
         return arguments(class).iter().any(|member| !is_text(member) && is_owner(member, destroyed));
     }
     !class.ends_with('*') && (class.starts_with("std::") || destroyed.contains(class))
+}
+
+fn is_container(class: &str) -> bool {
+    CONTAINERS.iter().any(|container| class.starts_with(container))
 }
 
 /// The type of a container's elements, or of a map's values.
@@ -201,7 +215,7 @@ fn arguments(name: &str) -> Vec<String> {
 }
 
 /// The name after the class with its template arguments.
-fn method(name: &str) -> Option<&str> {
+pub fn method(name: &str) -> Option<&str> {
     let mut depth = 0;
     for (index, letter) in name.char_indices() {
         match letter {
@@ -252,7 +266,7 @@ pub fn call(
             element_at(scope, &this, Offset::At(0))
         }
         Role::Find => elements(scope, &this),
-        Role::Insert | Role::Append => {
+        Role::Insert | Role::Append | Role::Nest => {
             insert(case, scope, role, &this, &arguments[1..]);
             elements(scope, &this)
         }
@@ -268,14 +282,31 @@ pub fn call(
         }
         Role::Drop => {
             for (base, _) in elements(scope, &this).bases() {
-                let held = case.cells(base).any(|(_, cell)| cell.value.has_heap());
-                case.memory.retain(|(other, _), _| *other != base);
+                let symbols = &scope.symbols;
+                let goes = |other: Base| other == base || symbols.base_mentions(other, base);
+                let held = case.memory.iter().any(|((other, _), cell)| goes(*other) && cell.value.has_heap());
+                case.memory.retain(|(other, _), _| !goes(*other));
                 if held {
                     dropped = Dropped::Elements;
                 }
             }
             unknown
         }
+        // The one element that there is.
+        Role::Remove if !scope.is_in_loop() => {
+            for (base, _) in elements(scope, &this).bases() {
+                let cells: Vec<(Offset, Value)> =
+                    case.cells(base).map(|(at, cell)| (at, cell.value.clone())).collect();
+                if let [(at, Value::Sum(Base::Heap(block), _))] = &cells[..]
+                    && !block.is_older()
+                {
+                    case.memory.remove(&(base, *at));
+                    dropped = Dropped::Elements;
+                }
+            }
+            unknown
+        }
+        Role::Remove => unknown,
         Role::Swap => {
             if let Some(other) = arguments.get(1) {
                 swap(case, scope, &this, other);
@@ -284,7 +315,13 @@ pub fn call(
         }
         Role::Advance => this,
         Role::Read => case.load(scope, &this),
-        Role::Shared => {
+        Role::Own => owners::own(case, scope, &this).unwrap_or(unknown),
+        Role::Copy if arguments.len() > 1 => {
+            let copied = owners::shared(case, scope, &arguments[1]);
+            owners::copy(case, scope, &this, &copied);
+            unknown
+        }
+        Role::Keep | Role::Disown(_) | Role::Copy | Role::Assign => {
             for argument in arguments {
                 case.escape(scope, argument);
             }
@@ -325,7 +362,11 @@ fn holds_blocks(case: &Case, scope: &mut Scope, this: &Value) -> bool {
 }
 
 fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, arguments: &[Value]) {
-    let cells = elements(scope, this);
+    let mut cells = elements(scope, this);
+    if role == Role::Nest {
+        let inner = elements(scope, &cells);
+        cells = Value::one_of([cells, inner]).unwrap_or(Value::Top);
+    }
     let mut found = Vec::new();
     for argument in arguments {
         for (base, offset) in argument.bases() {
@@ -356,7 +397,11 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
     if found.is_empty() {
         return;
     }
+    let has_counted = found.iter().any(|value| owners::is_counted(case, scope, value));
     let inserted = case.any_of(scope, found);
+    if has_counted {
+        case.escape(scope, &inserted);
+    }
     for (base, at) in cells.bases() {
         let old = case.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>();
         let all = case.any_of(scope, old.into_iter().chain([inserted.clone()]).collect());

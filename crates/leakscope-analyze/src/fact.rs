@@ -65,13 +65,18 @@ impl Fact {
         }
     }
 
-    /// What is left of `self` when it goes on growing towards `next`.
+    /// What is left of `self` when it goes on growing towards `next`. What is
+    /// counted down often ends at 0, or one further.
     pub fn widen(self, next: Fact) -> Fact {
-        Fact {
-            low: if next.low < self.low { i64::MIN } else { self.low },
-            high: if next.high > self.high { i64::MAX } else { self.high },
-            is_nonzero: self.is_nonzero && next.is_nonzero,
-        }
+        let low = match next.low {
+            low if low >= self.low => self.low,
+            0.. => 0,
+            -1 => -1,
+            _ => i64::MIN,
+        };
+        let high = if next.high > self.high { i64::MAX } else { self.high };
+        let reaches_zero = low < self.low && self.low > 0 || high > self.high && self.high < 0;
+        Fact { low, high, is_nonzero: self.is_nonzero && next.is_nonzero && !reaches_zero }
     }
 
     /// Of the number that is `bytes` more.

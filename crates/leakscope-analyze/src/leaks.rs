@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
-use leakscope_ir::Spot;
+use leakscope_ir::{Spot, ValueId};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Feasibility, Flight, Mark, Pending};
 use crate::confirm::Search;
+use crate::scope::Scope;
 use crate::simulate::{Simulation, steps};
 use crate::summary::Step;
-use crate::value::{Base, HeapId, Value};
+use crate::value::{Base, HeapId, SymbolKey, Value};
 
 /// Branches of a way that is easily followed.
 const SHORT: usize = 6;
@@ -52,6 +53,20 @@ impl Simulation<'_, '_> {
                 case.pending.push(Arc::new(Pending { block, at, variable: variable.clone(), path }));
             }
         }
+    }
+
+    /// A global that held what `call` could not make larger holds nothing now.
+    pub fn lose_refused(&mut self, case: &mut Case, call: ValueId, global: &Value, at: Spot) {
+        let Value::Sum(base @ Base::Global(_), offset) = global else { return };
+        let Scope { symbols, sites, .. } = &self.result.scope;
+        let old = symbols.find(&SymbolKey::Content(*base, *offset)).filter(|old| case.refused.contains(old));
+        let (Some(old), Some(site)) = (old, sites.at.iter().position(|at| *at == call)) else { return };
+        let is_held = case.values().flat_map(Value::bases).any(|(base, _)| base == Base::Symbol(old));
+        if is_held || self.function.name == "main" {
+            return;
+        }
+        let (variable, path) = (self.place(case, global), case.path.clone());
+        case.pending.push(Arc::new(Pending { block: HeapId::recent(site), at, variable, path }));
     }
 
     /// A case goes on to the procedure's callers: what waited for it is lost.
@@ -116,6 +131,9 @@ impl Simulation<'_, '_> {
 
     /// The same after a call, with the names that places had before it.
     pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
+        if case.feasibility == Feasibility::Dead {
+            return;
+        }
         if case.flight == Flight::Sought {
             return case.drop_unreachable(&self.result.scope);
         }

@@ -28,6 +28,7 @@ mod memory;
 mod models;
 mod names;
 mod nonnull;
+mod owners;
 mod refine;
 mod relevance;
 mod rename;

@@ -13,13 +13,19 @@ const MAX_COPIED: i64 = 256;
 
 impl Case {
     pub fn load(&mut self, scope: &mut Scope, from: &Value) -> Value {
+        self.load_wide(scope, from, 0)
+    }
+
+    /// The same of so many bytes: what has fewer is none of the elements that an
+    /// index may mean.
+    pub fn load_wide(&mut self, scope: &mut Scope, from: &Value, bytes: u32) -> Value {
         self.dereference(scope, from);
         if let Some((base, offset)) = single(from) {
-            return self.content(scope, base, offset);
+            return self.content(scope, base, offset, bytes);
         }
         let mut found = Vec::new();
         for (base, offset) in from.bases() {
-            found.push(self.content(scope, base, offset));
+            found.push(self.content(scope, base, offset, bytes));
         }
         if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
     }
@@ -58,10 +64,10 @@ impl Case {
                 Offset::At(_) => {
                     found.extend(self.memory.get(&(base, offset)).map(|cell| cell.value.clone()))
                 }
-                Offset::Any => found.extend(self.cells(base).map(|(_, cell)| cell.value.clone())),
+                Offset::Any => found.extend(self.elements(base, 0).map(|cell| cell.value.clone())),
             }
             let is_exact = found.len() > before;
-            if offset != Offset::Any {
+            if offset != Offset::Any && !self.is_apart(base, offset) {
                 found.extend(self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone()));
             }
             if !is_exact || offset == Offset::Any {
@@ -74,11 +80,12 @@ impl Case {
         if found.is_empty() { Value::Top } else { Value::one_of(found).unwrap_or(Value::Top) }
     }
 
-    fn content(&mut self, scope: &mut Scope, base: Base, offset: Offset) -> Value {
+    fn content(&mut self, scope: &mut Scope, base: Base, offset: Offset, bytes: u32) -> Value {
         match offset {
             Offset::At(_) => {
                 let exact = self.memory.get(&(base, offset)).map(|cell| cell.value.clone());
                 let any = self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone());
+                let any = any.filter(|_| !self.is_apart(base, offset));
                 match (exact, any) {
                     // What was stored there for certain goes before what may
                     // have been stored anywhere.
@@ -93,7 +100,8 @@ impl Case {
                 }
             }
             Offset::Any => {
-                let mut found: Vec<Value> = self.cells(base).map(|(_, cell)| cell.value.clone()).collect();
+                let mut found: Vec<Value> =
+                    self.elements(base, bytes).map(|cell| cell.value.clone()).collect();
                 match self.first_content(scope, base, offset) {
                     Value::Top => {}
                     first => found.push(first),
@@ -101,6 +109,22 @@ impl Case {
                 if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
             }
         }
+    }
+
+    /// Whether a cell is a number beside an array of pointers, and none of its
+    /// elements.
+    fn is_apart(&self, base: Base, offset: Offset) -> bool {
+        let of_array = self.memory.get(&(base, Offset::Any)).filter(|cell| cell.value.has_heap());
+        let own = self.memory.get(&(base, offset));
+        of_array.zip(own).is_some_and(|(any, own)| own.bytes < any.bytes && !own.value.has_heap())
+    }
+
+    /// Cells of so many bytes that an index which is not known may mean.
+    fn elements(&self, base: Base, bytes: u32) -> impl Iterator<Item = &Cell> {
+        let is_meant = move |at: Offset, cell: &Cell| {
+            (cell.bytes >= bytes || cell.value.has_heap()) && !self.is_apart(base, at)
+        };
+        self.cells(base).filter(move |(at, cell)| is_meant(*at, cell)).map(|(_, cell)| cell)
     }
 
     /// What memory holds that nothing was stored to.
@@ -280,11 +304,11 @@ impl Case {
             }
         }
         if matches!(source, Base::Symbol(_) | Base::Global(_)) && bytes <= MAX_COPIED {
-            for at in (0..bytes).step_by(8).filter(|at| at + 8 <= bytes) {
+            for at in (0..bytes).step_by(8).filter(|at| at + 4 <= bytes) {
                 let key = Offset::At(start + at);
                 if !moved.iter().any(|(known, _)| *known == key) {
                     let value = self.first_content(scope, source, Offset::At(first + at));
-                    moved.push((key, Cell { value, bytes: 8 }));
+                    moved.push((key, Cell { value, bytes: if at + 8 <= bytes { 8 } else { 4 } }));
                 }
             }
         }

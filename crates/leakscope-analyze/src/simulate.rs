@@ -16,7 +16,7 @@ use crate::case::{Case, Cell, Feasibility, Flight, Mark};
 use crate::confirm::{Search, Target, confirm_leaks};
 use crate::flow::Flow;
 use crate::leaks::Leak;
-use crate::refine::{assume, assume_compare};
+use crate::refine::{assume, assume_compare, compare};
 use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, Step, Summary};
 use crate::value::{Base, MAX_DEPTH, Offset, SymbolKey, Value};
@@ -39,6 +39,8 @@ const MAX_WORK: usize = 2_000_000;
 pub const MAX_VARIADIC: u32 = 6;
 /// Branches kept on the way to a leak.
 const MAX_PATH: u32 = 64;
+/// Cases of a `switch` that are told apart from its default by comparisons.
+const FEW_CASES: usize = 6;
 
 /// How much of a procedure is told apart.
 #[derive(Clone, Copy)]
@@ -339,7 +341,9 @@ impl<'a> Simulation<'a, '_> {
         for &value in &self.flow.dying[block.0 as usize][index] {
             held |= case.remove(value).is_some_and(|value| value.has_heap());
         }
-        if held {
+        if held && self.ends_program(self.body.block(block)) {
+            case.drop_unreachable(&self.result.scope);
+        } else if held {
             self.look_for_leaks(case, at, Cause::Discarded, None);
         }
     }
@@ -367,11 +371,23 @@ impl<'a> Simulation<'a, '_> {
                 for (number, to) in cases {
                     let mut taken = case.clone();
                     let right = Value::Int(*number);
-                    if assume_compare(&mut taken, self.scope(), Compare::Eq, &value, &right) {
+                    let scope = &mut self.result.scope;
+                    let mut is_taken = assume_compare(&mut taken, scope, Compare::Eq, &value, &right);
+                    let mut is_left = assume_compare(&mut case, scope, Compare::Ne, &value, &right);
+                    // Where no range tells a case from the default, the
+                    // comparison does.
+                    if is_taken && is_left && cases.len() <= FEW_CASES {
+                        let equals = compare(&case, scope, Compare::Eq, &value, &right);
+                        if equals != Value::NULL {
+                            is_taken = assume(&mut taken, scope, &equals, true);
+                            is_left = assume(&mut case, scope, &equals, false);
+                        }
+                    }
+                    if is_taken {
                         self.mark(&mut taken, block, true);
                         self.go(id, *to, taken);
                     }
-                    if !assume_compare(&mut case, self.scope(), Compare::Ne, &value, &right) {
+                    if !is_left {
                         return;
                     }
                 }

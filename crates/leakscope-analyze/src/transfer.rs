@@ -139,7 +139,7 @@ impl Simulation<'_, '_> {
                         if !is_pointer && *bytes > 4 {
                             case.lose_inside(self.scope(), &from, *bytes);
                         }
-                        case.load(self.scope(), &from)
+                        case.load_wide(self.scope(), &from, if *is_pointer { *bytes } else { 0 })
                     }
                     Shape::Record(members) => {
                         let load = |member: &leakscope_ir::Member| {
@@ -153,8 +153,11 @@ impl Simulation<'_, '_> {
             }
             Op::Store { to, value, shape } => {
                 let failed = self.failed_call(case, value);
-                let (to, value) = (self.operand(case, to), self.operand(case, value));
-                self.store(case, &to, &value, shape, instruction.at, failed);
+                let to = self.operand(case, to);
+                self.store(case, &to, &self.operand(case, value), shape, instruction.at, failed);
+                if let (Overwriter::Failure, Operand::Value(call)) = (failed, value) {
+                    self.lose_refused(case, *call, &to, instruction.at);
+                }
             }
             Op::Step { base, offset, terms } => {
                 let base = self.operand(case, base);
@@ -257,14 +260,16 @@ impl Simulation<'_, '_> {
             Op::Copy { to, from, bytes } => {
                 let (to, from) = (self.operand(case, to), self.operand(case, from));
                 let bytes = number(&self.operand(case, bytes));
+                let before = case.clone();
                 case.copy(self.scope(), &to, &from, bytes);
-                self.look_for_leaks(case, instruction.at, Cause::Overwritten, None);
+                self.look_for_leaks_after(&before, case, instruction.at, Cause::Overwritten);
             }
             Op::Fill { to, byte, bytes } => {
                 let (to, byte) = (self.operand(case, to), self.operand(case, byte));
                 let bytes = number(&self.operand(case, bytes));
+                let before = case.clone();
                 case.fill(&to, &byte, bytes);
-                self.look_for_leaks(case, instruction.at, Cause::Overwritten, None);
+                self.look_for_leaks_after(&before, case, instruction.at, Cause::Overwritten);
             }
             Op::Exchange { at, value, op } => {
                 let (at, value) = (self.operand(case, at), self.operand(case, value));

@@ -15,7 +15,7 @@ use crate::flow::{Results, used_values};
 use crate::handed;
 use crate::models::{Model, Models};
 use crate::nonnull::NeverNull;
-use crate::returns::returning;
+use crate::returns::{Returns, returning};
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
 
@@ -26,7 +26,7 @@ pub struct World<'a> {
     models: Vec<Option<Arc<Summary>>>,
     roles: Vec<Option<Role>>,
     first: FxHashMap<(GlobalId, i64), Value>,
-    returns: Vec<bool>,
+    returns: Vec<Returns>,
     /// Parameters that a function calls.
     called: Vec<Vec<u32>>,
     /// The one function that a variable holds, if any.
@@ -89,7 +89,8 @@ impl<'a> World<'a> {
         };
         let returns = returning(program, is_noreturn);
         let called = handed::called_parameters(program);
-        let never_null = NeverNull::new(program, &returns, is_whole);
+        let come_back: Vec<bool> = returns.iter().map(|returns| *returns != Returns::Never).collect();
+        let never_null = NeverNull::new(program, &come_back, is_whole);
         let handlers = handed::handlers(program, is_whole);
         World {
             program,
@@ -134,7 +135,15 @@ impl<'a> World<'a> {
 
     /// Whether calls of a function come back, other than by an exception.
     pub fn returns(&self, function: FuncId) -> bool {
-        self.returns[function.0 as usize]
+        self.returns[function.0 as usize] != Returns::Never
+    }
+
+    /// The same of a call with these arguments.
+    pub fn comes_back(&self, function: FuncId, arguments: &[Value]) -> bool {
+        self.returns[function.0 as usize].comes_back(|parameter| match arguments.get(parameter as usize) {
+            Some(Value::Int(number)) => Some(*number == 0),
+            _ => None,
+        })
     }
 
     /// Parameters that a small function calls, or functions of tables in which
@@ -160,7 +169,7 @@ impl<'a> World<'a> {
             name, parameters, is_variadic, is_noreturn, returns_new, ownership, signature, ..
         } = function;
         let own = (name, parameters, is_variadic, is_noreturn, returns_new, ownership, signature);
-        let body = (function.body.is_some(), self.returns(id), self.called_parameters(id));
+        let body = (function.body.is_some(), self.returns[id.0 as usize], self.called_parameters(id));
         (own, body, self.role(id), self.never_null.is_result(id))
     }
 

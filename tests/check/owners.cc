@@ -1,0 +1,139 @@
+// Shared ownership.
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+struct Node {
+    std::shared_ptr<Node> next;
+    std::weak_ptr<Node> before;
+    int value = 0;
+};
+
+void ring_bad()
+{
+    auto a = std::make_shared<Node>(); // alloc @a
+    auto b = std::make_shared<Node>(); // alloc @b
+    a->next = b;
+    b->next = a;
+} // leak @a: ?; leak @b: ?
+
+void chain_good()
+{
+    auto a = std::make_shared<Node>();
+    auto b = std::make_shared<Node>();
+    a->next = b;
+    b->before = a;
+}
+
+void itself_bad()
+{
+    auto a = std::make_shared<Node>(); // alloc @itself
+    a->next = a;
+} // leak @itself: ?
+
+void itself_good()
+{
+    auto a = std::make_shared<Node>();
+    a->next = a;
+    a->next.reset();
+}
+
+struct Plain {
+    char *text = nullptr;
+};
+
+struct Full {
+    char *text = new char[3];
+    ~Full() { delete[] text; }
+};
+
+void member_bad()
+{
+    auto p = std::make_shared<Plain>();
+    p->text = new char[3]; // alloc @member
+} // leak @member: ?
+
+void member_good()
+{
+    auto p = std::make_shared<Plain>();
+    p->text = new char[3];
+    delete[] p->text;
+}
+
+void member_of_given_bad()
+{
+    std::shared_ptr<Plain> p(new Plain);
+    std::shared_ptr<Plain> q = p;
+    q->text = new char[3]; // alloc @given
+} // leak @given: ?
+
+void destroyed_good()
+{
+    auto p = std::make_shared<Full>();
+    std::shared_ptr<Full> q(new Full);
+    q = p;
+    std::shared_ptr<Full> r = std::move(q);
+}
+
+void handle_bad()
+{
+    auto *handle = new std::shared_ptr<int>(std::make_shared<int>(3)); // alloc @handle
+    ++**handle;
+} // leak @handle: handle
+
+void handle_good()
+{
+    auto *handle = new std::shared_ptr<int>(std::make_shared<int>(3));
+    ++**handle;
+    delete handle;
+}
+
+static void read(std::shared_ptr<Plain> p)
+{
+    p->text[0] = 0;
+}
+
+static std::shared_ptr<Plain> made()
+{
+    auto p = std::make_shared<Plain>();
+    p->text = new char[3]; // alloc @made
+    return p;
+}
+
+void passed_bad()
+{
+    auto p = made();
+    read(p);
+} // leak @made: ?
+
+void in_container_good()
+{
+    std::vector<std::shared_ptr<Plain>> all;
+    {
+        auto p = std::make_shared<Plain>();
+        p->text = new char[3];
+        all.push_back(p);
+    }
+    delete[] all[0]->text;
+}
+
+static std::shared_ptr<Plain> kept;
+
+void kept_good()
+{
+    auto p = std::make_shared<Plain>();
+    p->text = new char[3];
+    kept = p;
+}
+
+void deleter_good()
+{
+    std::shared_ptr<char> p(static_cast<char *>(malloc(10)), free);
+}
+
+void released_bad()
+{
+    auto p = std::make_unique<Full>(); // alloc @released
+    p.release(); // leak @released: ?
+}
