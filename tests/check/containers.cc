@@ -258,3 +258,53 @@ void several_left_good(char *given)
     kept.push_back(new char[3]);
     kept.pop_back();
 }
+
+// Elements of a variable of the program that another function lets go.
+
+static std::vector<char *> shown, hidden;
+
+static void hide()
+{
+    hidden.clear();
+}
+
+static void end_shown()
+{
+    for (char *p : shown)
+        delete[] p;
+    shown.clear();
+}
+
+void cleared_elsewhere_good()
+{
+    shown.push_back(new char[3]);
+    end_shown();
+}
+
+void cleared_elsewhere_bad()
+{
+    hidden.push_back(new char[3]); // alloc @hidden
+    hide(); // leak @hidden: ?
+}
+
+class Bag {
+public:
+    void add(char *p) { items.push_back(p); }
+    ~Bag()
+    {
+        for (char *p : items)
+            delete[] p;
+    }
+
+private:
+    std::vector<char *> items;
+};
+
+void bag_good()
+{
+    Bag bag;
+    bag.add(new char[3]);
+    auto *other = new Bag;
+    other->add(new char[3]);
+    delete other;
+}

@@ -425,3 +425,30 @@ void pushed_bad(void)
     push(&s, malloc(10)); // alloc @pushed
     pop(&s);
 } // leak @pushed: ?
+
+// Members of elements are not told apart: what is released may be another.
+struct bookmark {
+    char *path;
+    struct name *name;
+};
+static struct bookmark bookmarks[8];
+
+static void bookmark_all(struct name *name)
+{
+    for (int i = 0; i < 8; i++)
+        if (bookmarks[i].path != NULL) {
+            free(bookmarks[i].path);
+            bookmarks[i].path = NULL;
+            bookmarks[i].name = name;
+        }
+}
+
+struct name *bookmarked_good(void)
+{
+    struct name *n = calloc(1, sizeof(*n));
+    if (n == NULL)
+        return NULL;
+    n->first = strdup("a");
+    bookmark_all(n);
+    return n;
+}

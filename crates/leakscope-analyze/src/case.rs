@@ -351,7 +351,8 @@ impl Case {
     /// things. Returns whether blocks may have been reachable only from there.
     pub fn free(&mut self, scope: &mut Scope, value: &Value) -> bool {
         let mut held_blocks = false;
-        if value.bases().count() > 1 {
+        let is_one_of_many = value.parts().iter().filter(|part| **part != Value::NULL).count() > 1;
+        if is_one_of_many {
             // Which of them it is is not known, nor is whose content goes.
             let inside = |base: Base| self.cells(base).map(|(_, cell)| cell.value.clone());
             let held: Vec<Value> = value.bases().flat_map(|(base, _)| inside(base)).collect();
@@ -366,6 +367,10 @@ impl Case {
                 }
                 Base::Symbol(id) if scope.symbols.is_input(id) => {
                     self.freed.insert(id);
+                    // It may be another: what it holds stays where it is.
+                    if is_one_of_many && matches!(scope.symbols.key(id), SymbolKey::Parameter(_)) {
+                        self.escaped.insert(id);
+                    }
                     scope.ever_freed.insert(id);
                     if scope.is_in_loop() {
                         scope.inputs_freed_in_loops.insert(id);
@@ -374,9 +379,23 @@ impl Case {
                 Base::Symbol(_) => {}
                 _ => continue,
             }
-            held_blocks |= self.drop_memory(scope, base);
+            held_blocks |= match base {
+                Base::Symbol(id) if matches!(scope.symbols.key(id), SymbolKey::Elements(..)) => {
+                    self.drop_elements(scope, base)
+                }
+                _ => self.drop_memory(scope, base),
+            };
         }
         held_blocks
+    }
+
+    /// Forgets the elements of a container, and those of containers among them;
+    /// whether they were pointers to blocks.
+    pub fn drop_elements(&mut self, scope: &Scope, elements: Base) -> bool {
+        let goes = |base: Base| scope.symbols.base_mentions(base, elements);
+        let held = self.memory.iter().any(|((base, _), cell)| cell.value.has_heap() && goes(*base));
+        self.memory.retain(|(base, _), _| !goes(*base));
+        held
     }
 
     /// Forgets all memory of an object; whether it held pointers to blocks.

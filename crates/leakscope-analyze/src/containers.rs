@@ -282,12 +282,13 @@ pub fn call(
         }
         Role::Drop => {
             for (base, _) in elements(scope, &this).bases() {
-                let symbols = &scope.symbols;
-                let goes = |other: Base| other == base || symbols.base_mentions(other, base);
-                let held = case.memory.iter().any(|((other, _), cell)| goes(*other) && cell.value.has_heap());
-                case.memory.retain(|(other, _), _| !goes(*other));
-                if held {
+                if case.drop_elements(scope, base) {
                     dropped = Dropped::Elements;
+                }
+                if let Base::Symbol(id) = base
+                    && scope.symbols.is_input(id)
+                {
+                    case.freed.insert(id);
                 }
             }
             unknown

@@ -149,7 +149,9 @@ impl Instance<'_> {
         let mut freed_holders = false;
         for (value, &id) in freed.iter().zip(&exit.freed) {
             let is_deep = !self.summary.symbols.has_near_members(id);
-            if self.summary.is_recursive || is_deep || self.is_replaced(id) {
+            if exit.escaped.contains(&id) {
+                after.escape(scope, value);
+            } else if self.summary.is_recursive || is_deep || self.is_replaced(id) {
                 let held: Vec<Value> =
                     value.bases().flat_map(|place| self.dealt_with(&after, id, place)).collect();
                 held.iter().for_each(|value| after.escape(scope, value));
