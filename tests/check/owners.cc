@@ -137,3 +137,38 @@ void released_bad()
     auto p = std::make_unique<Full>(); // alloc @released
     p.release(); // leak @released: ?
 }
+
+struct Base {
+    virtual ~Base() {}
+};
+
+struct Derived : Base {
+    char *text;
+    explicit Derived(char *given) : text(given) {}
+    ~Derived() override { delete[] text; }
+};
+
+struct Forgetful : Base {
+    char *text;
+    explicit Forgetful(char *given) : text(given) {}
+};
+
+static std::unique_ptr<Base> derived()
+{
+    return std::unique_ptr<Base>(new Derived(new char[3]));
+}
+
+static std::unique_ptr<Base> forgetful()
+{
+    return std::unique_ptr<Base>(new Forgetful(new char[3])); // alloc @forgetful
+}
+
+void of_class_good()
+{
+    auto p = derived();
+}
+
+void of_class_bad()
+{
+    auto p = forgetful();
+} // leak @forgetful: ?

@@ -103,6 +103,12 @@ impl Simulation<'_, '_> {
         if function.name == "__cxa_begin_catch" {
             case.flight = Flight::None;
         }
+        if let (Some(deleter), Some(this)) = (world.deleter(callee), arguments.first()) {
+            let held = case.load(self.scope(), this);
+            if let Value::Sum(Base::Heap(_), _) = held {
+                return self.call_function(instruction, deleter, &[this.clone(), held], case);
+            }
+        }
         match world.role(callee) {
             Some(Role::Disown(at)) => return self.disown(instruction, at, arguments, case),
             Some(Role::Assign) => return self.assign(instruction, arguments, case),

@@ -1,10 +1,12 @@
-//! Shared ownership in the C++ standard library: a shared pointer leads to its
-//! object and to what counts the owners, which ends the object with the last.
+//! Pointers of the C++ standard library that own: a shared pointer leads to its
+//! object and to what counts the owners, which ends the object with the last; a
+//! unique pointer ends its object.
 //!
 //! Followed are counts of objects that were made here; of others, nothing is
 //! told. Constructors and all that moves are left to their bodies.
 
-use leakscope_ir::{FuncId, Function};
+use leakscope_ir::{Call, Callee, FuncId, Function, Op, Program};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::case::Case;
@@ -58,6 +60,28 @@ pub fn role(function: &Function) -> Option<Role> {
         }
         _ => None,
     }
+}
+
+/// By function that ends a unique pointer, what ends its object: who calls it
+/// knows the class of that.
+pub fn deleters(program: &Program) -> FxHashMap<FuncId, FuncId> {
+    let ends = |function: &Function| {
+        function.display.starts_with("std::unique_ptr<") && function.display.ends_with("::~unique_ptr")
+    };
+    let deleter = |function: &Function| {
+        let blocks = function.body.iter().flat_map(|body| &body.blocks);
+        blocks.flat_map(|block| &block.instructions).find_map(|instruction| match &instruction.op {
+            Op::Call(Call { callee: Callee::Function(callee), .. }) => {
+                let display = &program.function(*callee).display;
+                let is_deleter =
+                    display.starts_with("std::default_delete<") && display.ends_with("operator()");
+                is_deleter.then_some(*callee)
+            }
+            _ => None,
+        })
+    };
+    let functions = program.functions.iter().zip(0..).filter(|(function, _)| ends(function));
+    functions.filter_map(|(function, id)| Some((FuncId(id), deleter(function)?))).collect()
 }
 
 /// What a shared pointer holds, for one owner more.

@@ -15,6 +15,7 @@ use crate::flow::{Results, used_values};
 use crate::handed;
 use crate::models::{Model, Models};
 use crate::nonnull::NeverNull;
+use crate::owners;
 use crate::returns::{Returns, returning};
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
@@ -25,6 +26,7 @@ pub struct World<'a> {
     /// Of functions that models describe, by function.
     models: Vec<Option<Arc<Summary>>>,
     roles: Vec<Option<Role>>,
+    deleters: FxHashMap<FuncId, FuncId>,
     first: FxHashMap<(GlobalId, i64), Value>,
     returns: Vec<Returns>,
     /// Parameters that a function calls.
@@ -96,6 +98,7 @@ impl<'a> World<'a> {
             program,
             handlers,
             roles,
+            deleters: owners::deleters(program),
             first: first.collect(),
             models,
             globals,
@@ -160,6 +163,11 @@ impl<'a> World<'a> {
     /// Of a function of the C++ standard library.
     pub fn role(&self, function: FuncId) -> Option<Role> {
         self.roles[function.0 as usize]
+    }
+
+    /// What ends the object of a unique pointer that a function ends.
+    pub fn deleter(&self, function: FuncId) -> Option<FuncId> {
+        self.deleters.get(&function).copied()
     }
 
     /// All that is asked of a function by others, apart from what it does.
