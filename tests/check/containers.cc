@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <stack>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -307,4 +308,13 @@ void bag_good()
     auto *other = new Bag;
     other->add(new char[3]);
     delete other;
+}
+
+void pointers_to_containers_good()
+{
+    std::stack<std::vector<int> *> all;
+    all.push(new std::vector<int>(3));
+    auto *one = all.top();
+    all.pop();
+    delete one;
 }

@@ -182,7 +182,7 @@ fn is_owner(class: &str, destroyed: &FxHashSet<&str>) -> bool {
 }
 
 fn is_container(class: &str) -> bool {
-    CONTAINERS.iter().any(|container| class.starts_with(container))
+    CONTAINERS.iter().any(|container| class.starts_with(container)) && !class.ends_with('*')
 }
 
 /// The type of a container's elements, or of a map's values.

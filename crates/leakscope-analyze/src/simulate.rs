@@ -337,15 +337,25 @@ impl<'a> Simulation<'a, '_> {
     /// Values that nothing reads any more are gone, and with them the last
     /// pointers that only they were.
     fn drop_values(&mut self, case: &mut Case, block: BlockId, index: usize, at: Spot) {
-        let mut held = false;
-        for &value in &self.flow.dying[block.0 as usize][index] {
-            held |= case.remove(value).is_some_and(|value| value.has_heap());
+        let mut gone = Vec::new();
+        for &id in &self.flow.dying[block.0 as usize][index] {
+            gone.extend(case.remove(id).filter(Value::has_heap).map(|value| (id, value)));
         }
-        if held && self.ends_program(self.body.block(block)) {
+        if !gone.is_empty() && self.ends_program(self.body.block(block)) {
             case.drop_unreachable(&self.result.scope);
-        } else if held {
-            self.look_for_leaks(case, at, Cause::Discarded, None);
+        } else {
+            self.discarded(case, gone, at);
         }
+    }
+
+    /// Values are gone that led to blocks.
+    fn discarded(&mut self, case: &mut Case, gone: Vec<(ValueId, Value)>, at: Spot) {
+        if gone.is_empty() {
+            return;
+        }
+        let mut before = case.clone();
+        gone.into_iter().for_each(|(id, value)| before.set(id, value));
+        self.look_for_leaks_after(&before, case, at, Cause::Discarded);
     }
 
     fn end(&mut self, id: BlockId, mut case: Case) {
@@ -441,10 +451,12 @@ impl<'a> Simulation<'a, '_> {
             }
         }
         let live = &self.flow.live_in[to.0 as usize];
-        let mut held = false;
+        let mut gone = Vec::new();
         case.env.retain(|(id, value)| {
             let is_live = live.binary_search(id).is_ok();
-            held |= !is_live && value.has_heap();
+            if !is_live && value.has_heap() {
+                gone.push((*id, value.clone()));
+            }
             is_live
         });
         for (id, value) in values {
@@ -452,8 +464,8 @@ impl<'a> Simulation<'a, '_> {
         }
         let end_at = body.block(from).end_at;
         let goes_on = !self.ends_program(target);
-        if held && goes_on {
-            self.look_for_leaks(&mut case, end_at, Cause::Discarded, None);
+        if goes_on {
+            self.discarded(&mut case, gone, end_at);
         }
         let (left, reached) = (body.block(from).role, target.role);
         case.left_at = match (left, reached) {
