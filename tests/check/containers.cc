@@ -318,3 +318,20 @@ void pointers_to_containers_good()
     all.pop();
     delete one;
 }
+
+struct Shape {
+    virtual ~Shape() {}
+};
+static std::vector<Shape *> shapes;
+
+static void shapes_end()
+{
+    delete shapes[0];
+    shapes.clear();
+}
+
+void shapes_good()
+{
+    shapes.push_back(new Shape);
+    shapes_end();
+}

@@ -302,7 +302,15 @@ impl Instance<'_> {
         let (summary, exit) = (self.summary, self.exit);
         let in_other_cases = summary.cases.iter().flat_map(|case| &case.freed);
         let in_other_cases = in_other_cases.filter(|_| !exit.freed.is_empty());
-        for &id in in_other_cases.chain(&summary.freed_in_loops) {
+        // What becomes of elements may be for their class to say.
+        let is_element = |id: &&SymbolId| match summary.symbols.key(**id) {
+            SymbolKey::Content(Base::Symbol(outer), _) => {
+                matches!(summary.symbols.key(*outer), SymbolKey::Elements(..))
+            }
+            _ => false,
+        };
+        let elements = summary.cases.iter().flat_map(|case| &case.escaped).filter(is_element);
+        for &id in in_other_cases.chain(&summary.freed_in_loops).chain(elements) {
             let is_part = matches!(summary.symbols.key(id), SymbolKey::Content(Base::Symbol(_), _));
             if is_part && !exit.freed.contains(&id) && !exit.refused.contains(&id) {
                 let value = self.symbol(scope, id);
