@@ -40,6 +40,9 @@ pub struct Knowledge {
     pub gone: FxHashSet<WayId>,
     /// Hashes of all paths that runs followed, or that are closed.
     pub paths: FxHashSet<u64>,
+    /// Whether there were more than there is room for: nothing can be called
+    /// explored then.
+    pub has_left_out: bool,
     /// The ways that runs took where there are many: by the hash of the path
     /// before a place, and the place.
     ways: FxHashMap<(u64, PlaceId), Vec<Term>>,
@@ -68,8 +71,14 @@ const GUESSES_NEW: u32 = 24;
 /// So many runs are known of each way.
 const MOST_OF_WAY: usize = 3;
 
-/// A text is tried in place of so many others.
+/// So many paths are known, and so many bytes of what held on their ways.
+const MOST_PATHS: usize = 2 << 20;
+const MOST_HELD: usize = 64 << 20;
+
+/// A text is tried in place of so many others, and of so many in runs that went new
+/// ways.
 const MOST_SEEN: u32 = 4;
+const MOST_SEEN_NEW: u32 = 10;
 
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
@@ -83,7 +92,7 @@ impl Knowledge {
     pub fn add(&mut self, mut run: Run) -> Arc<Run> {
         run.number = self.runs.len();
         self.runs.push(run.input.clone());
-        self.paths.extend(&run.trace.paths);
+        self.note_paths(&std::mem::take(&mut run.trace.paths));
         self.edges.extend(run.trace.decisions.iter().map(|decision| decision.edge(decision.way)));
         for &way in &run.trace.coverage {
             run.is_new |= self.covered.insert(way);
@@ -96,9 +105,13 @@ impl Knowledge {
             note_way(self.by_way.entry(way).or_default(), of_way);
         }
         for word in words(&run.trace) {
+            if matches!(word, Word::Texts(_)) && !run.is_new {
+                continue;
+            }
             if let Word::Text(Compared { wanted, .. }) = &word {
                 let tried = self.texts.entry(wanted.clone()).or_default();
-                if *tried == MOST_SEEN || self.words.contains(&word) {
+                let most = if run.is_new { MOST_SEEN_NEW } else { MOST_SEEN };
+                if *tried >= most || self.words.contains(&word) {
                     continue;
                 }
                 *tried += 1;
@@ -121,13 +134,24 @@ impl Knowledge {
     pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
         self.words.iter().filter_map(|word| match word {
             Word::Option(option) => Some(option),
-            Word::Variable(_) | Word::Text(_) => None,
+            Word::Variable(_) | Word::Text(_) | Word::Texts(_) => None,
         })
+    }
+
+    fn note_paths(&mut self, paths: &[u64]) {
+        self.has_left_out |= self.paths.len() + paths.len() > MOST_PATHS;
+        if !self.has_left_out {
+            self.paths.extend(paths);
+        }
     }
 
     fn note_ways(&mut self, run: &Arc<Run>) {
         let trace = &run.trace;
         for decision in trace.decisions.iter().filter(|decision| matches!(decision.way, Way::Other(_))) {
+            if self.held.bytes() > MOST_HELD {
+                self.has_left_out = true;
+                return;
+            }
             let held = self.held.import(&trace.pool, trace.path.constraint(decision.before));
             let known = self.ways.entry((decision.hash, decision.place)).or_default();
             if !known.contains(&held) {

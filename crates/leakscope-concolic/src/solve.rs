@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Names, Part, part};
+use crate::local::{Locally, locally};
 use crate::one_byte::{OneByte, one_byte};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
@@ -74,8 +75,9 @@ pub enum Turned {
 /// Stand where any byte does, any digit, and any space.
 const PLAIN: [u8; 3] = [b'a', b'0', b' '];
 
-/// So many bytes of a model are looked at.
+/// So many bytes of a model are looked at, in so many steps.
 const MOST_PLAIN: usize = 128;
+const MOST_PLAIN_STEPS: usize = 1 << 25;
 
 /// So many numbers of one question are made longer or negative, each alone.
 const MOST_NUMBERS: usize = 2;
@@ -95,10 +97,9 @@ impl Run {
 
     /// About how much memory it takes.
     pub fn bytes(&self) -> usize {
-        let Trace { pool, path, decisions, events, stacks, coverage, paths, .. } = &self.trace;
+        let Trace { pool, path, decisions, stacks, coverage, paths, .. } = &self.trace;
         let others: usize = decisions.iter().map(|decision| size_of_val(decision.others.as_slice())).sum();
         let lists = size_of_val(decisions.as_slice())
-            + size_of_val(events.as_slice())
             + size_of_val(stacks.as_slice())
             + size_of_val(coverage.as_slice())
             + size_of_val(paths.as_slice());
@@ -143,6 +144,17 @@ impl Run {
                 return (Turned::Closed, None);
             }
             _ => {}
+        }
+        match locally(pool, &bounded, value, solver) {
+            Locally::Found(model) => {
+                let model = self.plainer(pool, &slice, model);
+                return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
+            }
+            Locally::Never(light) => {
+                let light: Vec<Term> = light.into_iter().filter(|term| slice.contains(term)).collect();
+                return (self.why_closed(pool, &light, solver), None);
+            }
+            Locally::Open => {}
         }
         match self.solve(pool, &slice, solver, recent) {
             Ok(Answer::Sat(model)) => {
@@ -220,7 +232,8 @@ impl Run {
     fn plainer(&self, pool: &Pool, slice: &[Term], mut model: Model) -> Model {
         let bytes: Vec<InputId> = model.keys().copied().filter(|&id| is_byte(id)).collect();
         let constraints = Evaluator::new(pool, slice);
-        for id in bytes.into_iter().take(MOST_PLAIN) {
+        let most = MOST_PLAIN.min(MOST_PLAIN_STEPS / (PLAIN.len() + 1) / constraints.steps().max(1));
+        for id in bytes.into_iter().take(most) {
             let found = model[&id];
             let before = self.input.value(id, &self.trace.names);
             for plain in [before].into_iter().chain(PLAIN.map(u64::from)) {

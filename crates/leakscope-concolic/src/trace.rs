@@ -22,6 +22,7 @@ pub struct Trace {
     /// Values that were taken as they were: the positions of their constraints
     /// in `path`, with where that was.
     pub pinned: Vec<(usize, PlaceId)>,
+    /// All that happened, until the search has read it.
     pub events: Vec<Event>,
     /// Frames around a decision, from the inside out by `parent`.
     pub stacks: Vec<Frame>,
