@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leakscope_solve::{Pool, Term};
+use leakscope_solve::{Compare, InputId, Node, Pool, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::influence::Influence;
@@ -14,7 +14,7 @@ use crate::schedule::{Candidate, Edge};
 use crate::solve::Run;
 use crate::target::{ProgramOption, TIMES_BITS};
 use crate::texts::Compared;
-use crate::trace::{Decision, Way, mixed};
+use crate::trace::{Decision, Trace, Way, mixed};
 use crate::wording::{Word, words};
 
 /// A run as its ways know it: how large its input is and how many arguments that
@@ -51,6 +51,8 @@ pub struct Knowledge {
     /// Of each way the runs with the smallest inputs that went it, each with another
     /// number of arguments.
     by_way: FxHashMap<WayId, Vec<OfWay>>,
+    /// What the program compared single bytes of the input with.
+    asked_of: FxHashMap<InputId, BTreeSet<u64>>,
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
     pub influence: Influence,
@@ -120,6 +122,7 @@ impl Knowledge {
                 self.untried.push((word, run.input.clone()));
             }
         }
+        self.note_bytes(&run.trace);
         let run = Arc::new(run);
         self.note_ways(&run);
         run
@@ -136,6 +139,28 @@ impl Knowledge {
             Word::Option(option) => Some(option),
             Word::Variable(_) | Word::Text(_) | Word::Texts(_) => None,
         })
+    }
+
+    fn note_bytes(&mut self, trace: &Trace) {
+        let pool = &trace.pool;
+        for index in 0..trace.path.len() {
+            let term = trace.path.constraint(index);
+            let told = match pool.node(term) {
+                Node::Not(inner) => pool.node(inner),
+                told => told,
+            };
+            if let Node::Compare(Compare::Eq, a, b) = told
+                && let (Node::Input(input), Some(value)) = (pool.node(a), pool.value(b))
+                && pool.bits(a) == 8
+            {
+                self.asked_of.entry(input).or_default().insert(value);
+            }
+        }
+    }
+
+    /// What some run compared a byte of the input with.
+    pub fn asked_of(&self, input: InputId) -> impl Iterator<Item = u64> + '_ {
+        self.asked_of.get(&input).into_iter().flatten().copied()
     }
 
     fn note_paths(&mut self, paths: &[u64]) {

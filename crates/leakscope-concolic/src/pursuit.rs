@@ -122,6 +122,10 @@ impl Pursuit {
             }
             at = decision.at;
             for (other, &(way, term)) in decision.others.iter().enumerate() {
+                // A way that can only be guessed, and that others went.
+                if decision.is_again && knowledge.edges.contains(&decision.edge(way)) {
+                    continue;
+                }
                 let Some(promise) = self.promise(count, automaton, reach, knowledge, trace, (index, way))
                 else {
                     continue;
