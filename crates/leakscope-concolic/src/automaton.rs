@@ -154,8 +154,18 @@ impl Automaton {
         })
     }
 
-    /// Takes in which lines no input leads to.
-    pub fn rule_out(&mut self, places: &Places, is_closed: impl Fn(&Located) -> bool) {
+    /// Takes in which lines no input leads to, and on which nothing behind a condition is
+    /// reached.
+    pub fn rule_out(
+        &mut self,
+        places: &Places,
+        is_closed: impl Fn(&Located) -> bool,
+        is_guarded_closed: impl Fn(&Located) -> bool,
+    ) {
+        let leaks: Vec<_> = self.needed(places).filter(|&(mark, _)| Some(mark) == self.leak).collect();
+        if !leaks.is_empty() && leaks.iter().all(|(_, located)| is_guarded_closed(located)) {
+            self.leak_ways.clear();
+        }
         let (open, closed): (Vec<_>, Vec<_>) =
             self.needed(places).partition(|(_, located)| !is_closed(located));
         let is_open = |mark: usize| open.iter().any(|&(other, _)| other == mark);

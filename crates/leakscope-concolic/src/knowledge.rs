@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leakscope_solve::{Pool, Term};
+use leakscope_solve::{Compare, InputId, Node, Pool, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::influence::Influence;
@@ -14,7 +14,7 @@ use crate::schedule::{Candidate, Edge};
 use crate::solve::Run;
 use crate::target::{ProgramOption, TIMES_BITS};
 use crate::texts::Compared;
-use crate::trace::{Decision, Way, mixed};
+use crate::trace::{Decision, Trace, Way, mixed};
 use crate::wording::{Word, words};
 
 /// A run as its ways know it: how large its input is and how many arguments that
@@ -40,6 +40,9 @@ pub struct Knowledge {
     pub gone: FxHashSet<WayId>,
     /// Hashes of all paths that runs followed, or that are closed.
     pub paths: FxHashSet<u64>,
+    /// Whether there were more than there is room for: nothing can be called
+    /// explored then.
+    pub has_left_out: bool,
     /// The ways that runs took where there are many: by the hash of the path
     /// before a place, and the place.
     ways: FxHashMap<(u64, PlaceId), Vec<Term>>,
@@ -48,6 +51,8 @@ pub struct Knowledge {
     /// Of each way the runs with the smallest inputs that went it, each with another
     /// number of arguments.
     by_way: FxHashMap<WayId, Vec<OfWay>>,
+    /// What the program compared single bytes of the input with.
+    asked_of: FxHashMap<InputId, BTreeSet<u64>>,
     /// How often inputs were guessed for an edge.
     guessed: FxHashMap<Edge, u32>,
     pub influence: Influence,
@@ -68,8 +73,14 @@ const GUESSES_NEW: u32 = 24;
 /// So many runs are known of each way.
 const MOST_OF_WAY: usize = 3;
 
-/// A text is tried in place of so many others.
+/// So many paths are known, and so many bytes of what held on their ways.
+const MOST_PATHS: usize = 2 << 20;
+const MOST_HELD: usize = 64 << 20;
+
+/// A text is tried in place of so many others, and of so many in runs that went new
+/// ways.
 const MOST_SEEN: u32 = 4;
+const MOST_SEEN_NEW: u32 = 10;
 
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
@@ -83,7 +94,7 @@ impl Knowledge {
     pub fn add(&mut self, mut run: Run) -> Arc<Run> {
         run.number = self.runs.len();
         self.runs.push(run.input.clone());
-        self.paths.extend(&run.trace.paths);
+        self.note_paths(&std::mem::take(&mut run.trace.paths));
         self.edges.extend(run.trace.decisions.iter().map(|decision| decision.edge(decision.way)));
         for &way in &run.trace.coverage {
             run.is_new |= self.covered.insert(way);
@@ -96,9 +107,13 @@ impl Knowledge {
             note_way(self.by_way.entry(way).or_default(), of_way);
         }
         for word in words(&run.trace) {
+            if matches!(word, Word::Texts(_)) && !run.is_new {
+                continue;
+            }
             if let Word::Text(Compared { wanted, .. }) = &word {
                 let tried = self.texts.entry(wanted.clone()).or_default();
-                if *tried == MOST_SEEN || self.words.contains(&word) {
+                let most = if run.is_new { MOST_SEEN_NEW } else { MOST_SEEN };
+                if *tried >= most || self.words.contains(&word) {
                     continue;
                 }
                 *tried += 1;
@@ -107,6 +122,7 @@ impl Knowledge {
                 self.untried.push((word, run.input.clone()));
             }
         }
+        self.note_bytes(&run.trace);
         let run = Arc::new(run);
         self.note_ways(&run);
         run
@@ -121,13 +137,46 @@ impl Knowledge {
     pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
         self.words.iter().filter_map(|word| match word {
             Word::Option(option) => Some(option),
-            Word::Variable(_) | Word::Text(_) => None,
+            Word::Variable(_) | Word::Text(_) | Word::Texts(_) => None,
         })
+    }
+
+    fn note_bytes(&mut self, trace: &Trace) {
+        let pool = &trace.pool;
+        for index in 0..trace.path.len() {
+            let term = trace.path.constraint(index);
+            let told = match pool.node(term) {
+                Node::Not(inner) => pool.node(inner),
+                told => told,
+            };
+            if let Node::Compare(Compare::Eq, a, b) = told
+                && let (Node::Input(input), Some(value)) = (pool.node(a), pool.value(b))
+                && pool.bits(a) == 8
+            {
+                self.asked_of.entry(input).or_default().insert(value);
+            }
+        }
+    }
+
+    /// What some run compared a byte of the input with.
+    pub fn asked_of(&self, input: InputId) -> impl Iterator<Item = u64> + '_ {
+        self.asked_of.get(&input).into_iter().flatten().copied()
+    }
+
+    fn note_paths(&mut self, paths: &[u64]) {
+        self.has_left_out |= self.paths.len() + paths.len() > MOST_PATHS;
+        if !self.has_left_out {
+            self.paths.extend(paths);
+        }
     }
 
     fn note_ways(&mut self, run: &Arc<Run>) {
         let trace = &run.trace;
         for decision in trace.decisions.iter().filter(|decision| matches!(decision.way, Way::Other(_))) {
+            if self.held.bytes() > MOST_HELD {
+                self.has_left_out = true;
+                return;
+            }
             let held = self.held.import(&trace.pool, trace.path.constraint(decision.before));
             let known = self.ways.entry((decision.hash, decision.place)).or_default();
             if !known.contains(&held) {

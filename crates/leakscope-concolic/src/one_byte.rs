@@ -25,6 +25,7 @@ const MOST_TRIES: usize = 12;
 /// are left to the solver.
 const MOST_BYTES: usize = 16;
 const MOST_STEPS: usize = 1 << 20;
+const MOST_STEPS_OF_ALL: usize = 1 << 24;
 
 /// What becomes of `question` if one byte of the input is another one.
 /// `constraints` hold for the input; `is_byte` tells which inputs are bytes.
@@ -65,6 +66,9 @@ pub fn one_byte(
                 continue;
             }
             let every = every.get_or_insert_with(|| Evaluator::new(pool, &all));
+            if every.steps() * MOST_TRIES * bytes.len() > MOST_STEPS_OF_ALL {
+                return OneByte::Open;
+            }
             if every.holds(with(byte, other)) {
                 let inputs = all.iter().flat_map(|&term| pool.inputs(term));
                 return OneByte::Enough(inputs.map(|(id, _)| (id, with(byte, other)(id))).collect());

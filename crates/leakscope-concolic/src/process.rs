@@ -126,6 +126,11 @@ impl Program {
         }
     }
 
+    /// Where the runs have their folders.
+    pub fn scratch(&self) -> &Path {
+        self.root.path()
+    }
+
     /// Whether the system keeps runs from writing outside their folders.
     pub fn holds_back_writes(&self) -> bool {
         Sandbox::new(&[self.root.path()], 0).holds_back_writes()

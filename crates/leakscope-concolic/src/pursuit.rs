@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use leakscope_core::Verdict;
 use leakscope_ir::FuncId;
+use leakscope_wire::symbolic::Event;
 use rustc_hash::FxHashSet;
 
 use crate::automaton::Automaton;
@@ -105,8 +106,8 @@ impl Pursuit {
     /// otherwise: algorithm 1.
     pub fn read(
         &mut self,
-        number: usize,
         run: &Arc<Run>,
+        events: &[Event],
         automaton: &Automaton,
         reach: &Reach<'_>,
         knowledge: &Knowledge,
@@ -116,11 +117,15 @@ impl Pursuit {
         let (mut count, mut at) = (0, 0);
         let mut candidates = Vec::new();
         for (index, decision) in trace.decisions.iter().enumerate() {
-            for event in &trace.events[at..decision.at] {
+            for event in &events[at..decision.at] {
                 count = automaton.next(count, event);
             }
             at = decision.at;
             for (other, &(way, term)) in decision.others.iter().enumerate() {
+                // A way that can only be guessed, and that others went.
+                if decision.is_again && knowledge.edges.contains(&decision.edge(way)) {
+                    continue;
+                }
                 let Some(promise) = self.promise(count, automaton, reach, knowledge, trace, (index, way))
                 else {
                     continue;
@@ -156,16 +161,16 @@ impl Pursuit {
                 });
             }
         }
-        for event in &trace.events[at..] {
+        for event in &events[at..] {
             count = automaton.next(count, event);
         }
-        let objects = objects(&trace.events, automaton);
+        let objects = objects(events, automaton);
         for mut candidate in candidates {
             candidate.missing_in_run = all - count;
             candidate.objects_in_run = objects.len();
             self.schedule.push(candidate, reach);
         }
-        let end = End::of(trace).after_failure(trace, automaton);
+        let end = End::of(trace).after_failure(trace.ended, events, automaton);
         if count < all {
             self.obstacles.note_run(trace, end);
         }
@@ -176,16 +181,16 @@ impl Pursuit {
         }
         self.passed = self.passed.max(count);
         if count == self.passed && count > 0 && (run.is_new || self.nearest.is_empty()) {
-            self.nearest.push(number);
+            self.nearest.push(run.number);
             if self.repeated < MOST_REPEATED {
-                self.encores.push(number);
+                self.encores.push(run.number);
                 self.repeated += 1;
             }
         }
         if count == all {
             self.runs_before_path.get_or_insert(self.runs);
         }
-        self.tally.add(number, &Coverage { passed: count, is_whole: count == all, objects, end });
+        self.tally.add(run.number, &Coverage { passed: count, is_whole: count == all, objects, end });
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;
         }
@@ -266,7 +271,7 @@ impl Pursuit {
                 (Verdict::MayLeak, format!("{freed}, {why}: {}", stop.text()))
             }
             Some(verdict) => (verdict, self.freed_text(verdict)),
-            None if self.is_infeasible(automaton, stop) => {
+            None if self.is_infeasible(automaton, stop, known) => {
                 let reason = match automaton.closed() {
                     Some(closed) => format!("no way leads to {}", automaton.marks[closed].text),
                     None => {
@@ -276,7 +281,7 @@ impl Pursuit {
                 };
                 (Verdict::LikelyNotLeak, format!("the path is infeasible: {reason}"))
             }
-            None => (Verdict::MayLeak, self.why_unknown(automaton, stop, &obstacles)),
+            None => (Verdict::MayLeak, self.why_unknown(automaton, stop, known, &obstacles)),
         };
         let leak = self.tally.leak();
         let shown = leak.map(|leak| leak.run).or(self.tally.shown);
@@ -301,7 +306,7 @@ impl Pursuit {
 
     /// Definition 4, part 1: a mark that no input reaches, shown by trying
     /// every way to it.
-    fn is_infeasible(&self, automaton: &Automaton, stop: Stop) -> bool {
+    fn is_infeasible(&self, automaton: &Automaton, stop: Stop, known: &Knowledge) -> bool {
         if self.is_ruled_out(automaton) {
             return true;
         }
@@ -310,6 +315,7 @@ impl Pursuit {
             && stop == Stop::Explored
             && self.schedule.is_empty()
             && !self.schedule.has_forgotten
+            && !known.has_left_out
             && self.obstacles.is_empty()
     }
 
@@ -347,7 +353,13 @@ impl Pursuit {
         }
     }
 
-    fn why_unknown(&self, automaton: &Automaton, stop: Stop, obstacles: &[String]) -> String {
+    fn why_unknown(
+        &self,
+        automaton: &Automaton,
+        stop: Stop,
+        known: &Knowledge,
+        obstacles: &[String],
+    ) -> String {
         let what = match automaton.marks.get(self.passed) {
             Some(mark) => format!("{} was never reached", mark.text),
             None if !automaton.has_allocation() => "the warning names no allocation in the code".to_owned(),
@@ -356,7 +368,7 @@ impl Pursuit {
         };
         let why = if obstacles.is_empty() { vec![stop.text().to_owned()] } else { obstacles.to_vec() };
         let mut why = why;
-        if self.schedule.has_forgotten && stop == Stop::Explored {
+        if (self.schedule.has_forgotten || known.has_left_out) && stop == Stop::Explored {
             why.push("more ways than there is room for".to_owned());
         }
         let limit = (stop != Stop::Explored && !obstacles.is_empty()).then(|| stop.text().to_owned());

@@ -48,6 +48,9 @@ pub struct Options {
     /// verdict is given; the last half of them without anything new.
     pub enough: u32,
     pub jobs: usize,
+    /// Bytes that this process may take, about: runs that are held, solvers and
+    /// all else.
+    pub memory: usize,
     /// Orders inputs that are equally good.
     pub seed: u64,
     pub bounds: Bounds,
@@ -62,6 +65,7 @@ impl Default for Options {
             time: Duration::from_secs(60),
             enough: 500,
             jobs: std::thread::available_parallelism().map_or(1, Into::into),
+            memory: 1 << 30,
             seed: 0,
             bounds: Bounds::default(),
             limits: Limits::default(),
@@ -187,28 +191,41 @@ impl<'a> Search<'a> {
 
     /// `None` if the search was stopped before the run ended: it shows nothing.
     fn run(&self, input: &Input) -> Option<Result<Run, ConcolicError>> {
-        let run = (!self.is_stopped()).then(|| self.run_to_end(input))?;
+        let record = (!self.is_stopped()).then(|| self.subject.target.run(input))?;
+        let run = (!self.is_stopped()).then(|| {
+            let trace = Trace::new(record?, self.subject.places);
+            Ok(Run::new(input.clone(), trace, &self.options.bounds))
+        })?;
         (!self.is_stopped()).then_some(run)
     }
 
-    fn run_to_end(&self, input: &Input) -> Result<Run, ConcolicError> {
-        let record = self.subject.target.run(input)?;
-        let trace = Trace::new(record, self.subject.places);
-        Ok(Run::new(input.clone(), trace, &self.options.bounds))
-    }
-
     /// Reads a run for every warning that is still open.
-    fn take_in(&mut self, run: Run, by: Option<usize>, news: Teller<'_>) -> Arc<Run> {
-        let number = self.known.runs.len();
+    fn take_in(&mut self, mut run: Run, by: Option<usize>, news: Teller<'_>) -> Arc<Run> {
+        let t = |b: &Vec<u8>| b.escape_ascii().to_string();
+        eprintln!(
+            "RUN {} by {by:?} end {:?} dec {} ev {} kb {} args {:?} stdin {:?} files {:?} env {:?} fails {:?}",
+            self.known.runs.len(),
+            run.trace.ended,
+            run.trace.decisions.len(),
+            run.trace.events.len(),
+            run.bytes() / 1024,
+            run.input.args.iter().map(t).collect::<Vec<_>>(),
+            t(&run.input.stdin),
+            run.input.files.iter().map(|(n, b)| (n.clone(), t(b))).collect::<Vec<_>>(),
+            run.input.env.keys().collect::<Vec<_>>(),
+            run.input.fails
+        );
+        // Nobody asks for them again, and they are a good part of a run.
+        let events = std::mem::take(&mut run.trace.events);
         let run = self.known.add(run);
         self.held.add(&run);
         if run.is_new && run.trace.ended != Ended::OutOfTime {
-            self.crossing.add(number);
+            self.crossing.add(run.number);
         }
         let (subject, reach, known) = (self.subject, self.reach, &self.known);
         self.pursuits.par_iter_mut().filter(|pursuit| pursuit.outcome.is_none()).for_each(|pursuit| {
             let automaton = &subject.automata[pursuit.number];
-            pursuit.read(number, &run, automaton, reach, known);
+            pursuit.read(&run, &events, automaton, reach, known);
         });
         if run.is_new {
             self.find_detours();
@@ -315,7 +332,9 @@ impl<'a> Search<'a> {
         let interrupted = self.is_stopped();
         for index in 0..self.pursuits.len() {
             if self.pursuits[index].outcome.is_none() {
-                self.ask_fate(index);
+                if !interrupted {
+                    self.ask_fate(index);
+                }
                 self.settle(index, if interrupted { Stop::Interrupted } else { Stop::Explored }, news);
             }
         }

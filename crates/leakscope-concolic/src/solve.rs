@@ -1,5 +1,7 @@
 //! From a decision of a run to an input for which it goes another way.
 
+use std::time::Duration;
+
 use leakscope_solve::{
     Answer, Evaluator, InputId, Limits, Model, Pool, Process, SolveError, Solver, Term, Z3,
 };
@@ -7,6 +9,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Names, Part, part};
+use crate::local::{Locally, locally};
 use crate::one_byte::{OneByte, one_byte};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
@@ -21,8 +24,28 @@ pub enum SolverChoice {
     Command(Vec<String>),
 }
 
+/// Two solvers: one has all the time that a question may take, the other is for what
+/// is only worth a try.
+pub struct Solvers {
+    pub patient: Box<dyn Solver>,
+    pub quick: Box<dyn Solver>,
+}
+
+/// What a try may take.
+const QUICK: Duration = Duration::from_millis(700);
+const QUICK_WORK: u32 = 3_000_000;
+
 impl SolverChoice {
-    pub fn start(&self, limits: Limits) -> Result<Box<dyn Solver>, SolveError> {
+    pub fn start(&self, limits: Limits) -> Result<Solvers, SolveError> {
+        let quick = Limits {
+            time: limits.time.min(QUICK),
+            work: if limits.work == 0 { QUICK_WORK } else { limits.work.min(QUICK_WORK) },
+            ..limits
+        };
+        Ok(Solvers { patient: self.start_one(limits)?, quick: self.start_one(quick)? })
+    }
+
+    fn start_one(&self, limits: Limits) -> Result<Box<dyn Solver>, SolveError> {
         Ok(match self {
             SolverChoice::Z3 => Box::new(Z3::new(limits)?),
             SolverChoice::Command(command) => Box::new(Process::new(command.clone(), limits)),
@@ -74,8 +97,12 @@ pub enum Turned {
 /// Stand where any byte does, any digit, and any space.
 const PLAIN: [u8; 3] = [b'a', b'0', b' '];
 
-/// So many bytes of a model are looked at.
+/// So many bytes of a model are looked at, in so many steps.
 const MOST_PLAIN: usize = 128;
+const MOST_PLAIN_STEPS: usize = 1 << 25;
+
+/// So many values of one byte are guessed.
+const MOST_VALUES: usize = 24;
 
 /// So many numbers of one question are made longer or negative, each alone.
 const MOST_NUMBERS: usize = 2;
@@ -95,10 +122,9 @@ impl Run {
 
     /// About how much memory it takes.
     pub fn bytes(&self) -> usize {
-        let Trace { pool, path, decisions, events, stacks, coverage, paths, .. } = &self.trace;
+        let Trace { pool, path, decisions, stacks, coverage, paths, .. } = &self.trace;
         let others: usize = decisions.iter().map(|decision| size_of_val(decision.others.as_slice())).sum();
         let lists = size_of_val(decisions.as_slice())
-            + size_of_val(events.as_slice())
             + size_of_val(stacks.as_slice())
             + size_of_val(coverage.as_slice())
             + size_of_val(paths.as_slice());
@@ -118,7 +144,7 @@ impl Run {
         pool: &mut Pool,
         (number, other): (usize, usize),
         (held, seen): (&Pool, &[Term]),
-        solver: &mut dyn Solver,
+        solvers: &mut Solvers,
         recent: &[Model],
     ) -> (Turned, Option<Model>) {
         let trace = &self.trace;
@@ -144,6 +170,18 @@ impl Run {
             }
             _ => {}
         }
+        match locally(pool, &bounded, value, solvers.quick.as_mut()) {
+            Locally::Found(model) => {
+                let model = self.plainer(pool, &slice, model);
+                return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
+            }
+            Locally::Never(light) => {
+                let light: Vec<Term> = light.into_iter().filter(|term| slice.contains(term)).collect();
+                return (self.why_closed(pool, &light, solvers.quick.as_mut()), None);
+            }
+            Locally::Open => {}
+        }
+        let solver = solvers.patient.as_mut();
         match self.solve(pool, &slice, solver, recent) {
             Ok(Answer::Sat(model)) => {
                 let model = self.plainer(pool, &slice, model);
@@ -180,6 +218,37 @@ impl Run {
         let model = self.plainer(pool, &[question], model);
         let shorter = self.input.with_words(&model, names);
         shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
+    }
+
+    /// Inputs for which a decision about one byte goes its other way with one of the
+    /// `values`, and all holds that other bytes have to do with it: `[=a=]` for `[:a:]`,
+    /// where what was decided of the byte alone stands in the way.
+    pub fn guess_byte(
+        &self,
+        pool: &mut Pool,
+        (number, other): (usize, usize),
+        values: impl Fn(InputId) -> Vec<u64>,
+        solver: &mut dyn Solver,
+    ) -> Vec<Input> {
+        let trace = &self.trace;
+        let decision = &trace.decisions[number];
+        let question = decision.others[other].1;
+        let [(byte, 8)] = pool.inputs(question)[..] else { return Vec::new() };
+        let is_alone = |pool: &Pool, term: Term| matches!(pool.inputs(term)[..], [(id, _)] if id == byte);
+        let mut rest = trace.path.of(pool, decision.before, question);
+        rest.retain(|&term| !is_alone(pool, term));
+        let asked = Evaluator::new(pool, &[question]);
+        let mut inputs = Vec::new();
+        for value in values(byte).into_iter().filter(|&value| asked.holds(|_| value)).take(MOST_VALUES) {
+            let (term, value) = (pool.input(byte, 8), pool.constant(value, 8));
+            let wanted = pool.eq(term, value);
+            let terms: Vec<Term> = rest.iter().copied().chain([wanted]).collect();
+            if let Ok(Answer::Sat(model)) = solver.check(pool, &self.sizes.with(pool, &terms, 0)) {
+                let model = self.plainer(pool, &terms, model);
+                inputs.push(self.input.with(&model, &trace.names));
+            }
+        }
+        inputs
     }
 
     /// Within the bounds, and as small as a few questions find.
@@ -220,7 +289,8 @@ impl Run {
     fn plainer(&self, pool: &Pool, slice: &[Term], mut model: Model) -> Model {
         let bytes: Vec<InputId> = model.keys().copied().filter(|&id| is_byte(id)).collect();
         let constraints = Evaluator::new(pool, slice);
-        for id in bytes.into_iter().take(MOST_PLAIN) {
+        let most = MOST_PLAIN.min(MOST_PLAIN_STEPS / (PLAIN.len() + 1) / constraints.steps().max(1));
+        for id in bytes.into_iter().take(most) {
             let found = model[&id];
             let before = self.input.value(id, &self.trace.names);
             for plain in [before].into_iter().chain(PLAIN.map(u64::from)) {

@@ -22,6 +22,7 @@ pub struct Trace {
     /// Values that were taken as they were: the positions of their constraints
     /// in `path`, with where that was.
     pub pinned: Vec<(usize, PlaceId)>,
+    /// All that happened, until the search has read it.
     pub events: Vec<Event>,
     /// Frames around a decision, from the inside out by `parent`.
     pub stacks: Vec<Frame>,
@@ -66,6 +67,8 @@ pub struct Decision {
     pub hash: u64,
     /// How many ways are tried where there are many.
     pub most: u16,
+    /// Whether what was decided before decided here, too.
+    pub is_again: bool,
 }
 
 /// A way, and what holds for it.
@@ -134,7 +137,7 @@ impl Trace {
         }
         let terms = terms(&mut trace.pool, &record.nodes, &record.events[..told]);
         let term = |number: u32| terms.get(number as usize).copied().flatten();
-        let mut known = FxHashSet::default();
+        let (mut known, mut again) = (FxHashSet::default(), FxHashSet::default());
         let (mut stack, mut hash) = (None, 0);
         let mut steps = Steps::default();
         let mut laps: FxHashMap<(Option<StackId>, PlaceId), u8> = FxHashMap::default();
@@ -175,7 +178,12 @@ impl Trace {
             let next = laps.entry((stack, event.place)).or_default();
             let lap = *next;
             *next = MOST_LAPS.min(lap + 1);
-            if trace.pool.value(held).is_none() && known.insert(held) {
+            let is_open = trace.pool.value(held).is_none();
+            let is_new = is_open && known.insert(held);
+            // What was decided before decides here again. No input turns this alone, but one may
+            // be guessed: for each place once.
+            let is_other = !matches!(way, Way::Other(_) | Way::Fails(_));
+            if is_new || is_open && is_other && again.insert(event.place) {
                 let before = trace.path.len();
                 let place = event.place;
                 if most == MOST_VALUES {
@@ -196,8 +204,11 @@ impl Trace {
                     lap,
                     hash,
                     most,
+                    is_again: !is_new,
                 });
-                trace.path.push(&trace.pool, held);
+                if is_new {
+                    trace.path.push(&trace.pool, held);
+                }
             }
             if let Way::Other(_) = way {
                 // What held tells ways apart, not their number.

@@ -46,10 +46,10 @@ impl End {
     /// The same for a warning: where a call was made to fail behind the last leak
     /// point, and `main` then returned a status, the program gave up, too. What it
     /// did not free is not what the warning is about.
-    pub fn after_failure(self, trace: &Trace, automaton: &Automaton) -> End {
+    pub fn after_failure(self, ended: Ended, events: &[Event], automaton: &Automaton) -> End {
         let failed = |event: &Event| event.kind == EventKind::Failable as u8 && event.taken == 1;
-        let last = |is: &dyn Fn(&Event) -> bool| trace.events.iter().rposition(is);
-        let has_status = matches!(trace.ended, Ended::Exit(status) if status != 0);
+        let last = |is: &dyn Fn(&Event) -> bool| events.iter().rposition(is);
+        let has_status = matches!(ended, Ended::Exit(status) if status != 0);
         match self {
             End::Regular if has_status && last(&failed) > last(&|event| automaton.is_leak_point(event)) => {
                 End::GaveUp

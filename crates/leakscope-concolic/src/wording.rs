@@ -14,7 +14,14 @@ pub enum Word {
     Option(ProgramOption),
     Variable(String),
     Text(Compared),
+    /// Several at once: names that a program asks for one after the other, and
+    /// goes on only if it found them all.
+    Texts(Vec<Compared>),
 }
+
+/// Texts are put in place of others in so many orders, so many at once.
+const MOST_ORDERS: usize = 3;
+const MOST_AT_ONCE: usize = 6;
 
 /// The words that a run came to.
 pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
@@ -22,7 +29,36 @@ pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
     let variables = trace.names.iter().filter(move |(number, _)| is_variable(**number));
     let variables = variables.map(|(_, name)| Word::Variable(name.clone()));
     let texts = trace.compared.iter().cloned().map(Word::Text);
-    trace.options.iter().cloned().map(Word::Option).chain(variables).chain(texts)
+    trace
+        .options
+        .iter()
+        .cloned()
+        .map(Word::Option)
+        .chain(variables)
+        .chain(texts)
+        .chain(several(&trace.compared))
+}
+
+/// All texts that a run compared with others, in place of as many that it saw.
+fn several(compared: &[Compared]) -> impl Iterator<Item = Word> {
+    let distinct = |text: fn(&Compared) -> &Vec<u8>| {
+        let mut texts: Vec<Vec<u8>> = Vec::new();
+        for text in compared.iter().map(text).filter(|text| !text.is_empty()) {
+            if texts.len() < MOST_AT_ONCE && !texts.contains(text) {
+                texts.push(text.clone());
+            }
+        }
+        texts
+    };
+    let (seen, wanted) = (distinct(|text| &text.seen), distinct(|text| &text.wanted));
+    let orders = if seen.len() > 1 && wanted.len() > 1 { wanted.len().min(MOST_ORDERS) } else { 0 };
+    (0..orders).map(move |order| {
+        let pair = |(index, seen): (usize, &Vec<u8>)| Compared {
+            seen: seen.clone(),
+            wanted: wanted[(index + order) % wanted.len()].clone(),
+        };
+        Word::Texts(seen.iter().take(wanted.len()).enumerate().map(pair).collect())
+    })
 }
 
 /// A text is tried at so many places.
@@ -34,6 +70,10 @@ pub fn with_word(word: &Word, from: &Input, bases: &[Input], bounds: &Bounds) ->
     match word {
         Word::Option(option) => with_option(option, bases, bounds).collect(),
         Word::Text(text) => with_text(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
+        Word::Texts(texts) => {
+            let put = |input: Option<Input>, text| with_text(text, &input?, bounds).into_iter().next();
+            texts.iter().fold(Some(from.clone()), put).into_iter().collect()
+        }
         Word::Variable(name) => {
             with_variable(name, from).chain(bases.iter().flat_map(|base| with_variable(name, base))).collect()
         }
@@ -87,6 +127,26 @@ const VARIABLE_VALUES: [&[u8]; 2] = [b"1", b"aaaaaaaaaaaaaaaa"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_texts_take_the_place_of_as_many() {
+        let text = |seen: &str, wanted: &str| Compared { seen: seen.into(), wanted: wanted.into() };
+        let trace = Trace {
+            compared: vec![
+                text("d", "debit"),
+                text("d", "credit"),
+                text("bit", "debit"),
+                text("bit", "credit"),
+            ],
+            ..Trace::default()
+        };
+        let base = Input { stdin: b"d,bit\n".to_vec(), ..Input::default() };
+        let several = words(&trace).filter(|word| matches!(word, Word::Texts(_)));
+        let inputs = several.flat_map(|word| with_word(&word, &base, &[], &Bounds::default()));
+        let texts: Vec<String> =
+            inputs.map(|input| String::from_utf8_lossy(&input.stdin).into_owned()).collect();
+        assert_eq!(texts, ["debit,credit\n", "credit,debit\n"]);
+    }
 
     #[test]
     fn options_come_before_the_arguments() {

@@ -45,7 +45,7 @@ use builder::Builder;
 use frames::Frames;
 use leakscope_core::PoolFunction;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
-pub use unreached::{Extent, Line, unreached};
+pub use unreached::{Extent, Line, Meant, unreached};
 use uses::Bodies;
 
 /// What a program is derived for.

@@ -2,7 +2,7 @@
 //! pointer that depends on the input has a term beside it.
 //!
 //! Works on unoptimised code in SSA form, so that branches and lines are the
-//! source's, but for choices on one line ([`choices`]); what is added is optimised together with it. A term is a number
+//! source's, but for choices on one line ([`choices`]) and steps of checksums ([`updates`]); what is added is optimised together with it. A term is a number
 //! of 32 bits, 0 for what does not depend on the input. What computes terms is
 //! a call of the runtime behind a test that they are not all 0
 //! ([`helpers`]). Between functions terms go through variables of the thread.
@@ -16,6 +16,7 @@ mod helpers;
 mod lines;
 mod models;
 mod places;
+mod updates;
 mod values;
 mod weave;
 
@@ -32,6 +33,7 @@ pub fn before_optimisation(module: &mut Module<'_>) -> Result<(), String> {
     forget_promises(module);
     module.add(&helpers::text())?;
     in_all_functions(module, choices::flatten);
+    in_all_functions(module, updates::flatten);
     // Lines first: what only sets a local leaves nothing in SSA form.
     in_all_functions(module, lines::tell);
     module.run_passes("function(mem2reg)", &PassOptions::new(Vectors::None))?;

@@ -14,7 +14,7 @@ use llvm_sys::debuginfo::LLVMStripModuleDebugInfo;
 
 use crate::InstrumentError;
 use crate::builder::Builder;
-use crate::ir::Opcode;
+use crate::ir::{Opcode, Value};
 use crate::llvm::{Context, Kind, Module, PassOptions, Vectors};
 use crate::symbolic::{begins_line, file_of};
 use crate::track::{ALLOCATORS, forget_meaning};
@@ -24,6 +24,15 @@ use crate::track::{ALLOCATORS, forget_meaning};
 pub struct Line {
     pub file: String,
     pub line: u32,
+    pub meant: Meant,
+}
+
+/// What of a line is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meant {
+    All,
+    /// What is behind a condition on the same line: `return` in `if (n > 9) return;`.
+    Guarded,
 }
 
 /// What is handed in of a program.
@@ -114,11 +123,14 @@ fn put_points(module: &Module<'_>, lines: &[Line]) -> Vec<usize> {
     let bodies: Vec<_> = module.functions().filter(|function| !function.is_declaration()).collect();
     for at in bodies.into_iter().flat_map(|function| function.instructions().collect::<Vec<_>>()) {
         let Some(location) = at.location().filter(|_| begins_line(at)) else { continue };
-        let is_here = |line: &&Line| line.line == location.line() && line.file == file_of(at);
-        let Some(number) = lines.iter().position(|line| is_here(&line)) else { continue };
-        let point = builder.runtime(&format!("{POINT}{number}"), builder.void_type(), &[]);
-        builder.before(at).call(point, &[]);
-        put.push(number);
+        for (number, line) in lines.iter().enumerate() {
+            let is_here = line.line == location.line() && line.file == file_of(at);
+            if is_here && (line.meant == Meant::All || is_guarded(at, line.line)) {
+                let point = builder.runtime(&format!("{POINT}{number}"), builder.void_type(), &[]);
+                builder.before(at).call(point, &[]);
+                put.push(number);
+            }
+        }
     }
     put.sort_unstable();
     put.dedup();
@@ -130,6 +142,17 @@ fn put_points(module: &Module<'_>, lines: &[Line]) -> Vec<usize> {
         point.set_value(memory, ELSEWHERE);
     }
     put
+}
+
+/// Whether only a condition on the line leads to an instruction, which is not part of
+/// another one.
+fn is_guarded(at: Value<'_>, line: u32) -> bool {
+    let decides = |end: Value<'_>| {
+        end.is_conditional() && end.location().is_some_and(|location| location.line() == line)
+    };
+    let block = at.block();
+    let mut ways_in = block.ways_in().peekable();
+    ways_in.peek().is_some() && ways_in.all(decides) && !block.terminator().is_some_and(decides)
 }
 
 /// What is undefined in C happens all the same, and allocations fail.

@@ -13,6 +13,7 @@
 mod evaluate;
 mod fold;
 mod process;
+mod ranges;
 mod simplify;
 mod slice;
 mod smtlib;

@@ -93,7 +93,8 @@ impl Pool {
             }
             _ => {}
         }
-        if let Some(simpler) = self.of_parts(op, a, value, bits) {
+        let divided = self.divided(op, a, value, bits);
+        if let Some(simpler) = divided.or_else(|| self.of_parts(op, a, value, bits)) {
             return simpler;
         }
         self.intern(Node::Binary(op, a, b), bits)
@@ -147,23 +148,27 @@ impl Pool {
         if op == Eq && (va.is_some() || vb.is_none() && b < a) {
             return self.compare(Eq, b, a);
         }
-        if let Some(simpler) = self.compare_widened(op, a, b) {
+        if let Some(simpler) = self.compare_widened(op, a, b).or_else(|| self.compared(op, a, b)) {
             return simpler;
         }
         match (op, va, vb) {
             (Eq, _, Some(value)) => return self.equals(a, value, bits),
             (Ult, _, Some(0)) => return self.bit(false),
-            (Ult, _, Some(1)) => return self.equals(a, 0, bits),
-            (Ule, _, Some(0)) => return self.equals(a, 0, bits),
+            (Ult, _, Some(1)) | (Ule, _, Some(0)) => return self.is_zero(a),
             (Ule, _, Some(all)) | (Ult, Some(all), _) if all == mask(bits) => return self.bit(op == Ule),
             (Ule, Some(0), _) => return self.bit(true),
             (Ult, Some(0), _) => {
-                let zero = self.equals(b, 0, bits);
+                let zero = self.is_zero(b);
                 return self.not(zero);
             }
             _ => {}
         }
         self.intern(Node::Compare(op, a, b), 1)
+    }
+
+    fn is_zero(&mut self, a: Term) -> Term {
+        let zero = self.constant(0, self.bits(a));
+        self.eq(a, zero)
     }
 
     /// Values that were widened alike, or one of them and a constant, compare
@@ -265,7 +270,7 @@ impl Pool {
             _ if narrow == bits => a,
             Node::Const(value) => self.constant(signed(value, narrow) as u64, bits),
             // The highest bit is 0.
-            Node::ZeroExtend(inner) => self.zero_extend(inner, bits),
+            _ if self.is_never_negative(a) => self.zero_extend(a, bits),
             Node::SignExtend(inner) => self.sign_extend(inner, bits),
             _ => self.intern(Node::SignExtend(a), bits),
         }

@@ -39,6 +39,8 @@ pub struct Limits {
     /// Steps as the solver counts them, the same on every machine; 0 is no
     /// limit. Not every solver counts.
     pub work: u32,
+    /// MiB that all solvers in this process may hold together.
+    pub memory: u32,
     /// Once it is set, no answer is waited for.
     pub stop: Option<&'static AtomicBool>,
 }
@@ -59,7 +61,7 @@ const STOP_EVERY: Duration = Duration::from_millis(50);
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { time: Duration::from_secs(10), work: 40_000_000, stop: None }
+        Limits { time: Duration::from_secs(10), work: 40_000_000, memory: 512, stop: None }
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Pool {
     digests: Vec<u64>,
     /// How many operations lie on top of each other, up to 255.
     heights: Vec<u8>,
+    /// What no value is larger than.
+    pub(crate) mosts: Vec<u64>,
     terms: FxHashMap<(Node, u8), Term>,
 }
 
@@ -88,7 +90,7 @@ impl Pool {
 
     /// About how much memory it takes.
     pub fn bytes(&self) -> usize {
-        let of_node = size_of::<(Node, u8)>() + size_of::<u64>() + size_of::<u8>();
+        let of_node = size_of::<(Node, u8)>() + 2 * size_of::<u64>() + size_of::<u8>();
         let of_entry = size_of::<((Node, u8), Term)>() + 1;
         self.nodes.capacity() * of_node + self.terms.capacity() * of_entry
     }
@@ -110,6 +112,7 @@ impl Pool {
         let term = Term(self.nodes.len() as u32);
         self.digests.push(self.digest_of(node, key.1));
         self.heights.push(self.height_of(node));
+        self.mosts.push(self.most_of(node, bits));
         self.nodes.push(key);
         self.terms.insert(key, term);
         term
@@ -157,6 +160,28 @@ impl Pool {
             known.insert(part, self.intern(node, from.bits(part)));
         }
         known[&term]
+    }
+
+    /// The terms with some inputs as they are said to be.
+    pub fn with_values(&mut self, roots: &[Term], value: impl Fn(InputId) -> Option<u64>) -> Vec<Term> {
+        let mut made: FxHashMap<Term, Term> = FxHashMap::default();
+        for term in self.cone(roots) {
+            let (node, bits) = (self.node(term).map(|argument| made[&argument]), self.bits(term));
+            let new = match node {
+                Node::Input(input) => value(input).map_or(term, |value| self.constant(value, bits)),
+                Node::Const(_) => term,
+                Node::Not(a) => self.not(a),
+                Node::Binary(op, a, b) => self.binary(op, a, b),
+                Node::Compare(op, a, b) => self.compare(op, a, b),
+                Node::ZeroExtend(a) => self.zero_extend(a, bits),
+                Node::SignExtend(a) => self.sign_extend(a, bits),
+                Node::Extract(a, low) => self.extract(a, low.into(), bits),
+                Node::Concat(high, low) => self.concat(high, low),
+                Node::Ite(condition, yes, no) => self.ite(condition, yes, no),
+            };
+            made.insert(term, new);
+        }
+        roots.iter().map(|root| made[root]).collect()
     }
 
     /// All terms that these are made of, arguments first.

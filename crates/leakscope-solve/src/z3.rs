@@ -47,8 +47,8 @@ impl Z3 {
             (library.params_inc_ref)(context, params);
             // Its handler of SIGINT takes the place of ours, and is not made for threads.
             (library.params_set_bool)(context, params, symbol(c"ctrl_c"), false);
-            // Of all that Z3 holds, in MiB.
-            (library.params_set_uint)(context, params, symbol(c"max_memory"), MOST_MEMORY);
+            // A question that makes Z3 hold more is given up.
+            (library.params_set_uint)(context, params, symbol(c"max_memory"), limits.memory);
             if limits.work > 0 {
                 (library.params_set_uint)(context, params, symbol(c"rlimit"), limits.work);
             }
@@ -195,9 +195,6 @@ impl Z3 {
         SolveError::Refused(message.to_string_lossy().into_owned())
     }
 }
-
-/// A question that makes Z3 hold so many MiB is given up.
-const MOST_MEMORY: u32 = 512;
 
 /// A question of more gates is not asked: before Z3 looks for an answer it makes
 /// them all, which takes gigabytes, and hears of no limit meanwhile.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use leakscope_solve::{
-    Answer, Binary, Compare, InputId, Limits, Model, Pool, Process, Solver, Term, WhyUnknown, Z3, evaluate,
-    holds,
+    Answer, Binary, Compare, InputId, Limits, Model, Node, Pool, Process, Solver, Term, WhyUnknown, Z3,
+    evaluate, holds,
 };
 use proptest::prelude::*;
 
@@ -257,7 +257,7 @@ fn a_question_ends_when_all_is_to_stop() {
     static STOP: AtomicBool = AtomicBool::new(false);
     let mut pool = Pool::default();
     let question = hard(&mut pool);
-    let limits = Limits { time: Duration::from_secs(600), work: 0, stop: Some(&STOP) };
+    let limits = Limits { time: Duration::from_secs(600), work: 0, stop: Some(&STOP), ..Limits::default() };
     let check = |mut solver: Box<dyn Solver>| {
         STOP.store(false, Ordering::Relaxed);
         let answer = std::thread::scope(|scope| {
@@ -285,4 +285,36 @@ fn a_solver_that_is_missing_or_dies_says_so() {
     check(&["no-such-solver"], "cannot start the solver no-such-solver");
     check(&["true"], "the solver ended before it answered");
     check(&["sh", "-c", "read question; echo hello; cat > /dev/null"], "expected sat, unsat or unknown");
+}
+
+/// One bit with a sign is 0 or all ones, and only 0 is less than 1.
+#[test]
+fn what_is_less_than_one_is_zero() {
+    let mut pool = Pool::default();
+    let input = pool.input(InputId(0), 8);
+    let zero = pool.constant(0, 8);
+    let is_zero = pool.eq(input, zero);
+    let wide = pool.sign_extend(is_zero, 2);
+    let one = pool.constant(1, 2);
+    let less = pool.ult(wide, one);
+    for value in [0, 1] {
+        assert_eq!(evaluate(&pool, less, |_| value), value);
+    }
+}
+
+/// Sums that a remainder keeps small need no division.
+#[test]
+fn a_remainder_of_a_small_sum_is_a_subtraction() {
+    let mut pool = Pool::default();
+    let mut sum = pool.constant(0, 32);
+    let modulus = pool.constant(255, 32);
+    for at in 0..4 {
+        let byte = pool.input(InputId(at), 8);
+        let wide = pool.zero_extend(byte, 32);
+        sum = pool.binary(Binary::Add, sum, wide);
+        sum = pool.binary(Binary::SRem, sum, modulus);
+    }
+    let divides = |term: Term| matches!(pool.node(term), Node::Binary(Binary::URem | Binary::SRem, ..));
+    assert!(!pool.cone(&[sum]).into_iter().any(divides));
+    assert_eq!(evaluate(&pool, sum, |InputId(at)| [255, 3, 200, 100][at as usize]), 558 % 255);
 }

@@ -7,17 +7,17 @@ use std::path::Path;
 use anyhow::Result;
 use leakscope_capture::{Input, Link};
 use leakscope_concolic::{Automaton, Located, Places};
-use leakscope_instrument::{Extent, Line, unreached};
+use leakscope_instrument::{Extent, Line, Meant, unreached};
 
 use crate::analysed::Analysed;
 
 /// Tells each warning. Where the code cannot be asked, nothing is known.
 pub fn rule_out(analysed: &Analysed, automata: &mut [Automaton], places: &Places) -> Result<()> {
-    let line = |located: &Located| Line { file: located.file.clone(), line: located.line };
+    let line = |located: &Located, meant| Line { file: located.file.clone(), line: located.line, meant };
     let mut lines: Vec<Line> = automata
         .iter()
         .flat_map(|automaton| automaton.needed(places))
-        .map(|(_, located)| line(located))
+        .flat_map(|(_, located)| [Meant::All, Meant::Guarded].map(|meant| line(located, meant)))
         .collect();
     lines.sort();
     lines.dedup();
@@ -34,11 +34,17 @@ pub fn rule_out(analysed: &Analysed, automata: &mut [Automaton], places: &Places
         }
     }
     let closed = unreached(&units, extent, &lines)?;
-    let is_closed = |located: &Located| {
-        let found = lines.binary_search(&line(located));
+    let is_closed = |located: &Located, meant| {
+        let found = lines.binary_search(&line(located, meant));
         found.is_ok_and(|index| closed[index])
     };
-    automata.iter_mut().for_each(|automaton| automaton.rule_out(places, is_closed));
+    for automaton in automata {
+        automaton.rule_out(
+            places,
+            |located| is_closed(located, Meant::All),
+            |located| is_closed(located, Meant::Guarded),
+        );
+    }
     Ok(())
 }
 

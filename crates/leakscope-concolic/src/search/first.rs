@@ -24,6 +24,9 @@ impl Search<'_> {
         new.rotate_left(self.options.seed as usize % count);
         let mut ended: Vec<(usize, Input)> = Vec::new();
         for run in self.run_first(new) {
+            if self.is_stopped() {
+                break;
+            }
             let run = self.take_in(run?, None, news);
             if run.trace.ended == Ended::Exit(0) {
                 ended.push((run.trace.coverage.len(), run.input.clone()));
@@ -53,6 +56,9 @@ impl Search<'_> {
                 .flat_map(|(word, from)| with_word(word, from, &self.bases, &self.options.bounds))
                 .collect();
             for run in self.run_first(inputs) {
+                if self.is_stopped() {
+                    break;
+                }
                 self.take_in(run?, None, news);
             }
         }

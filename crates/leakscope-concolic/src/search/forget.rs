@@ -10,9 +10,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Search;
 use crate::solve::Run;
 
-/// About so many bytes of runs are held, and so many after some were forgotten.
-const MOST: usize = 384 << 20;
-const FEWER: usize = MOST / 4 * 3;
+/// Of the memory, so many eighths are for runs. What solvers have is as much again,
+/// and the rest is for runs that are being read.
+const EIGHTHS: usize = 3;
+
+/// Of what may be held, so many quarters are left after runs were forgotten.
+const QUARTERS: usize = 3;
 
 /// Runs that something may still refer to, with their sizes.
 #[derive(Default)]
@@ -37,27 +40,50 @@ impl Search<'_> {
     pub fn forget(&mut self) {
         let sizes = self.held.sizes();
         let all: usize = sizes.iter().map(|(_, size)| size).sum();
-        if all <= MOST {
+        let mut most = self.options.memory / 8 * EIGHTHS;
+        if resident() > self.options.memory {
+            // What was freed goes back to the system; if that is not enough, what is
+            // held is more than it says.
+            // SAFETY: it may be called at any time.
+            unsafe { libc::malloc_trim(0) };
+            if resident() > self.options.memory {
+                most = most.min(all / 2);
+            }
+        }
+        if all <= most {
             return;
         }
         let mut scores: FxHashMap<usize, u64> = FxHashMap::default();
         for pursuit in &self.pursuits {
             pursuit.schedule.best_of_runs(&self.known, &mut scores);
         }
-        let worst = worst(sizes, all, |run| scores.get(&run).copied().unwrap_or(u64::MAX));
+        let worst =
+            worst(sizes, all, most / 4 * QUARTERS, |run| scores.get(&run).copied().unwrap_or(u64::MAX));
         for pursuit in &mut self.pursuits {
             pursuit.schedule.forget(&worst);
         }
     }
 }
 
-/// The runs to forget so that what is left is little enough.
-fn worst(mut sizes: Vec<(usize, usize)>, mut all: usize, score: impl Fn(usize) -> u64) -> FxHashSet<usize> {
+/// Bytes of this process that are in memory.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
+    pages.unwrap_or(0) * 4096
+}
+
+/// The runs to forget so that no more than `few` bytes are left.
+fn worst(
+    mut sizes: Vec<(usize, usize)>,
+    mut all: usize,
+    few: usize,
+    score: impl Fn(usize) -> u64,
+) -> FxHashSet<usize> {
     // Of equally good ones the later are forgotten: what they know is known.
     sizes.sort_by_key(|&(run, _)| Reverse((score(run), run)));
     let mut forgotten = FxHashSet::default();
     for (run, size) in sizes {
-        if all <= FEWER {
+        if all <= few {
             break;
         }
         all -= size;
@@ -74,11 +100,11 @@ mod tests {
     fn the_worst_are_forgotten_until_it_is_little() {
         let check = |sizes: &[usize], scores: &[u64], expected: &[usize]| {
             let numbered = sizes.iter().copied().enumerate().collect();
-            let found = worst(numbered, sizes.iter().sum(), |run| scores[run]);
+            let found = worst(numbered, sizes.iter().sum(), 100, |run| scores[run]);
             assert_eq!(found, expected.iter().copied().collect());
         };
-        check(&[FEWER], &[1], &[]);
-        check(&[FEWER / 2, FEWER / 2, FEWER / 2], &[1, 9, 2], &[1]);
-        check(&[FEWER / 2, FEWER, FEWER / 2], &[1, 1, 9], &[2, 1]);
+        check(&[100], &[1], &[]);
+        check(&[50, 50, 50], &[1, 9, 2], &[1]);
+        check(&[50, 100, 50], &[1, 1, 9], &[2, 1]);
     }
 }

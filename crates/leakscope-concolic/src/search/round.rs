@@ -61,10 +61,29 @@ impl Search<'_> {
             return Ok(false);
         }
         let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
+        if self.is_stopped() {
+            // The next search makes these runs again; what was solved is kept for it.
+            for Answered { candidate, turned, .. } in done.iter().flat_map(|done| &done.answers) {
+                self.journal.add(candidate.path, turned);
+            }
+            return Ok(false);
+        }
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
             for Answered { candidate, turned, model, runs } in done.answers {
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
+                let at = self.subject.places.get(candidate.edge.place).map(|p| p.spot().to_string());
+                let t = format!("{turned:?}");
+                eprintln!(
+                    "TURN for {} run {} dec {} at {at:?} to {:?} dist {} missing {} -> {}",
+                    unit.pursuit,
+                    candidate.run.number,
+                    candidate.decision,
+                    candidate.edge.way,
+                    candidate.distance,
+                    candidate.missing,
+                    &t[..t.len().min(10)]
+                );
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
                 self.recent.extend(model);
@@ -182,26 +201,26 @@ impl Search<'_> {
     /// Solves and runs; changes nothing that others see.
     fn work(&self, unit: &Unit) -> Done {
         let start = self.time();
-        let mut solver = None;
+        let mut solvers = None;
         let mut pool = unit.candidates.first().map(|first| first.run.trace.pool.clone()).unwrap_or_default();
         let mut answers = Vec::new();
         for candidate in &unit.candidates {
             let (turned, model) = match self.journal.get(candidate.path) {
                 Some(turned) => (turned.clone(), None),
                 None => {
-                    let started = match &mut solver {
-                        Some(solver) => Ok(solver),
+                    let started = match &mut solvers {
+                        Some(solvers) => Ok(solvers),
                         none => self.options.solver.start(self.options.limits).map(|new| none.insert(new)),
                     };
                     match started {
                         Err(error) => (Turned::Failed(error.to_string()), None),
-                        Ok(solver) => {
+                        Ok(solvers) => {
                             let seen = self.known.seen(candidate.decision());
                             candidate.run.turn(
                                 &mut pool,
                                 candidate.turn(),
                                 (&self.known.held, seen),
-                                solver.as_mut(),
+                                solvers,
                                 &self.recent,
                             )
                         }
@@ -209,11 +228,16 @@ impl Search<'_> {
                 }
             };
             if let Turned::Failed(_) = turned {
-                solver = None;
+                solvers = None;
             }
-            let turned = match (turned, &mut solver) {
-                (Turned::Closed, Some(solver)) if self.known.may_guess(candidate) => {
-                    let guessed = candidate.run.guess(&pool, candidate.turn(), solver.as_mut());
+            let turned = match (turned, &mut solvers) {
+                (Turned::Closed, Some(solvers)) if self.known.may_guess(candidate) => {
+                    let mut guessed = candidate.run.guess(&pool, candidate.turn(), solvers.patient.as_mut());
+                    if candidate.decision().is_again {
+                        let values = |byte| self.known.asked_of(byte).collect();
+                        let (run, turn) = (&candidate.run, candidate.turn());
+                        guessed.extend(run.guess_byte(&mut pool, turn, values, solvers.quick.as_mut()));
+                    }
                     if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
                 }
                 (turned, _) => turned,

@@ -95,7 +95,7 @@ impl<'m> Side<'m> {
 }
 
 /// Whether an instruction can be carried out though nobody wants its result.
-fn only_computes(at: Value<'_>) -> bool {
+pub fn only_computes(at: Value<'_>) -> bool {
     use Opcode::*;
     match at.opcode() {
         Some(LLVMLoad) => at.operand(0).is(LLVMAlloca) && !at.is_volatile(),

@@ -189,6 +189,9 @@ pub struct Validate {
     /// Seconds for each run of the program
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub run_time: Duration,
+    /// Memory for leakscope itself, as in 512M: beyond it, runs that promise least are forgotten
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = leak_limit)]
+    pub memory: u64,
     /// Memory for each run of the program, as in 512M
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = leak_limit)]
     pub run_memory: u64,

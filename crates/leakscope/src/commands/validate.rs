@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -182,7 +183,7 @@ fn search(
     let bar = progress_bar("validating", options.common.quiet);
     bar.set_length(warnings.len() as u64);
     let mut telling = Telling { bar: &bar, warnings, runs: 0 };
-    on_interrupt();
+    on_interrupt(target.scratch().to_owned());
     let outcomes =
         leakscope_concolic::validate(&subject, &seeds, &search, &mut journal, &STOP, &mut |news| {
             telling.tell(&news)
@@ -250,7 +251,7 @@ impl Judge<'_> {
     /// The finding about the warned objects of a run on the input. Only a
     /// program that runs as it is can be asked.
     fn finding(&self, warning: &Finding, input: &Input) -> Option<Finding> {
-        if !input.fails.is_empty() {
+        if !input.fails.is_empty() || STOP.load(Ordering::Relaxed) {
             return None;
         }
         let findings = self.tracked()?.findings(input).ok()?;
@@ -327,6 +328,9 @@ fn fate_text(seen: Option<&Finding>, input: &Input) -> (&'static str, String) {
         None if !input.fails.is_empty() => {
             ("unknown", "whether it was lost is not known, since calls are made to fail".to_owned())
         }
+        None if STOP.load(Ordering::Relaxed) => {
+            ("unknown", "whether it was lost is not known, since leakscope was interrupted".to_owned())
+        }
         None => ("unknown", "whether it was lost is not known".to_owned()),
     }
 }
@@ -388,7 +392,13 @@ fn search_options(options: &Validate) -> Result<Options> {
         time: options.time,
         seed: options.seed,
         bounds: bounds(options),
-        limits: Limits { time: options.solver_time, stop: Some(&STOP), ..Limits::default() },
+        memory: options.memory as usize,
+        limits: Limits {
+            time: options.solver_time,
+            memory: (options.memory / 2 >> 20) as u32,
+            stop: Some(&STOP),
+            ..Limits::default()
+        },
         solver,
         ..Options::default()
     };
@@ -422,8 +432,12 @@ fn key(options: &Validate, warnings: &[Warning], seeds: &[Input], program: &Path
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// The first interruption ends the search, the second one leakscope.
-fn on_interrupt() {
+/// From an interruption to the end of leakscope, at most.
+const PATIENCE: Duration = Duration::from_millis(1700);
+
+/// The first interruption ends the search, the second one leakscope; and so does
+/// whatever does not look up from its work in time.
+fn on_interrupt(scratch: PathBuf) {
     extern "C" fn stop(signal: libc::c_int) {
         STOP.store(true, Ordering::Relaxed);
         // SAFETY: safe in a handler; the next signal has its usual effect.
@@ -433,4 +447,14 @@ fn on_interrupt() {
         // SAFETY: the handler calls only what is safe at any moment.
         unsafe { libc::signal(signal, stop as extern "C" fn(libc::c_int) as libc::sighandler_t) };
     }
+    thread::spawn(move || {
+        while !STOP.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(50));
+        }
+        thread::sleep(PATIENCE);
+        // Runs have ended by now. What cannot be removed stays.
+        let _ = fs::remove_dir_all(scratch);
+        eprintln!("leakscope: interrupted, without a report: the same command goes on from here");
+        std::process::exit(2);
+    });
 }

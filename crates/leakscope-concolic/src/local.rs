@@ -1,0 +1,222 @@
+//! Questions with most of the input as it is. A checksum, a product or a hash is
+//! hard to solve for all its bytes, but the run that is to be turned has bytes
+//! already: a checksum is right if its own bytes are what the others give.
+
+use std::collections::BTreeSet;
+
+use leakscope_solve::{Answer, Compare, InputId, Model, Node, Pool, Solver, Term};
+
+/// What is smaller is asked as it is.
+const LIGHT: usize = 400;
+
+/// What one term is made of, from where on it is left out at first.
+const HEAVY: usize = 150;
+
+/// Where all of a question is one side of an equation, so many bytes are found:
+/// those that come last, as checksums do.
+const LAST: usize = 4;
+
+/// What a look at a part of a question shows.
+#[derive(Debug)]
+pub enum Locally {
+    /// All of it holds for these values.
+    Found(Model),
+    /// These terms of it never hold together.
+    Never(Vec<Term>),
+    /// Not known: it may take more bytes.
+    Open,
+}
+
+/// Asks whether all terms of `slice` can hold, its question last, with as much as
+/// possible as `value` has it.
+pub fn locally(
+    pool: &mut Pool,
+    slice: &[Term],
+    value: impl Fn(InputId) -> u64,
+    solver: &mut dyn Solver,
+) -> Locally {
+    let Some((&question, path)) = slice.split_last() else { return Locally::Open };
+    if pool.cone(slice).len() < LIGHT {
+        return Locally::Open;
+    }
+    let inputs: Vec<BTreeSet<InputId>> = path.iter().map(|&term| inputs(pool, term)).collect();
+    let all: BTreeSet<InputId> =
+        inputs.iter().flatten().copied().chain(self::inputs(pool, question)).collect();
+    let mut tried: Vec<BTreeSet<InputId>> = Vec::new();
+    for mut free in first(pool, question) {
+        for (&term, inputs) in path.iter().zip(&inputs) {
+            if !inputs.is_disjoint(&free) {
+                free.extend(answering(pool, term, &free));
+            }
+        }
+        if free.len() == all.len() || tried.contains(&free) {
+            continue;
+        }
+        if let Some(model) = with_free(pool, slice, &all, &free, &value, solver) {
+            return Locally::Found(model);
+        }
+        tried.push(free);
+    }
+    in_two_steps(pool, slice, &all, value, solver)
+}
+
+/// First without what is heavy, which may show that there is no answer; then that is
+/// made right.
+fn in_two_steps(
+    pool: &mut Pool,
+    slice: &[Term],
+    all: &BTreeSet<InputId>,
+    value: impl Fn(InputId) -> u64,
+    solver: &mut dyn Solver,
+) -> Locally {
+    let (heavy, light): (Vec<Term>, Vec<Term>) =
+        slice.iter().partition(|&&term| pool.cone(&[term]).len() > HEAVY);
+    if heavy.is_empty() || light.last() != slice.last() {
+        return Locally::Open;
+    }
+    let found = match solver.check(pool, &light) {
+        Ok(Answer::Sat(found)) => found,
+        Ok(Answer::Unsat) => return Locally::Never(light),
+        _ => return Locally::Open,
+    };
+    let mut free = BTreeSet::new();
+    for [a, b] in heavy.iter().filter_map(|&term| sides(pool, term)) {
+        let (a, b) = (&a - &b, &b - &a);
+        free.extend(
+            [a, b].into_iter().filter(|side| !side.is_empty()).min_by_key(BTreeSet::len).unwrap_or_default(),
+        );
+    }
+    let value = |input: InputId| found.get(&input).copied().unwrap_or_else(|| value(input));
+    with_free(pool, slice, all, &free, &value, solver).map_or(Locally::Open, Locally::Found)
+}
+
+/// Values with which all holds, the free ones of `all` found, the others as they are.
+fn with_free(
+    pool: &mut Pool,
+    slice: &[Term],
+    all: &BTreeSet<InputId>,
+    free: &BTreeSet<InputId>,
+    value: &dyn Fn(InputId) -> u64,
+    solver: &mut dyn Solver,
+) -> Option<Model> {
+    let fixed = |input| (!free.contains(&input)).then(|| value(input));
+    let terms: Vec<Term> = pool.with_values(slice, fixed);
+    let open: Vec<Term> = terms.into_iter().filter(|&term| pool.value(term) != Some(1)).collect();
+    if open.iter().any(|&term| pool.value(term).is_some()) {
+        return None;
+    }
+    let Ok(Answer::Sat(found)) = solver.check(pool, &open) else { return None };
+    let found = |input: &InputId| found.get(input).copied().unwrap_or_else(|| value(*input));
+    Some(all.iter().map(|input| (*input, found(input))).collect())
+}
+
+fn inputs(pool: &Pool, term: Term) -> BTreeSet<InputId> {
+    pool.inputs(term).into_iter().map(|(input, _)| input).collect()
+}
+
+/// The sides of an equation, by what they depend on.
+fn sides(pool: &Pool, term: Term) -> Option<[BTreeSet<InputId>; 2]> {
+    match pool.node(term) {
+        Node::Compare(Compare::Eq, a, b) => Some([inputs(pool, a), inputs(pool, b)]),
+        _ => None,
+    }
+}
+
+/// What may be found for a question, the fewest bytes first: what only one side
+/// of it depends on, then all of it.
+fn first(pool: &Pool, question: Term) -> Vec<BTreeSet<InputId>> {
+    let all = inputs(pool, question);
+    let mut ways: Vec<BTreeSet<InputId>> = Vec::new();
+    if let Some([a, b]) = sides(pool, question) {
+        ways.extend([&a - &b, &b - &a]);
+    }
+    ways.push(last(&all));
+    ways.push(all);
+    ways.retain(|way| !way.is_empty());
+    ways.sort_by_key(BTreeSet::len);
+    ways
+}
+
+fn last(inputs: &BTreeSet<InputId>) -> BTreeSet<InputId> {
+    inputs.iter().rev().take(LAST).copied().collect()
+}
+
+/// What can make an equation hold again after the free inputs were changed: its
+/// other side.
+fn answering(pool: &Pool, term: Term, free: &BTreeSet<InputId>) -> BTreeSet<InputId> {
+    let Some([a, b]) = sides(pool, term) else { return BTreeSet::new() };
+    match (a.is_disjoint(free), b.is_disjoint(free)) {
+        (true, false) if !a.is_empty() => &a - &b,
+        (false, true) if !b.is_empty() => &b - &a,
+        (false, true) => last(&a),
+        _ => BTreeSet::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use leakscope_solve::{Binary, Limits, Z3, holds};
+
+    use super::*;
+
+    /// A product of sums of squares, as no solver finds its parts.
+    fn hash(pool: &mut Pool, bytes: &[Term]) -> Term {
+        let mut state = pool.constant(0x9e37_79b9_7f4a_7c15, 64);
+        for &byte in bytes {
+            let wide = pool.zero_extend(byte, 64);
+            state = pool.binary(Binary::Xor, state, wide);
+            state = pool.binary(Binary::Mul, state, state);
+            let (low, high) = (pool.extract(state, 0, 29), pool.extract(state, 29, 35));
+            state = pool.concat(low, high);
+            for by in [13, 7, 17] {
+                let by = pool.constant(by, 64);
+                let shifted = pool.binary(Binary::LShr, state, by);
+                state = pool.binary(Binary::Xor, state, shifted);
+                let rotated = pool.binary(Binary::Mul, state, wide);
+                state = pool.binary(Binary::Add, state, rotated);
+            }
+        }
+        pool.extract(state, 5, 16)
+    }
+
+    fn check(path: impl Fn(&mut Pool, &[Term]) -> Vec<Term>) {
+        let mut pool = Pool::default();
+        let bytes: Vec<Term> = (0..32).map(|at| pool.input(InputId(at), 8)).collect();
+        let terms = path(&mut pool, &bytes);
+        let value = |InputId(at): InputId| if at < 30 { 17 * at % 251 } else { 0 };
+        let mut solver = Z3::new(Limits::default()).expect("Z3");
+        let Locally::Found(model) = locally(&mut pool, &terms, value, &mut solver) else {
+            panic!("no answer");
+        };
+        assert!(holds(&pool, &terms, |input| model.get(&input).copied().unwrap_or_else(|| value(input))));
+    }
+
+    #[test]
+    fn a_sum_is_made_right_by_its_own_bytes() {
+        check(|pool, bytes| {
+            let (sum, told) = (hash(pool, &bytes[..30]), pool.concat(bytes[30], bytes[31]));
+            vec![pool.eq(sum, told)]
+        });
+    }
+
+    #[test]
+    fn what_is_closed_without_it_is_closed() {
+        let mut pool = Pool::default();
+        let bytes: Vec<Term> = (0..32).map(|at| pool.input(InputId(at), 8)).collect();
+        let (sum, told) = (hash(&mut pool, &bytes[..30]), pool.concat(bytes[30], bytes[31]));
+        let (nine, ten) = (pool.constant(9, 8), pool.constant(10, 8));
+        let [sum, less, more] = [pool.eq(sum, told), pool.ult(bytes[3], nine), pool.ult(ten, bytes[3])];
+        let mut solver = Z3::new(Limits::default()).expect("Z3");
+        let found = locally(&mut pool, &[sum, less, more], |_| 0, &mut solver);
+        assert!(matches!(found, Locally::Never(terms) if terms == [less, more]));
+    }
+
+    #[test]
+    fn and_stays_right_when_another_byte_is_changed() {
+        check(|pool, bytes| {
+            let (sum, told) = (hash(pool, &bytes[..30]), pool.concat(bytes[30], bytes[31]));
+            let wanted = pool.constant(200, 8);
+            vec![pool.eq(sum, told), pool.eq(bytes[9], wanted)]
+        });
+    }
+}
