@@ -395,7 +395,7 @@ fn search_options(options: &Validate) -> Result<Options> {
         memory: options.memory as usize,
         limits: Limits {
             time: options.solver_time,
-            memory: (options.memory / 2 >> 20) as u32,
+            memory: ((options.memory / 2) >> 20) as u32,
             stop: Some(&STOP),
             ..Limits::default()
         },
