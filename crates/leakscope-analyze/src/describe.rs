@@ -171,7 +171,7 @@ impl Writer<'_> {
             }
             SymbolKey::Content(Base::Global(global), offset) => {
                 let global = self.program.global(*global);
-                let whole = Anchor { text: global.name.clone(), ty: global.ty, root: Root::Global };
+                let whole = Anchor { text: global.display(), ty: global.ty, root: Root::Global };
                 Some(self.member(&whole, *offset))
             }
             _ => None,

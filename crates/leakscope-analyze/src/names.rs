@@ -60,7 +60,7 @@ impl<'a> Simulation<'a, '_> {
             }
             Base::Global(global) => {
                 let global = program.global(global);
-                Some(part(program, global.name.clone(), ".", global.ty, offset))
+                Some(part(program, global.display(), ".", global.ty, offset))
             }
             Base::Heap(block) => {
                 let pointer = self.holding(case, block, steps)?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::fingerprint::Fingerprint;
+use crate::read::display_name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FuncId(pub u32);
@@ -120,6 +121,24 @@ pub struct Global {
     /// `None` for what is only declared; else what is not listed is zero.
     pub initial: Option<Vec<Cell>>,
     pub fingerprint: Fingerprint,
+}
+
+impl Global {
+    /// What the source calls it: the linker's name may be mangled, and that of
+    /// a function's own variable is `function.variable`, or ends in a number.
+    pub fn display(&self) -> String {
+        let demangled = display_name(&self.name);
+        if self.name.starts_with("_ZZ") {
+            return demangled.rsplit("::").next().unwrap_or_default().to_owned();
+        }
+        if demangled != self.name {
+            return demangled;
+        }
+        let numbered =
+            self.name.rsplit_once('.').filter(|(_, end)| end.bytes().all(|byte| byte.is_ascii_digit()));
+        let name = numbered.map_or(self.name.as_str(), |(name, _)| name);
+        name.rsplit('.').next().unwrap_or(name).to_owned()
+    }
 }
 
 /// A part of a global's first value.

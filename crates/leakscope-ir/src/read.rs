@@ -122,7 +122,7 @@ fn linkage(linkage: LLVMLinkage) -> Linkage {
 }
 
 /// The demangled name, without parameters where that is plain.
-fn display_name(name: &str) -> String {
+pub fn display_name(name: &str) -> String {
     let demangled = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     demangled

@@ -172,7 +172,7 @@ pub struct Validate {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub time: Duration,
     /// Runs to make for each warning
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub runs: u32,
     /// Threads; all cores without
     #[arg(long, short, value_name = "N")]
