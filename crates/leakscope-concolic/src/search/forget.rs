@@ -42,8 +42,9 @@ impl Search<'_> {
         let all: usize = sizes.iter().map(|(_, size)| size).sum();
         let mut most = self.options.memory / 8 * EIGHTHS;
         if resident() > self.options.memory {
-            // What was freed goes back to the system; if that is not enough, what is
-            // held is more than it says.
+            // What libraries freed, Z3 before all, goes back to the system; our own
+            // goes by itself, within about a second. If that is not enough, what is held
+            // is more than it says.
             // SAFETY: it may be called at any time.
             unsafe { libc::malloc_trim(0) };
             if resident() > self.options.memory {
