@@ -223,11 +223,14 @@ impl Case {
             Value::Sum(base, _) => !matches!(base, Base::Heap(_)),
             Value::OneOf(_) | Value::Record(_) => false,
         };
-        let meant = self.memory.iter().filter(|((base, _), cell)| is_theirs(*base) && !is_plain(&cell.value));
+        let meant = self.memory.iter().filter(|((base, _), cell)| !is_plain(&cell.value) && is_theirs(*base));
         let meant: Vec<_> = meant.map(|(key, cell)| (*key, cell.value.clone())).collect();
-        let values: Vec<Value> = meant.iter().map(|(_, value)| value.clone()).collect();
+        if meant.is_empty() {
+            return;
+        }
+        let (keys, values): (Vec<_>, Vec<Value>) = meant.into_iter().unzip();
         self.escape_all(scope, &values);
-        for (key, _) in meant {
+        for key in keys {
             if let Some(cell) = self.memory.get_mut(&key) {
                 cell.value = Value::Top;
             }
@@ -419,6 +422,9 @@ impl Case {
     /// The same of several values.
     pub fn escape_all(&mut self, scope: &Scope, values: &[Value]) {
         let mut bases: Vec<Base> = values.iter().flat_map(Value::bases).map(|(base, _)| base).collect();
+        if bases.is_empty() {
+            return;
+        }
         let (mut seen, mut escaped) = (FxHashSet::default(), Vec::new());
         while let Some(base) = bases.pop() {
             if !seen.insert(base) {
@@ -481,7 +487,7 @@ impl Case {
         };
         self.env.iter().for_each(|(_, value)| add(value, &mut open));
         more.for_each(|value| add(value, &mut open));
-        for ((base, _), cell) in self.memory.iter() {
+        for ((base, _), cell) in self.memory.iter().filter(|(_, cell)| cell.value.has_heap()) {
             match scope.symbols.owner(*base) {
                 Base::Heap(block) if self.blocks.contains_key(&block) => inside.push((block, &cell.value)),
                 Base::Global(global) if scope.world.is_never_read(global) => {}

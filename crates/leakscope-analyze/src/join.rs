@@ -200,6 +200,9 @@ impl Joiner<'_> {
     }
 
     fn bound_symbols(&self, case: &Case, scope: &Scope) -> BTreeSet<SymbolId> {
+        if !scope.symbols.has_joined_at(self.point) {
+            return BTreeSet::new();
+        }
         let values =
             case.env.iter().map(|(_, value)| value).chain(case.memory.values().map(|cell| &cell.value));
         let is_here = |id: &SymbolId| matches!(scope.symbols.key(*id), SymbolKey::Joined(point, _) if *point == self.point);
@@ -301,11 +304,13 @@ impl Joiner<'_> {
         }
         let mut is_changed = self.is_changed;
         let mut joined = Vec::with_capacity(case.facts.len());
+        let mut others = other.facts.iter().peekable();
         for (&id, &own) in case.facts.iter() {
+            while others.next_if(|(earlier, _)| **earlier < id).is_some() {}
             if bound.contains_key(&id) {
                 continue;
             }
-            let fact = match other.facts.get(&id) {
+            let fact = match others.next_if(|(other, _)| **other == id).map(|(_, fact)| fact) {
                 Some(&others) if growth == Growth::Widened => own.widen(own.or(others)),
                 Some(&others) => own.or(others),
                 None if apart.binary_search_by_key(&id, |(id, _)| *id).is_ok() => own,

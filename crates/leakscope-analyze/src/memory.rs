@@ -3,7 +3,7 @@
 //! A cell is a base and an offset. What nothing was stored to holds what it
 //! held at the start, which has a name if the memory is the caller's.
 
-use crate::case::{Case, Cell, Feasibility};
+use crate::case::{Block, Case, Cell, Feasibility};
 use crate::fact::Fact;
 use crate::scope::Scope;
 use crate::value::{Base, Offset, SymbolId, SymbolKey, Value};
@@ -252,7 +252,7 @@ impl Case {
         }
     }
 
-    /// Removes the cells that a store covers.
+    /// Removes the cells that a store covers; the one that it replaces may stay.
     fn overwrite(&mut self, base: Base, offset: Offset, bytes: u32) -> Option<Value> {
         let Offset::At(start) = offset else { return None };
         let end = start.saturating_add(i64::from(bytes));
@@ -264,6 +264,16 @@ impl Case {
             })
             .map(|(at, _)| at)
             .collect();
+        if let [at] = covered[..]
+            && at == offset
+        {
+            return self
+                .memory
+                .get(&(base, at))
+                .map(|cell| &cell.value)
+                .filter(|value| value.has_heap())
+                .cloned();
+        }
         let mut before = None;
         for at in covered {
             let cell = self.memory.remove(&(base, at));
@@ -353,10 +363,8 @@ impl Case {
         match address {
             // Null, or a member of it.
             Value::Int(0..4096) => self.feasibility = Feasibility::Dead,
-            Value::Sum(Base::Heap(block), _) => {
-                if let Some(block) = self.blocks.get_mut(block) {
-                    block.is_nullable = false;
-                }
+            Value::Sum(Base::Heap(block), _) if self.is_nullable(*block) => {
+                self.blocks.insert(*block, Block { is_nullable: false });
             }
             Value::Sum(Base::Symbol(id), offset)
                 if *offset == Offset::At(0) || scope.pointers.contains(id) =>

@@ -197,10 +197,7 @@ impl<K: Ord + Clone> Set<K> {
         if self.0.is_same(&other.0) || other.iter().all(|element| self.contains(element)) {
             return false;
         }
-        let mut all: Vec<(K, ())> = self.0.pairs().iter().chain(other.0.pairs()).cloned().collect();
-        all.sort();
-        all.dedup();
-        self.0 = Map::of_sorted(all);
+        *self = self.iter().chain(other.iter()).cloned().collect();
         true
     }
 

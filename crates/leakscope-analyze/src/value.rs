@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use leakscope_ir::{Binary, BlockId, Compare, FuncId, GlobalId, ValueId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A symbol of one procedure; see [`SymbolKey`].
@@ -102,6 +102,8 @@ pub struct Symbols {
     marks: Vec<u64>,
     ids: FxHashMap<SymbolKey, SymbolId>,
     results: FxHashMap<ValueId, Vec<SymbolId>>,
+    /// Where cases met and symbols came to be.
+    points: FxHashSet<Point>,
     /// Some symbol stands for the elements of a container.
     has_elements: bool,
 }
@@ -201,7 +203,11 @@ impl Value {
     }
 
     pub fn has_heap(&self) -> bool {
-        self.heap_blocks().next().is_some()
+        match self {
+            Value::Sum(base, _) => matches!(base, Base::Heap(_)),
+            Value::OneOf(parts) | Value::Record(parts) => parts.iter().any(Value::has_heap),
+            Value::Top | Value::Int(_) => false,
+        }
     }
 
     pub fn bases(&self) -> impl Iterator<Item = (Base, Offset)> {
@@ -266,6 +272,7 @@ impl Default for Symbols {
             marks: Vec::new(),
             ids: FxHashMap::default(),
             results: FxHashMap::default(),
+            points: FxHashSet::default(),
             has_elements: false,
         }
     }
@@ -311,8 +318,10 @@ impl Symbols {
         let id = SymbolId(self.keys.len() as u32);
         self.keys.push(key.clone());
         self.has_elements |= matches!(key, SymbolKey::Elements(..));
-        if let SymbolKey::Result(result, _) = key {
-            self.results.entry(result).or_default().push(id);
+        match key {
+            SymbolKey::Result(result, _) => self.results.entry(result).or_default().push(id),
+            SymbolKey::Joined(point, _) => drop(self.points.insert(point)),
+            _ => {}
         }
         self.depths.push(depth);
         let marks = self.marks_of(&key) | mark(Base::Symbol(id));
@@ -339,6 +348,11 @@ impl Symbols {
     /// Symbols of what an instruction brings.
     pub fn results_of(&self, result: ValueId) -> Vec<SymbolId> {
         self.results.get(&result).cloned().unwrap_or_default()
+    }
+
+    /// Whether some symbol stands for what differed there.
+    pub fn has_joined_at(&self, point: Point) -> bool {
+        self.points.contains(&point)
     }
 
     /// The symbol for `key` if there is one.
@@ -471,7 +485,7 @@ impl Symbols {
     /// The object that a base is a part of.
     pub fn owner(&self, base: Base) -> Base {
         match base {
-            Base::Symbol(id) => match self.key(id) {
+            Base::Symbol(id) if self.has_elements => match self.key(id) {
                 SymbolKey::Elements(outer, _) => self.owner(*outer),
                 _ => base,
             },
