@@ -223,17 +223,12 @@ impl Case {
             Value::Sum(base, _) => !matches!(base, Base::Heap(_)),
             Value::OneOf(_) | Value::Record(_) => false,
         };
-        let meant = self.memory.iter().filter(|((base, _), cell)| !is_plain(&cell.value) && is_theirs(*base));
-        let meant: Vec<_> = meant.map(|(key, cell)| (*key, cell.value.clone())).collect();
-        if meant.is_empty() {
-            return;
-        }
-        let (keys, values): (Vec<_>, Vec<Value>) = meant.into_iter().unzip();
-        self.escape_all(scope, &values);
-        for key in keys {
-            if let Some(cell) = self.memory.get_mut(&key) {
-                cell.value = Value::Top;
-            }
+        let is_meant = |(base, _): &(Base, Offset), cell: &Cell| !is_plain(&cell.value) && is_theirs(*base);
+        let meant = self.memory.iter().filter(|(key, cell)| is_meant(key, cell));
+        let values: Vec<Value> = meant.map(|(_, cell)| cell.value.clone()).collect();
+        if !values.is_empty() {
+            self.escape_all(scope, &values);
+            self.memory.update(is_meant, |cell| cell.value = Value::Top);
         }
     }
 
@@ -284,7 +279,7 @@ impl Case {
             }
         };
         self.env.iter_mut().for_each(|(_, value)| renew(value));
-        self.memory.update(|cell| is_stale(&cell.value), |cell| renew(&mut cell.value));
+        self.memory.update(|_, cell| is_stale(&cell.value), |cell| renew(&mut cell.value));
         self.memory.retain(|key, cell| !is_gone(key.0) || cell.value.has_heap());
     }
 
@@ -341,8 +336,8 @@ impl Case {
         let renew = |value: &mut Value| *value = value.map(&change);
         let in_env = self.env.iter_mut().map(|(_, value)| value);
         in_env.filter(|value| is_meant(value)).for_each(renew);
-        self.variables.update(&is_meant, renew);
-        self.memory.update(|cell| is_meant(&cell.value), |cell| renew(&mut cell.value));
+        self.variables.update(|_, value| is_meant(value), renew);
+        self.memory.update(|_, cell| is_meant(&cell.value), |cell| renew(&mut cell.value));
     }
 
     pub fn values(&self) -> impl Iterator<Item = &Value> {
@@ -421,7 +416,11 @@ impl Case {
 
     /// The same of several values.
     pub fn escape_all(&mut self, scope: &Scope, values: &[Value]) {
-        let mut bases: Vec<Base> = values.iter().flat_map(Value::bases).map(|(base, _)| base).collect();
+        fn bases_of(value: &Value) -> impl Iterator<Item = Base> {
+            let leads_on = |base: &Base| !matches!(base, Base::Global(_) | Base::Function(_));
+            value.bases().map(|(base, _)| base).filter(leads_on)
+        }
+        let mut bases: Vec<Base> = values.iter().flat_map(bases_of).collect();
         if bases.is_empty() {
             return;
         }
@@ -433,13 +432,12 @@ impl Case {
             match base {
                 Base::Heap(block) => drop(self.blocks.remove(&block)),
                 Base::Symbol(id) if scope.symbols.is_near_input(id) => escaped.push(id),
-                Base::Symbol(_) | Base::Local(_) => {}
-                Base::Global(_) | Base::Function(_) => continue,
+                _ => {}
             }
-            bases.extend(self.cells(base).flat_map(|(_, cell)| cell.value.bases()).map(|(base, _)| base));
+            bases.extend(self.cells(base).flat_map(|(_, cell)| bases_of(&cell.value)));
             if scope.symbols.has_elements() {
                 let parts = self.memory.iter().filter(|((part, _), _)| scope.symbols.owner(*part) == base);
-                bases.extend(parts.flat_map(|(_, cell)| cell.value.bases()).map(|(base, _)| base));
+                bases.extend(parts.flat_map(|(_, cell)| bases_of(&cell.value)));
             }
         }
         if !escaped.is_empty() {

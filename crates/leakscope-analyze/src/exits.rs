@@ -122,7 +122,14 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         let value = outside(&cell.value);
         let is_new = !matches!(base, Base::Symbol(_) | Base::Global(_))
             || case.first_content(scope, base, offset) != value;
-        if is_seen && is_new {
+        if !is_seen || !is_new {
+            continue;
+        }
+        // Deep in what came in, only new blocks are worth telling of.
+        let is_deep = matches!(base, Base::Symbol(id) if !scope.symbols.is_near_input(id));
+        if is_deep && !value.has_heap() {
+            case.escape(scope, &value);
+        } else {
             writes.push(Write { base, offset, value, bytes: cell.bytes });
         }
     }

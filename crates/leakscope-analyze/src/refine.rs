@@ -274,6 +274,6 @@ fn make_null(case: &mut Case, block: HeapId) {
 fn replace(case: &mut Case, from: &Value, to: &Value) {
     let in_env = case.env.iter_mut().map(|(_, value)| value).filter(|value| *value == from);
     in_env.for_each(|value| value.clone_from(to));
-    case.variables.update(|value| value == from, |value| value.clone_from(to));
-    case.memory.update(|cell| cell.value == *from, |cell| cell.value.clone_from(to));
+    case.variables.update(|_, value| value == from, |value| value.clone_from(to));
+    case.memory.update(|_, cell| cell.value == *from, |cell| cell.value.clone_from(to));
 }

@@ -5,6 +5,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+/// What a list is sorted by: a number, so that a comparison is one step without
+/// branches.
+pub trait Key: Copy {
+    type Order: Ord;
+    fn order(self) -> Self::Order;
+}
+
 /// A sorted list of pairs, each key once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Map<K, V>(Option<Arc<Vec<(K, V)>>>);
@@ -57,15 +64,15 @@ impl<K, V> Map<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> Map<K, V> {
+impl<K: Key, V: Clone> Map<K, V> {
     /// Of pairs that are sorted, each key once.
     pub fn of_sorted(pairs: Vec<(K, V)>) -> Self {
-        debug_assert!(pairs.is_sorted_by(|one, next| one.0 < next.0));
+        debug_assert!(pairs.is_sorted_by(|one, next| one.0.order() < next.0.order()));
         Map((!pairs.is_empty()).then(|| Arc::new(pairs)))
     }
 
     fn position(&self, key: &K) -> Result<usize, usize> {
-        self.pairs().binary_search_by(|(known, _)| known.cmp(key))
+        self.pairs().binary_search_by_key(&key.order(), |(known, _)| known.order())
     }
 
     fn pairs_mut(&mut self) -> &mut Vec<(K, V)> {
@@ -111,10 +118,13 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
     }
 
     /// Changes the values that are to be changed.
-    pub fn update(&mut self, is_meant: impl Fn(&V) -> bool, change: impl Fn(&mut V)) {
-        if self.values().any(&is_meant) {
-            let meant = self.pairs_mut().iter_mut().map(|(_, value)| value).filter(|value| is_meant(value));
-            meant.for_each(change);
+    pub fn update(&mut self, is_meant: impl Fn(&K, &V) -> bool, change: impl Fn(&mut V)) {
+        if let Some(first) = self.pairs().iter().position(|(key, value)| is_meant(key, value)) {
+            for (key, value) in &mut self.pairs_mut()[first..] {
+                if is_meant(key, value) {
+                    change(value);
+                }
+            }
         }
     }
 
@@ -124,24 +134,24 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         let mut apart = Vec::new();
         while let ([(key, value), own_rest @ ..], [(other_key, other_value), other_rest @ ..]) = (own, others)
         {
-            match key.cmp(other_key) {
+            match key.order().cmp(&other_key.order()) {
                 Ordering::Less => {
-                    apart.push(key.clone());
+                    apart.push(*key);
                     own = own_rest;
                 }
                 Ordering::Greater => {
-                    apart.push(other_key.clone());
+                    apart.push(*other_key);
                     others = other_rest;
                 }
                 Ordering::Equal => {
                     if !is_same(value, other_value) {
-                        apart.push(key.clone());
+                        apart.push(*key);
                     }
                     (own, others) = (own_rest, other_rest);
                 }
             }
         }
-        apart.extend(own.iter().chain(others).map(|(key, _)| key.clone()));
+        apart.extend(own.iter().chain(others).map(|(key, _)| *key));
         apart
     }
 
@@ -152,7 +162,7 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Map<K, V> {
+impl<K: Key, V: Clone> Extend<(K, V)> for Map<K, V> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
         pairs.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
     }
@@ -174,7 +184,7 @@ impl<K> Set<K> {
     }
 }
 
-impl<K: Ord + Clone> Set<K> {
+impl<K: Key> Set<K> {
     pub fn contains(&self, element: &K) -> bool {
         self.0.contains_key(element)
     }
@@ -197,7 +207,7 @@ impl<K: Ord + Clone> Set<K> {
         if self.0.is_same(&other.0) || other.iter().all(|element| self.contains(element)) {
             return false;
         }
-        *self = self.iter().chain(other.iter()).cloned().collect();
+        *self = self.iter().chain(other.iter()).copied().collect();
         true
     }
 
@@ -212,16 +222,16 @@ impl<K: Ord + Clone> Set<K> {
     }
 }
 
-impl<K: Ord + Clone> FromIterator<K> for Set<K> {
+impl<K: Key> FromIterator<K> for Set<K> {
     fn from_iter<I: IntoIterator<Item = K>>(elements: I) -> Self {
         let mut all: Vec<(K, ())> = elements.into_iter().map(|element| (element, ())).collect();
-        all.sort();
-        all.dedup();
+        all.sort_unstable_by_key(|(element, ())| element.order());
+        all.dedup_by_key(|(element, ())| element.order());
         Set(Map::of_sorted(all))
     }
 }
 
-impl<K: Ord + Clone> Extend<K> for Set<K> {
+impl<K: Key> Extend<K> for Set<K> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, elements: I) {
         for element in elements {
             self.insert(element);
@@ -232,6 +242,13 @@ impl<K: Ord + Clone> Extend<K> for Set<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Key for u32 {
+        type Order = u32;
+        fn order(self) -> u32 {
+            self
+        }
+    }
 
     #[test]
     fn copies_change_apart() {

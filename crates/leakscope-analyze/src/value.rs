@@ -4,9 +4,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use leakscope_ir::{Binary, BlockId, Compare, FuncId, GlobalId, ValueId};
+use leakscope_ir::{Binary, BlockId, Compare, FuncId, GlobalId, ValueId, VariableId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::shared::Key;
 
 /// A symbol of one procedure; see [`SymbolKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -139,6 +141,46 @@ impl Ord for Base {
 impl PartialOrd for Base {
     fn partial_cmp(&self, other: &Base) -> Option<Ordering> {
         Some(self.cmp(other))
+    }
+}
+
+impl Key for Base {
+    type Order = u64;
+    fn order(self) -> u64 {
+        self.rank()
+    }
+}
+
+impl Key for SymbolId {
+    type Order = u32;
+    fn order(self) -> u32 {
+        self.0
+    }
+}
+
+impl Key for HeapId {
+    type Order = u32;
+    fn order(self) -> u32 {
+        self.0
+    }
+}
+
+impl Key for VariableId {
+    type Order = u32;
+    fn order(self) -> u32 {
+        self.0
+    }
+}
+
+/// Cells of one base follow each other, those of any index last.
+impl Key for (Base, Offset) {
+    type Order = u128;
+    fn order(self) -> u128 {
+        let (is_any, at) = match self.1 {
+            Offset::At(at) => (0, at.cast_unsigned() ^ 1 << 63),
+            Offset::Any => (1, 0),
+        };
+        u128::from(self.0.rank() << 1 | is_any) << 64 | u128::from(at)
     }
 }
 
