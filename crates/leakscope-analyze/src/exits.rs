@@ -7,6 +7,7 @@ use std::sync::Arc;
 use leakscope_ir::{FuncId, ValueId};
 
 use crate::case::Case;
+use crate::compact::compact;
 use crate::fact::Fact;
 use crate::join::{Growth, Property, join};
 use crate::scope::Scope;
@@ -46,13 +47,13 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
     let mut cases: Vec<ExitCase> =
         cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
     keep_guards(&scope, &mut cases);
-    Summary {
+    compact(Summary {
         cases,
         symbols: Arc::new(scope.symbols),
         freed_in_loops: scope.inputs_freed_in_loops.into_iter().collect(),
         origins: scope.sites.origins,
         ..Summary::default()
-    }
+    })
 }
 
 fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -> Vec<(Exit, Case)> {

@@ -12,6 +12,7 @@ mod arrive;
 mod callgraph;
 mod calls;
 mod case;
+mod compact;
 mod confirm;
 mod containers;
 mod describe;

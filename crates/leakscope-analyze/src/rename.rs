@@ -8,13 +8,21 @@ use leakscope_ir::{FuncId, GlobalId, Spot};
 use crate::leaks::Leak;
 use crate::scope::Origin;
 use crate::summary::{ExitCase, Step, Summary, Write};
-use crate::value::{Base, Holder, SymbolKey, Value};
+use crate::value::{Base, HeapId, SymbolId, SymbolKey, Value};
 
 pub trait Rename {
     fn function(&mut self, id: FuncId) -> FuncId;
     fn global(&mut self, id: GlobalId) -> GlobalId;
     /// A place in a function.
     fn place(&mut self, function: FuncId, at: Spot) -> (FuncId, Spot);
+
+    fn symbol(&mut self, id: SymbolId) -> SymbolId {
+        id
+    }
+
+    fn block(&mut self, id: HeapId) -> HeapId {
+        id
+    }
 }
 
 pub fn summary(with: &mut dyn Rename, summary: &Summary) -> Summary {
@@ -22,9 +30,13 @@ pub fn summary(with: &mut dyn Rename, summary: &Summary) -> Summary {
         cases: summary.cases.iter().map(|case| exit_case(with, case)).collect(),
         symbols: Arc::new(summary.symbols.map(|key| symbol(with, key))),
         origins: summary.origins.iter().map(|known| Arc::new(origin(with, known))).collect(),
-        freed_in_loops: summary.freed_in_loops.clone(),
+        freed_in_loops: symbols(with, &summary.freed_in_loops),
         ..*summary
     }
+}
+
+fn symbols(with: &mut dyn Rename, ids: &[SymbolId]) -> Vec<SymbolId> {
+    ids.iter().map(|id| with.symbol(*id)).collect()
 }
 
 pub fn leak(with: &mut dyn Rename, id: FuncId, leak: &Leak) -> Leak {
@@ -42,18 +54,23 @@ pub fn origin(with: &mut dyn Rename, origin: &Origin) -> Origin {
     Origin { stack, ..origin.clone() }
 }
 
-fn exit_case(with: &mut dyn Rename, case: &ExitCase) -> ExitCase {
+pub fn exit_case(with: &mut dyn Rename, case: &ExitCase) -> ExitCase {
     let write = |write: &Write, with: &mut dyn Rename| Write {
         base: base(with, write.base),
         value: value(with, &write.value),
         ..*write
     };
     ExitCase {
+        exit: case.exit,
+        facts: case.facts.iter().map(|&(id, fact)| (with.symbol(id), fact)).collect(),
         result: value(with, &case.result),
         writes: case.writes.iter().map(|known| write(known, with)).collect(),
+        freed: symbols(with, &case.freed),
+        escaped: symbols(with, &case.escaped),
+        refused: symbols(with, &case.refused),
+        blocks: case.blocks.iter().map(|&(id, block)| (with.block(id), block)).collect(),
         zeroed: case.zeroed.iter().map(|&known| base(with, known)).collect(),
         path: case.path.iter().map(|known| step(with, known)).collect(),
-        ..case.clone()
     }
 }
 
@@ -66,7 +83,9 @@ fn base(with: &mut dyn Rename, base: Base) -> Base {
     match base {
         Base::Global(id) => Base::Global(with.global(id)),
         Base::Function(id) => Base::Function(with.function(id)),
-        Base::Symbol(_) | Base::Local(_) | Base::Heap(_) => base,
+        Base::Symbol(id) => Base::Symbol(with.symbol(id)),
+        Base::Heap(id) => Base::Heap(with.block(id)),
+        Base::Local(_) => base,
     }
 }
 
@@ -78,15 +97,12 @@ fn value(with: &mut dyn Rename, known: &Value) -> Value {
     }
 }
 
-fn symbol(with: &mut dyn Rename, key: &SymbolKey) -> SymbolKey {
+pub fn symbol(with: &mut dyn Rename, key: &SymbolKey) -> SymbolKey {
     match key {
         SymbolKey::Content(from, offset) => SymbolKey::Content(base(with, *from), *offset),
         SymbolKey::Elements(from, offset) => SymbolKey::Elements(base(with, *from), *offset),
         SymbolKey::Binary(op, left, right) => SymbolKey::Binary(*op, value(with, left), value(with, right)),
         SymbolKey::Compare(op, left, right) => SymbolKey::Compare(*op, value(with, left), value(with, right)),
-        SymbolKey::Joined(point, Holder::Cell(from, offset)) => {
-            SymbolKey::Joined(*point, Holder::Cell(base(with, *from), *offset))
-        }
         SymbolKey::Parameter(_) | SymbolKey::Result(..) | SymbolKey::Joined(..) => key.clone(),
     }
 }

@@ -348,6 +348,10 @@ impl Symbols {
         self.keys.len()
     }
 
+    pub fn all(&self) -> impl Iterator<Item = SymbolId> + use<> {
+        (0..self.keys.len() as u32).map(SymbolId)
+    }
+
     /// The symbol for `key`, unless it would be too deep.
     pub fn get(&mut self, key: SymbolKey) -> Option<SymbolId> {
         if let Some(&known) = self.ids.get(&key) {
@@ -377,7 +381,7 @@ impl Symbols {
         Symbols::of(self.max_depth, self.keys.iter().map(change))
     }
 
-    fn of(max_depth: u8, keys: impl Iterator<Item = SymbolKey>) -> Symbols {
+    pub fn of(max_depth: u8, keys: impl Iterator<Item = SymbolKey>) -> Symbols {
         let mut symbols = Symbols::default();
         for key in keys {
             symbols.get(key);
