@@ -67,6 +67,23 @@ pub(crate) fn frees_a_parameter(frame: &Frame, files: &mut Files) -> bool {
     }
 }
 
+/// What follows the name of a function in a call of it is one argument: of
+/// several, which one is the block is not told.
+pub(crate) fn is_given_one(arguments: &str) -> bool {
+    let Some(arguments) = arguments.trim_start().strip_prefix('(') else { return false };
+    let mut depth = 0_i32;
+    for character in arguments.chars() {
+        match character {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth > 0 => depth -= 1,
+            ')' => break,
+            ',' if depth == 0 => return false,
+            _ => {}
+        }
+    }
+    !arguments.trim_start().starts_with(')')
+}
+
 /// The function that releases such blocks was called with `variable` on one of
 /// the lines above, in this function: it counts, and found that others hold it.
 pub(crate) fn was_called(function: &str, variable: &str, above: &[String]) -> bool {

@@ -49,7 +49,7 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
     let statement = files.statement(frame)?;
     let above = files.lines_above(frame);
     if !is_free_to_go(finding.cause, variable, &statement)
-        || !is_pointer(variable, &above)
+        || !is_pointer(variable, &above) && !gets_block(finding, variable, frame, &above, files)
         || !is_written(variable, &above)
         || finding.cause == Cause::Overwritten && may_be_same(variable, &statement, &above)
         || finding.cause != Cause::ScopeEnd && is_held_by_another(variable, &above, &files.lines_below(frame))
@@ -227,7 +227,7 @@ fn as_sibling<'f>(
         let caller = freed.stack.get(at + 1).filter(|frame| !frame.system)?;
         let (_, arguments) =
             split_at_word(&files.statement(caller)?, name).map(|(a, b)| (a.to_owned(), b.to_owned()))?;
-        let takes_block = !arguments.trim_start().starts_with("()")
+        let takes_block = released::is_given_one(&arguments)
             && released::frees_a_parameter(headline, files)
             && !released::was_called(name, variable, &files.lines_above(leak));
         return takes_block.then(|| (format!("{name}({variable})"), caller));
@@ -279,6 +279,26 @@ fn is_pointer(variable: &str, above: &[String]) -> bool {
             }) && !is_object(variable, above)
         }
     }
+}
+
+/// The function with the leak gives `variable`, which is in scope, what it
+/// allocates: whatever its type is called, it is a pointer.
+fn gets_block(finding: &Finding, variable: &str, leak: &Frame, above: &[String], files: &mut Files) -> bool {
+    if !matches!(scope::meaning(above.iter().map(String::as_str), variable), Meaning::Visible { .. }) {
+        return false;
+    }
+    let own = |frame: &&Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
+    let statement = finding.allocated.headline().filter(own).and_then(|frame| files.statement(frame));
+    let Some((_, value)) = statement.as_deref().and_then(|statement| split_at_word(statement, variable))
+    else {
+        return false;
+    };
+    let mut value = value.trim_start().strip_prefix('=').unwrap_or_default().trim_start();
+    while let Some((_, cast)) = value.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        value = cast.trim_start();
+    }
+    let function = &value[..value.find(|c| !is_word(c)).unwrap_or(value.len())];
+    taken_back_by(function).is_some()
 }
 
 /// The last member of `variable` is declared above, and not as a pointer.

@@ -119,6 +119,17 @@ fn a_structure_is_not_a_pointer() {
 }
 
 #[test]
+fn a_type_of_pointers_may_have_any_name() {
+    let text =
+        "void f() {\n Row p;\n if ((p = (Row) malloc(4)) == NULL) //alloc\n  return;\n use(p);\n} //lost\n";
+    check(Cause::ScopeEnd, "p", text, "add free(p) before line 6");
+    let text = "void f() {\n Row p;\n p = rows(malloc(4)); //alloc\n use(p);\n} //lost\n";
+    check(Cause::ScopeEnd, "p", text, "");
+    let text = "void f() {\n {\n  Row p = malloc(4); //alloc\n  use(p);\n }\n} //lost\n";
+    check(Cause::ScopeEnd, "p", text, "");
+}
+
+#[test]
 fn what_is_out_of_scope_is_not_released() {
     let text = "void f() {\n while (t *p = g()) {\n  p->x = malloc(4); //alloc\n }\n} //lost\n";
     check(Cause::ScopeEnd, "p", text, "");
@@ -263,6 +274,10 @@ fn siblings_show_how_it_is_done() {
     check(Cause::ScopeEnd, "p", text, "");
     let text = "void item_free(t *i) {\n free(i->name); //freed\n}\n\
         void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
+    check(Cause::ScopeEnd, "p", text, "");
+    // By a function that takes more than the block.
+    let text = "void text_free(t *i, char *s) {\n free(s); //freed\n}\n\
+        void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n text_free(at(q, 1), q); //caller\n}\n";
     check(Cause::ScopeEnd, "p", text, "");
     // By another owner, who may have got it through this very line.
     let text =
