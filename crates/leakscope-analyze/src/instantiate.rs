@@ -132,11 +132,13 @@ impl Instance<'_> {
         let mut writes = Vec::new();
         for write in &self.exit.writes {
             let base = self.base(scope, write.base).plus(write.offset);
-            // Where there is nothing to write to, the callee did not.
+            let value = self.value(scope, &mut after, &write.value);
+            // Where there is nothing to write to, the callee did not, or did
+            // not come back: what it would have stored is not lost.
             if self.before.fact_of(scope, &base).is_zero() || matches!(base, Value::Int(_)) {
+                after.escape(scope, &value);
                 continue;
             }
-            let value = self.value(scope, &mut after, &write.value);
             writes.push((base, value, write));
         }
         let exit = self.exit;
