@@ -151,3 +151,57 @@ void letter_bad(void)
 {
     text_or_copy("-x"); // leak @letter
 }
+
+// Where an entry was found already, the place to insert it is not set, and nothing is inserted.
+struct table {
+    void **cells;
+    size_t size, load;
+};
+
+struct insertion {
+    struct table *table;
+    void **cell;
+};
+
+static int find(struct table *table, size_t hash, struct insertion *to)
+{
+    if (table->cells && table->cells[hash % table->size])
+        return 1;
+    to->table = table;
+    to->cell = table->cells ? &table->cells[hash % table->size] : NULL;
+    return 0;
+}
+
+static void **insert(struct insertion *to, void *data)
+{
+    struct table *table = to->table;
+    if (!to->cell) {
+        table->size = 16;
+        table->cells = calloc(table->size, sizeof *table->cells); // alloc @insert
+        if (!table->cells)
+            abort();
+        to->cell = table->cells;
+    }
+    *to->cell = data;
+    table->load++;
+    return to->cell;
+}
+
+static struct table reserved;
+
+void insert_good(void **names)
+{
+    for (; *names; names++) {
+        struct insertion to = {NULL, NULL};
+        find(&reserved, (size_t)*names, &to);
+        insert(&to, *names);
+    }
+}
+
+void insert_bad(void *name)
+{
+    struct table own = {NULL, 0, 0};
+    struct insertion to = {NULL, NULL};
+    find(&own, (size_t)name, &to);
+    insert(&to, name);
+} // leak @insert: own.cells
