@@ -106,11 +106,12 @@ impl Program {
             return Err(ConcolicError::Silent(self.executable.clone()));
         }
         let mut places = Places::default();
-        for (number, module) in view.modules().iter().enumerate() {
+        for module in view.modules() {
             let end = module.path.iter().position(|&byte| byte == 0).unwrap_or(module.path.len());
             let library = Path::new(OsStr::from_bytes(&module.path[..end]));
-            // The executable comes first, under whatever name it was started.
-            let path = if number == 0 { &self.executable } else { library };
+            // The executable, under whatever name it was started, says none;
+            // libraries are loaded before it.
+            let path = if end == 0 { &self.executable } else { library };
             places.add(module.base, places::read(path)?);
         }
         self.wanted = vec![0; places.capacity() as usize];

@@ -165,6 +165,35 @@ fn a_kept_input_leaks_again() {
     assert_eq!(native.code, 1, "{shell}: {native:?}");
 }
 
+/// A shared library of the program's own is a part of it: the input goes through
+/// both, and the warning may be in either.
+#[test]
+fn libraries_are_searched_too() {
+    let library = "#include <stdlib.h>\nint keep(int c)\n{\n    char *p = malloc(8);\n    if (c == 'q')\n        return 1;\n    \
+                   free(p);\n    return 0;\n}\n";
+    let program = "#include <stdio.h>\n#include <stdlib.h>\nint keep(int c);\nint main(void)\n{\n    int c = getchar();\n    \
+                   char *p = malloc(16);\n    if (c == 'm' && keep(getchar()))\n        return 2;\n    free(p);\n    return 0;\n}\n";
+    let folder = Folder::with(&[("keep.c", library), ("main.c", program)]);
+    folder.shell("mkdir lib");
+    for command in [
+        "cc -g -fPIC -shared keep.c -o lib/libkeep.so",
+        "cc -g main.c -o prog -Llib -lkeep -Wl,-rpath,$PWD/lib",
+    ] {
+        let ran = support::ran(&mut folder.leakscope(["build", "--", "sh", "-c", command]));
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let list = "keep.c\t4\tMA\nkeep.c\t6\tLK\nEND_PATH\nmain.c\t7\tMA\nmain.c\t9\tLK\nEND_PATH\n";
+    folder.write("list", list);
+    let arguments = ["validate", "--warnings", "list", "--format", "json", "-o", "report.json", "prog"];
+    let ran = support::ran(&mut folder.leakscope(arguments));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
+    for finding in report["findings"].as_array().expect("findings") {
+        assert_eq!(finding["verdict"], "must-leak", "{finding:#}");
+        assert_eq!(finding["evidence"]["input"]["stdin"], "mq", "{finding:#}");
+    }
+}
+
 /// Calls that failed fail again; what is lost then, nobody knows.
 #[test]
 fn an_input_with_failing_calls_is_replayed() {
