@@ -201,20 +201,6 @@ impl<'a> Search<'a> {
 
     /// Reads a run for every warning that is still open.
     fn take_in(&mut self, mut run: Run, by: Option<usize>, news: Teller<'_>) -> Arc<Run> {
-        let t = |b: &Vec<u8>| b.escape_ascii().to_string();
-        eprintln!(
-            "RUN {} by {by:?} end {:?} dec {} ev {} kb {} args {:?} stdin {:?} files {:?} env {:?} fails {:?}",
-            self.known.runs.len(),
-            run.trace.ended,
-            run.trace.decisions.len(),
-            run.trace.events.len(),
-            run.bytes() / 1024,
-            run.input.args.iter().map(t).collect::<Vec<_>>(),
-            t(&run.input.stdin),
-            run.input.files.iter().map(|(n, b)| (n.clone(), t(b))).collect::<Vec<_>>(),
-            run.input.env.keys().collect::<Vec<_>>(),
-            run.input.fails
-        );
         // Nobody asks for them again, and they are a good part of a run.
         let events = std::mem::take(&mut run.trace.events);
         let run = self.known.add(run);

@@ -100,6 +100,7 @@ impl Program {
         arguments.push(&target);
         let ran = support::ran(&mut folder.leakscope(arguments));
         assert!(ran.code < 2, "{file}: {ran:?}");
+        assert!(ran.stderr.is_empty(), "{file} is not quiet: {}", ran.stderr);
         let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
         self.warnings.iter().filter_map(|(name, warning)| self.difference(name, warning, &report)).collect()
     }

@@ -72,18 +72,6 @@ impl Search<'_> {
             self.pursuits[unit.pursuit].spent += done.spent;
             for Answered { candidate, turned, model, runs } in done.answers {
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
-                let at = self.subject.places.get(candidate.edge.place).map(|p| p.spot().to_string());
-                let t = format!("{turned:?}");
-                eprintln!(
-                    "TURN for {} run {} dec {} at {at:?} to {:?} dist {} missing {} -> {}",
-                    unit.pursuit,
-                    candidate.run.number,
-                    candidate.decision,
-                    candidate.edge.way,
-                    candidate.distance,
-                    candidate.missing,
-                    &t[..t.len().min(10)]
-                );
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
                 self.recent.extend(model);
