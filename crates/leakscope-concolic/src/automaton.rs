@@ -93,18 +93,9 @@ impl Automaton {
         }
     }
 
-    /// A way on the line of the leak point, if this is one.
-    pub fn leak_way(&self, place: PlaceId, way: Way) -> Option<WayId> {
-        self.leak_ways.get(&(place, way)).copied()
-    }
-
-    /// Whether each condition on the line of the leak point that was come to went
-    /// both ways, of those that were gone.
-    pub fn is_leak_line_known(&self, gone: &FxHashSet<WayId>) -> bool {
-        let went = |place: PlaceId, taken: bool| {
-            self.leak_way(place, Way::Branch(taken)).is_some_and(|way| gone.contains(&way))
-        };
-        self.leak_ways.keys().all(|&(place, _)| went(place, false) == went(place, true))
+    /// The ways of conditions on the line of the leak point.
+    pub fn leak_ways(&self) -> impl Iterator<Item = (PlaceId, Way, WayId)> + '_ {
+        self.leak_ways.iter().map(|(&(place, way), &id)| (place, way, id))
     }
 
     fn find_allocation(&mut self, warning: &Warning, places: &Places) {

@@ -8,6 +8,7 @@
 
 use crate::input::{Bounds, Input};
 use crate::knowledge::Knowledge;
+use crate::parts::{Parts, Text};
 use crate::target::ProgramOption;
 use crate::texts::with_text_anywhere;
 use crate::wording::with_option;
@@ -26,6 +27,9 @@ const OPTION_EVERY: usize = 2;
 
 /// And one of so many others has a text that the program compared its own with.
 const TEXT_EVERY: usize = 4;
+
+/// And one of so many others has parts that its parents were read in, where there are such.
+const PARTS_EVERY: usize = 2;
 
 /// Makes children of runs.
 #[derive(Debug)]
@@ -67,8 +71,9 @@ impl Crossing {
         let mut child = |number: usize| {
             let near = number.is_multiple_of(2) && !nearest.is_empty();
             let from = if near { nearest } else { &self.parents };
-            let base = &known.runs[from[self.choices.below(from.len())]];
-            let other = &known.runs[self.parents[self.choices.below(self.parents.len())]];
+            let base_run = from[self.choices.below(from.len())];
+            let other_run = self.parents[self.choices.below(self.parents.len())];
+            let (base, other) = (&known.runs[base_run], &known.runs[other_run]);
             if !options.is_empty() && self.choices.below(OPTION_EVERY) == 0 {
                 let option = options[self.choices.below(options.len())];
                 return with_one_more(base, option, bounds, &mut self.choices);
@@ -79,6 +84,11 @@ impl Crossing {
                 if !children.is_empty() {
                     return children.swap_remove(self.choices.below(children.len()));
                 }
+            }
+            let parts = [base_run, other_run].map(|run| known.parts(run));
+            let has_parts = parts[0].texts().next().is_some();
+            if has_parts && self.choices.below(PARTS_EVERY) == 0 {
+                return crossed_parts([base, other], &parts, bounds, &mut self.choices);
             }
             crossed(base, other, bounds, &mut self.choices)
         };
@@ -126,7 +136,10 @@ enum Part {
 /// A child of `base`, with parts of `other` in it.
 fn crossed(base: &Input, other: &Input, bounds: &Bounds, choices: &mut Choices) -> Input {
     let mut child = base.clone();
-    let mut parts: Vec<Part> = base.files.keys().cloned().map(Part::File).collect();
+    let mut parts: Vec<Part> = Vec::new();
+    if bounds.file_bytes > 0 {
+        parts.extend(base.files.keys().cloned().map(Part::File));
+    }
     if bounds.stdin_bytes > 0 && !(base.stdin.is_empty() && other.stdin.is_empty()) {
         parts.push(Part::Stdin);
     }
@@ -156,6 +169,36 @@ fn crossed(base: &Input, other: &Input, bounds: &Bounds, choices: &mut Choices) 
         }
     }
     child
+}
+
+/// A child of `base` in one of its texts, by the parts that the program read.
+fn crossed_parts(
+    [base, other]: [&Input; 2],
+    [parts, others]: &[Parts; 2],
+    bounds: &Bounds,
+    choices: &mut Choices,
+) -> Input {
+    let texts: Vec<&Text> = parts.texts().collect();
+    let which = texts[choices.below(texts.len())];
+    let own = which.of(base).and_then(|text| parts.split(which, text));
+    let Some((head, own)) = own else { return base.clone() };
+    let foreign = which.of(other).map(|text| match others.split(which, text) {
+        Some((_, parts)) => parts,
+        None => vec![text.as_slice()],
+    });
+    let owned = |parts: Vec<&[u8]>| parts.into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let (mut mine, foreign) = (owned(own), owned(foreign.unwrap_or_default()));
+    for _ in 0..=choices.below(MOST_STEPS) {
+        step(&mut mine, &foreign, choices);
+    }
+    let mut made = head.to_vec();
+    let most = which.most(bounds).max(which.of(base).map_or(0, Vec::len));
+    for part in mine.into_iter().filter(|part| !part.is_empty()) {
+        if made.len() + part.len() <= most {
+            made.extend(part);
+        }
+    }
+    which.with(base, made)
 }
 
 /// A step between texts: of lines, or of words where that is tossed or there
@@ -223,6 +266,19 @@ mod tests {
             ..Input::default()
         };
         check(&options(&["-a"]), &options(&["-b", "x"]), &options(&["-a", "-b", "x"]));
+    }
+
+    #[test]
+    fn children_have_parts_that_were_read() {
+        let (base, other) = (text("hab!"), text("hcd?"));
+        let parts = [3, 3].map(|second| Parts::at(Text::Stdin, &[1, second]));
+        let mut choices = Choices::new(7);
+        let mut child = || crossed_parts([&base, &other], &parts, &Bounds::default(), &mut choices);
+        let made: Vec<Input> = (0..500).map(|_| child()).collect();
+        for expected in ["habab!", "habcd!", "hcdab!"] {
+            assert!(made.contains(&text(expected)), "{expected} is no child");
+        }
+        assert!(made.iter().all(|input| input.stdin.starts_with(b"h")));
     }
 
     #[test]

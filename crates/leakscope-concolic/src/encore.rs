@@ -4,6 +4,7 @@
 //! finds them by crossing.
 
 use crate::input::{Bounds, Input};
+use crate::parts::Parts;
 
 /// So many times what is made up otherwise may come of it.
 const LONGER: usize = 2;
@@ -12,8 +13,9 @@ const LONGER: usize = 2;
 /// them in the text was read when the marks were passed already.
 const MOST_PARTS: usize = 6;
 
-/// The input with one part twice, in every way.
-pub fn encores(input: &Input, bounds: &Bounds) -> Vec<Input> {
+/// The input with one part twice, in every way: one that shows in the text, or one
+/// that its run read as such.
+pub fn encores(input: &Input, parts: &Parts, bounds: &Bounds) -> Vec<Input> {
     let stdin = repeated(&input.stdin, LONGER * bounds.stdin_bytes as usize)
         .map(|stdin| Input { stdin, ..input.clone() });
     let files = input.files.iter().flat_map(|(name, text)| {
@@ -31,7 +33,24 @@ pub fn encores(input: &Input, bounds: &Bounds) -> Vec<Input> {
             (again.args.len() <= bounds.args as usize).then_some(again)
         })
     });
-    stdin.chain(files).chain(arguments).collect()
+    stdin.chain(files).chain(arguments).chain(read_again(input, parts, bounds)).collect()
+}
+
+/// The input with a part twice that its run read as one.
+fn read_again(input: &Input, parts: &Parts, bounds: &Bounds) -> impl Iterator<Item = Input> {
+    parts.texts().flat_map(move |which| {
+        let (head, rest) = which.of(input).and_then(|text| parts.split(which, text)).unwrap_or_default();
+        let most = LONGER * which.most(bounds);
+        (0..rest.len()).rev().take(MOST_PARTS).filter_map(move |at| {
+            let mut made = head.to_vec();
+            made.extend(rest[..=at].concat());
+            made.extend_from_slice(rest[at]);
+            let fits = made.len() <= most;
+            made.extend(rest[at + 1..].concat());
+            made.truncate(most);
+            fits.then(|| which.with(input, made))
+        })
+    })
 }
 
 /// The text with one of its lines twice, or one of its words if it has no
@@ -60,13 +79,15 @@ fn repeated(text: &[u8], most: usize) -> impl Iterator<Item = Vec<u8>> + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parts::Text;
 
     #[test]
     fn a_part_comes_twice() {
         let bounds = Bounds { stdin_bytes: 4, args: 4, ..Bounds::default() };
         let check = |stdin: &str, expected: &[&str]| {
             let input = Input { stdin: stdin.into(), ..Input::default() };
-            let found: Vec<Vec<u8>> = encores(&input, &bounds).into_iter().map(|input| input.stdin).collect();
+            let found: Vec<Vec<u8>> =
+                encores(&input, &Parts::default(), &bounds).into_iter().map(|input| input.stdin).collect();
             assert_eq!(found, expected.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>());
         };
         check("", &[]);
@@ -77,11 +98,21 @@ mod tests {
     }
 
     #[test]
+    fn a_message_comes_twice() {
+        let bounds = Bounds { stdin_bytes: 4, ..Bounds::default() };
+        let input = Input { stdin: b"habc".to_vec(), ..Input::default() };
+        let found = encores(&input, &Parts::at(Text::Stdin, &[1, 3]), &bounds);
+        let found: Vec<Vec<u8>> = found.into_iter().map(|input| input.stdin).collect();
+        assert_eq!(found, [&b"habcc"[..], b"hababc"]);
+    }
+
+    #[test]
     fn options_come_twice_with_their_values() {
         let bounds = Bounds { args: 4, ..Bounds::default() };
         let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
         let input = Input { args: words(&["-k", "v"]), ..Input::default() };
-        let found: Vec<Vec<Vec<u8>>> = encores(&input, &bounds).into_iter().map(|input| input.args).collect();
+        let found: Vec<Vec<Vec<u8>>> =
+            encores(&input, &Parts::default(), &bounds).into_iter().map(|input| input.args).collect();
         let expected = [&["-k", "v", "v"] as &[&str], &["-k", "-k", "v"], &["-k", "v", "-k", "v"]];
         assert_eq!(found, expected.map(words));
     }

@@ -56,6 +56,8 @@ pub struct Obstacles {
 pub enum Stop {
     /// Every way that can lead to the next mark was tried.
     Explored,
+    /// A leak was found, or many runs followed the path and the last ones showed nothing new.
+    Enough,
     OutOfRuns,
     OutOfTime,
     Interrupted,
@@ -132,6 +134,7 @@ impl Stop {
     pub fn text(self) -> &'static str {
         match self {
             Stop::Explored => "every way that could lead there was tried",
+            Stop::Enough => "many runs followed the path, the last ones showed nothing new",
             Stop::OutOfRuns => "out of runs (--runs)",
             Stop::OutOfTime => "out of time (--time)",
             Stop::Interrupted => "interrupted",

@@ -2,11 +2,45 @@
 //! branch that reads a flag, and another one set it.
 
 use crate::input::{Bounds, Input};
+use crate::parts::Parts;
+
+/// So many times what is made up otherwise may come of it.
+const LONGER: usize = 2;
 
 /// The first input, then the second, within the bounds: whole lines, and the
-/// arguments of both; the arguments alone, for files that are read twice; and
-/// standard input before a file, as `-`.
-pub fn joined(first: &Input, second: &Input, bounds: &Bounds) -> Vec<Input> {
+/// arguments of both; the arguments alone, for files that are read twice;
+/// standard input before a file, as `-`; and the parts that both were read in.
+pub fn joined(
+    (first, first_parts): &(&Input, Parts),
+    (second, second_parts): &(&Input, Parts),
+    bounds: &Bounds,
+) -> Vec<Input> {
+    let in_parts = parts_of_both((first, first_parts), (second, second_parts), bounds);
+    of_lines(first, second, bounds).into_iter().chain(in_parts).collect()
+}
+
+/// The first input up to its last part, which most often is what the program refused, then
+/// the parts of the second.
+fn parts_of_both(
+    (first, first_parts): (&Input, &Parts),
+    (second, second_parts): (&Input, &Parts),
+    bounds: &Bounds,
+) -> Vec<Input> {
+    let both = first_parts.texts().filter_map(|which| {
+        let text = which.of(first)?;
+        let (head, parts) = first_parts.split(which, text)?;
+        let other = which.of(second)?;
+        let (_, behind) = second_parts.split(which, other).unwrap_or((&[], vec![other.as_slice()]));
+        let last = parts.last().map_or(0, |last| last.len());
+        let kept = &text[..text.len() - last];
+        let made = [kept, &behind.concat()].concat();
+        (kept.len() > head.len() && made.len() <= LONGER * which.most(bounds))
+            .then(|| which.with(first, made))
+    });
+    both.collect()
+}
+
+fn of_lines(first: &Input, second: &Input, bounds: &Bounds) -> Vec<Input> {
     let Some(both) = both(first, second, bounds) else { return Vec::new() };
     let has_arguments = !first.args.is_empty() && !second.args.is_empty();
     let of_first = has_arguments.then(|| Input { args: both.args.clone(), ..first.clone() });
@@ -58,6 +92,7 @@ fn texts(first: &[u8], second: &[u8], most: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parts::Text;
 
     #[test]
     fn lines_and_arguments_of_both() {
@@ -66,7 +101,8 @@ mod tests {
             |args: &str, stdin: &str| Input { args: words(args), stdin: stdin.into(), ..Input::default() };
         let check = |first: Input, second: Input, expected: Vec<Input>| {
             let bounds = Bounds { args: 3, stdin_bytes: 6, ..Bounds::default() };
-            assert_eq!(joined(&first, &second, &bounds), expected);
+            let none = Parts::default;
+            assert_eq!(joined(&(&first, none()), &(&second, none()), &bounds), expected);
         };
         check(input("-a", ""), input("-b 1", "x"), vec![input("-a -b 1", "x"), input("-a -b 1", "")]);
         check(input("-a 1", ""), input("-b 1", ""), Vec::new());
@@ -76,5 +112,17 @@ mod tests {
         check(input("-a", "x"), with_file("A", ""), expected.to_vec());
         check(input("", "a\n"), input("", "b\n"), vec![input("", "a\nb\n")]);
         check(input("", "a"), input("", "b\nccc\nd"), vec![input("", "a\nb\nd")]);
+    }
+
+    #[test]
+    fn messages_of_both() {
+        let input = |stdin: &str| Input { stdin: stdin.into(), ..Input::default() };
+        let (first, second) = (input("hab!!"), input("hcd?"));
+        let parts = |begins: &[usize]| Parts::at(Text::Stdin, begins);
+        let bounds = Bounds { stdin_bytes: 4, ..Bounds::default() };
+        let found = joined(&(&first, parts(&[1, 3])), &(&second, parts(&[1, 3])), &bounds);
+        assert_eq!(found.last(), Some(&input("habcd?")));
+        let found = joined(&(&first, parts(&[1, 3])), &(&second, Parts::default()), &bounds);
+        assert_eq!(found.last(), Some(&input("habhcd?")));
     }
 }

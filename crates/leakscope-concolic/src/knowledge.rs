@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leakscope_solve::{Compare, InputId, Node, Pool, Term};
+use leakscope_wire::symbolic::source;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::influence::Influence;
-use crate::input::Input;
+use crate::input::{Bounds, Input};
+use crate::parts::Parts;
 use crate::places::{PlaceId, WayId};
 use crate::schedule::{Candidate, Edge};
 use crate::solve::Run;
@@ -32,8 +34,15 @@ pub struct Knowledge {
     pub inputs: FxHashSet<Input>,
     /// The same by number of their run.
     pub runs: Vec<Input>,
+    /// Parts that they were read in, of those that went new ways.
+    parts: FxHashMap<usize, Parts>,
+    /// Whether some run has read standard input, and a file.
+    reads_stdin: bool,
+    reads_files: bool,
     /// Edges that some run took where the input decided.
     pub edges: FxHashSet<Edge>,
+    /// The same, each time that a run came to their place for itself, about.
+    pub edges_in_rounds: FxHashSet<(Edge, u8)>,
     /// Ways that some run went, and about how often in one run.
     covered: FxHashSet<u32>,
     /// The ways alone.
@@ -95,7 +104,11 @@ impl Knowledge {
         run.number = self.runs.len();
         self.runs.push(run.input.clone());
         self.note_paths(&std::mem::take(&mut run.trace.paths));
-        self.edges.extend(run.trace.decisions.iter().map(|decision| decision.edge(decision.way)));
+        for decision in &run.trace.decisions {
+            let edge = decision.edge(decision.way);
+            self.edges.insert(edge);
+            self.edges_in_rounds.insert((edge, decision.round()));
+        }
         for &way in &run.trace.coverage {
             run.is_new |= self.covered.insert(way);
             self.gone.insert(way >> TIMES_BITS);
@@ -122,6 +135,12 @@ impl Knowledge {
                 self.untried.push((word, run.input.clone()));
             }
         }
+        self.reads_stdin |= run.trace.reads_stdin;
+        self.reads_files |=
+            run.trace.names.keys().any(|number| number - number % source::MOST == source::FILE);
+        if run.is_new {
+            self.parts.insert(run.number, Parts::of(&run.trace));
+        }
         self.note_bytes(&run.trace);
         let run = Arc::new(run);
         self.note_ways(&run);
@@ -131,6 +150,21 @@ impl Knowledge {
     /// Runs that went a way, those with small inputs.
     pub fn runs_of(&self, way: WayId) -> impl Iterator<Item = usize> + '_ {
         self.by_way.get(&way).into_iter().flatten().map(|known| known.run)
+    }
+
+    /// The bounds of what is worth a change without a solver: what some run reads.
+    pub fn bounds(&self, bounds: &Bounds) -> Bounds {
+        let or_none = |is_read: bool, bytes: u32| if is_read { bytes } else { 0 };
+        Bounds {
+            stdin_bytes: or_none(self.reads_stdin, bounds.stdin_bytes),
+            file_bytes: or_none(self.reads_files, bounds.file_bytes),
+            ..*bounds
+        }
+    }
+
+    /// The parts that a run's input was read in, where these are known.
+    pub fn parts(&self, run: usize) -> Parts {
+        self.parts.get(&run).cloned().unwrap_or_default()
     }
 
     /// Options that the program understands.

@@ -1,19 +1,20 @@
 //! One warning while it is tried: what runs have said about it, which of their
 //! decisions may lead on, and in the end its outcome.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leakscope_core::Verdict;
 use leakscope_ir::FuncId;
-use leakscope_wire::symbolic::Event;
+use leakscope_wire::symbolic::{Event, PlaceKind};
 use rustc_hash::FxHashSet;
 
 use crate::automaton::Automaton;
 use crate::evidence::{Obstacles, Outcome, Stop};
 use crate::knowledge::Knowledge;
 use crate::objects::objects;
-use crate::places::{Places, WayId};
+use crate::places::{PlaceId, Places, WayId};
 use crate::reach::frontier::Frontier;
 use crate::reach::{Cost, Distances, NEVER, Reach, UNKNOWN};
 use crate::schedule::{Candidate, Schedule};
@@ -25,6 +26,9 @@ use crate::verdict::{Coverage, End, LeakWay, Tally};
 pub struct Pursuit {
     pub number: usize,
     pub distances: Vec<Arc<Distances>>,
+    /// Ways into the leak point: conditions on its line, and branches from which one comes
+    /// there without another. What is freed on one of them may not be on the others.
+    leak_ways: BTreeMap<WayId, (PlaceId, bool)>,
     pub schedule: Schedule,
     pub tally: Tally,
     pub obstacles: Obstacles,
@@ -41,6 +45,8 @@ pub struct Pursuit {
     pub runs_after_other_way: u32,
     /// Runs that were made before the path was followed.
     pub runs_before_path: Option<u32>,
+    /// And the time that they took.
+    pub spent_before_path: Duration,
     pub fates: u32,
     pub frontier: Frontier,
     /// Ways to the lines that write what the frontier reads.
@@ -56,6 +62,9 @@ pub struct Pursuit {
 
 /// Of the runs that passed equally many marks, the parts of so many are repeated.
 const MOST_REPEATED: usize = 6;
+
+/// Runs that must follow the path before an object is called clean, unless there are no more.
+const FEWEST: u32 = 10;
 
 /// As far as this, or never: behind the path, the way to the first mark again.
 const AWAY: Cost = 8;
@@ -76,9 +85,16 @@ struct Promise {
 }
 
 impl Pursuit {
-    pub fn new(number: usize, distances: Vec<Arc<Distances>>) -> Pursuit {
+    pub fn new(
+        number: usize,
+        automaton: &Automaton,
+        distances: Vec<Arc<Distances>>,
+        reach: &Reach<'_>,
+        places: &Places,
+    ) -> Pursuit {
         Pursuit {
             number,
+            leak_ways: leak_ways(automaton, &distances, reach, places),
             distances,
             schedule: Schedule::default(),
             tally: Tally::default(),
@@ -92,6 +108,7 @@ impl Pursuit {
             chosen: 0,
             runs_after_other_way: 0,
             runs_before_path: None,
+            spent_before_path: Duration::ZERO,
             fates: 0,
             frontier: Frontier::default(),
             writing: Vec::new(),
@@ -171,9 +188,7 @@ impl Pursuit {
             self.schedule.push(candidate, reach);
         }
         let end = End::of(trace).after_failure(trace.ended, events, automaton);
-        if count < all {
-            self.obstacles.note_run(trace, end);
-        }
+        self.obstacles.note_run(trace, end);
         if count > self.passed {
             self.nearest.clear();
             self.encores.clear();
@@ -187,8 +202,9 @@ impl Pursuit {
                 self.repeated += 1;
             }
         }
-        if count == all {
-            self.runs_before_path.get_or_insert(self.runs);
+        if count == all && self.runs_before_path.is_none() {
+            self.runs_before_path = Some(self.runs);
+            self.spent_before_path = self.spent;
         }
         self.tally.add(run.number, &Coverage { passed: count, is_whole: count == all, objects, end });
         if run.is_new && count == all {
@@ -225,7 +241,10 @@ impl Pursuit {
     ) -> Option<Promise> {
         let decision = &trace.decisions[decision];
         let Some(mark) = automaton.marks.get(count) else {
-            if automaton.leak_way(decision.place, way).is_some_and(|way| !known.gone.contains(&way)) {
+            let leads_in = |(id, &(place, taken)): (&WayId, &(PlaceId, bool))| {
+                (place, Way::Branch(taken)) == (decision.place, way) && !known.gone.contains(id)
+            };
+            if self.leak_ways.iter().any(leads_in) {
                 return Some(Promise::default());
             }
             // Another object may be the one that is lost.
@@ -260,15 +279,29 @@ impl Pursuit {
         })
     }
 
+    /// A way into the leak point that no run went, of a branch that was come to.
+    pub fn open_leak_way(&self, gone: &FxHashSet<WayId>) -> Option<(PlaceId, Way)> {
+        let is_open = |(id, (_, taken)): &(&WayId, &(PlaceId, bool))| {
+            let other = if *taken { *id - 1 } else { *id + 1 };
+            !gone.contains(id) && gone.contains(&other)
+        };
+        let open = self.leak_ways.iter().find(is_open);
+        open.map(|(_, &(place, taken))| (place, Way::Branch(taken)))
+    }
+
     pub fn judged(&self, automaton: &Automaton, stop: Stop, places: &Places, known: &Knowledge) -> Outcome {
         let all = automaton.marks.len();
         let obstacles = self.obstacles.texts(places);
         let (verdict, reason) = match self.tally.verdict() {
             Some(Verdict::MustLeak) => (Verdict::MustLeak, self.leak_text()),
-            Some(verdict) if !automaton.is_leak_line_known(&known.gone) => {
+            Some(verdict) if self.tally.suite < FEWEST && !self.is_explored(stop, known) => {
+                let what = format!("{}, which are few", self.freed_text(verdict));
+                (Verdict::MayLeak, format!("{what}: {}", self.why_open(stop, known, &obstacles)))
+            }
+            Some(verdict) if self.open_leak_way(&known.gone).is_some() && !self.is_explored(stop, known) => {
                 let freed = self.freed_text(verdict);
-                let why = "but a condition on the line of the leak point was always the same";
-                (Verdict::MayLeak, format!("{freed}, {why}: {}", stop.text()))
+                let what = "but a condition at the leak point was always the same";
+                (Verdict::MayLeak, format!("{freed}, {what}: {}", self.why_open(stop, known, &obstacles)))
             }
             Some(verdict) => (verdict, self.freed_text(verdict)),
             None if self.is_infeasible(automaton, stop, known) => {
@@ -310,9 +343,12 @@ impl Pursuit {
         if self.is_ruled_out(automaton) {
             return true;
         }
-        let is_missing = self.passed < automaton.marks.len();
-        is_missing
-            && stop == Stop::Explored
+        self.passed < automaton.marks.len() && self.is_explored(stop, known)
+    }
+
+    /// Whether every way was tried, and nothing stood in the way.
+    fn is_explored(&self, stop: Stop, known: &Knowledge) -> bool {
+        stop == Stop::Explored
             && self.schedule.is_empty()
             && !self.schedule.has_forgotten
             && !known.has_left_out
@@ -366,15 +402,40 @@ impl Pursuit {
             None if self.tally.cut > 0 => "every run that followed the path crashed or hung".to_owned(),
             None => "no object was allocated on the path".to_owned(),
         };
-        let why = if obstacles.is_empty() { vec![stop.text().to_owned()] } else { obstacles.to_vec() };
-        let mut why = why;
+        format!("{what}: {}", self.why_open(stop, known, obstacles))
+    }
+
+    /// What kept the search from going on.
+    fn why_open(&self, stop: Stop, known: &Knowledge, obstacles: &[String]) -> String {
+        let mut why = if obstacles.is_empty() { vec![stop.text().to_owned()] } else { obstacles.to_vec() };
         if (self.schedule.has_forgotten || known.has_left_out) && stop == Stop::Explored {
             why.push("more ways than there is room for".to_owned());
         }
         let limit = (stop != Stop::Explored && !obstacles.is_empty()).then(|| stop.text().to_owned());
-        let reasons: Vec<String> = why.into_iter().chain(limit).collect();
-        format!("{what}: {}", reasons.join("; "))
+        why.extend(limit);
+        why.join("; ")
     }
+}
+
+fn leak_ways(
+    automaton: &Automaton,
+    distances: &[Arc<Distances>],
+    reach: &Reach<'_>,
+    places: &Places,
+) -> BTreeMap<WayId, (PlaceId, bool)> {
+    let (Some(first), Some(leak)) = (distances.first(), automaton.leak()) else { return BTreeMap::new() };
+    let branches = places
+        .ways()
+        .filter(|(place, _)| places.get(*place).is_some_and(|located| located.kind == PlaceKind::Branch));
+    let ways = branches.flat_map(|(place, ways)| {
+        [false, true].map(|taken| (place, Way::Branch(taken), ways.start + WayId::from(taken)))
+    });
+    // What comes by the allocation is before it.
+    let leads_in = |&(place, way, _): &(PlaceId, Way, WayId)| {
+        reach.down(&distances[leak], place, way) == 0 && reach.down(first, place, way) != 0
+    };
+    let ways = ways.filter(leads_in).chain(automaton.leak_ways());
+    ways.map(|(place, way, id)| (id, (place, way == Way::Branch(true)))).collect()
 }
 
 impl Obstacles {

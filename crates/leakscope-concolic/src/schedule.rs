@@ -67,6 +67,9 @@ impl Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
     Nearest,
+    /// The same, where each time that a run comes to a place counts for itself: what is new
+    /// in the first message may be new again in the second.
+    NearestInRound,
     Newest,
 }
 
@@ -74,7 +77,10 @@ pub enum Rank {
 #[derive(Default)]
 pub struct Schedule {
     candidates: Vec<Candidate>,
+    /// How often edges were turned to.
     turned: FxHashMap<Edge, u32>,
+    /// The same in each round of coming to their place.
+    turned_in_round: FxHashMap<(Edge, u8), u32>,
     /// The same for each run.
     turned_in: FxHashMap<(usize, Edge), u32>,
     /// And for each lap of a loop.
@@ -92,19 +98,43 @@ pub struct Detour {
     pub writes: Vec<Arc<Distances>>,
     /// How far it is to the nearest write behind an edge.
     near: FxHashMap<(PlaceId, Way), Cost>,
+    /// Decisions of each run right behind which something was written.
+    written: FxHashMap<usize, Vec<usize>>,
 }
 
 impl Detour {
     pub fn new(ways: Range<WayId>, writes: Vec<Arc<Distances>>) -> Detour {
-        Detour { ways, writes, near: FxHashMap::default() }
+        Detour { ways, writes, ..Detour::default() }
     }
 
-    /// Takes in an edge of a candidate.
-    fn see(&mut self, reach: &Reach<'_>, Edge { place, way, .. }: Edge) {
-        if !self.writes.is_empty() && !self.near.contains_key(&(place, way)) {
-            let near = self.writes.iter().map(|write| reach.down(write, place, way)).min();
-            self.near.insert((place, way), near.unwrap_or(NEVER));
+    /// Takes in a candidate: its edge, and its run.
+    fn see(&mut self, reach: &Reach<'_>, candidate: &Candidate) {
+        if self.writes.is_empty() {
+            return;
         }
+        self.near(reach, candidate.edge.place, candidate.edge.way);
+        if !self.written.contains_key(&candidate.run.number) {
+            let decisions = candidate.run.trace.decisions.iter().enumerate();
+            let writes =
+                decisions.filter(|(_, decision)| self.near(reach, decision.place, decision.way) <= AT_WRITE);
+            let written = writes.map(|(index, _)| index).take(MOST_WRITTEN).collect();
+            self.written.insert(candidate.run.number, written);
+        }
+    }
+
+    fn near(&mut self, reach: &Reach<'_>, place: PlaceId, way: Way) -> Cost {
+        let writes = &self.writes;
+        *self.near.entry((place, way)).or_insert_with(|| {
+            writes.iter().map(|write| reach.down(write, place, way)).min().unwrap_or(NEVER)
+        })
+    }
+
+    /// What it is worth that what the branch reads was written before a decision: a
+    /// counter counts, and one write may need another.
+    fn progress(&self, candidate: &Candidate) -> u64 {
+        let written = self.written.get(&candidate.run.number);
+        let before = written.map_or(0, |written| written.partition_point(|&at| at < candidate.decision));
+        WRITTEN * before as u64
     }
 
     /// What it is worth to turn to an edge: more in a run that came to the
@@ -120,6 +150,9 @@ impl Detour {
 /// More are dropped, the worst first.
 const MOST: usize = 40_000;
 
+/// More than all that can speak for a candidate.
+const BASE: u64 = 256;
+
 /// Counts as so many branches: a mark that is missing, an edge that is known,
 /// each doubling of the times it was turned.
 const MARK: u64 = 64;
@@ -133,6 +166,13 @@ const CROWD: u64 = 2;
 /// Writes of what a branch reads count from so many branches away, each so much.
 const DETOUR: Cost = 5;
 const DETOUR_STEP: u64 = 6;
+
+/// A write at most so far behind a decision came of it.
+const AT_WRITE: Cost = 1;
+
+/// Each write that came before, up to a few.
+const WRITTEN: u64 = 8;
+const MOST_WRITTEN: usize = 4;
 
 /// Each doubling of the turns in a function that changed nothing outside of it.
 const IDLE: u64 = 8;
@@ -153,7 +193,7 @@ const FAILS: u64 = 16;
 
 impl Schedule {
     pub fn push(&mut self, candidate: Candidate, reach: &Reach<'_>) {
-        self.detour.see(reach, candidate.edge);
+        self.detour.see(reach, &candidate);
         self.candidates.push(candidate);
     }
 
@@ -161,7 +201,7 @@ impl Schedule {
     pub fn go_by(&mut self, detour: Detour, reach: &Reach<'_>) {
         self.detour = detour;
         for candidate in &self.candidates {
-            self.detour.see(reach, candidate.edge);
+            self.detour.see(reach, candidate);
         }
     }
 
@@ -175,41 +215,49 @@ impl Schedule {
         if self.candidates.len() > MOST {
             self.shrink(known);
         }
-        let Some((first, best)) = self.best(rank, known, |_| true) else { return Vec::new() };
-        let mut taken = vec![self.remove(first)];
+        let all = self.candidates.iter().enumerate();
+        let scored = all.map(|(index, candidate)| (index, self.score(candidate, rank, known)));
+        let Some((first, best)) = scored.min_by_key(|&(_, score)| score) else { return Vec::new() };
+        let run = self.candidates[first].run.clone();
+        let is_of_run = |index: &usize| Arc::ptr_eq(&self.candidates[*index].run, &run);
+        let mut same: Vec<usize> = (0..self.candidates.len()).filter(is_of_run).collect();
+        let mut taken = vec![first];
+        self.note_turn(first);
         while taken.len() < most {
-            let run = taken[0].run.clone();
-            let same = |candidate: &Candidate| Arc::ptr_eq(&candidate.run, &run);
-            match self.best(rank, known, same) {
-                Some((next, score)) if score <= best + AGAIN => taken.push(self.remove(next)),
+            same.retain(|index| !taken.contains(index));
+            let scored = same.iter().map(|&index| (index, self.score(&self.candidates[index], rank, known)));
+            match scored.min_by_key(|&(_, score)| score) {
+                Some((next, score)) if score <= best + AGAIN => {
+                    taken.push(next);
+                    self.note_turn(next);
+                }
                 _ => break,
             }
         }
+        // The order of the rest is that of their making: it breaks ties.
+        taken.sort_unstable_by_key(|&index| std::cmp::Reverse(index));
+        let mut taken: Vec<Candidate> =
+            taken.into_iter().map(|index| self.candidates.remove(index)).collect();
         taken.sort_by_key(|candidate| (candidate.decision, candidate.other));
         taken
     }
 
-    fn remove(&mut self, index: usize) -> Candidate {
-        // The order of the rest is that of their making: it breaks ties.
-        let candidate = self.candidates.remove(index);
+    fn note_turn(&mut self, index: usize) {
+        let candidate = &self.candidates[index];
         *self.turned.entry(candidate.edge).or_default() += 1;
+        *self.turned_in_round.entry((candidate.edge, candidate.decision().round())).or_default() += 1;
         *self.turned_in.entry((candidate.run.number, candidate.edge)).or_default() += 1;
         *self.turned_at.entry((candidate.edge, candidate.decision().lap)).or_default() += 1;
-        candidate
-    }
-
-    fn best(&self, rank: Rank, known: &Knowledge, fits: impl Fn(&Candidate) -> bool) -> Option<(usize, u64)> {
-        let scored = self.candidates.iter().enumerate().filter(|(_, candidate)| fits(candidate));
-        scored
-            .map(|(index, candidate)| (index, self.score(candidate, rank, known)))
-            .min_by_key(|&(_, score)| score)
     }
 
     fn score(&self, candidate: &Candidate, rank: Rank, known: &Knowledge) -> u64 {
         let worth = self.detour.worth(candidate.edge, &candidate.run);
+        let in_round = (candidate.edge, candidate.decision().round());
         // What is written may depend on when.
         let turned = if worth > 0 {
             self.turned_at.get(&(candidate.edge, candidate.decision().lap))
+        } else if rank == Rank::NearestInRound {
+            self.turned_in_round.get(&in_round)
         } else {
             self.turned.get(&candidate.edge)
         };
@@ -219,12 +267,15 @@ impl Schedule {
         let in_run = self.turned_in.get(&(candidate.run.number, candidate.edge)).copied().unwrap_or(0);
         let again = again + CROWD * u64::from(in_run);
         let depth = u64::from((candidate.decision as u32 + 1).ilog2());
-        let is_known = known.edges.contains(&candidate.edge);
+        let is_known = match rank {
+            Rank::NearestInRound => known.edges_in_rounds.contains(&in_round),
+            Rank::Nearest | Rank::Newest => known.edges.contains(&candidate.edge),
+        };
         // A function that writes what the next branch reads is not idle.
         let idle = candidate.leaves.filter(|_| worth == 0);
         let idle = idle.map_or(0, |function| IDLE * known.influence.idleness(function));
         match rank {
-            Rank::Nearest => {
+            Rank::Nearest | Rank::NearestInRound => {
                 let missing = MARK / 2 * (candidate.missing + candidate.missing_in_run) as u64;
                 let known = if is_known { KNOWN } else { 0 };
                 let fails = match candidate.edge.way {
@@ -236,7 +287,7 @@ impl Schedule {
                 let far = missing + u64::from(candidate.distance);
                 let score = far + known + again + idle + fails + stale + lonely + depth / 2;
                 let lost = if candidate.run.lost.contains(&candidate.edge) { LOST } else { 0 };
-                score.saturating_sub(worth + lost)
+                (BASE + score).saturating_sub(worth + lost + self.detour.progress(candidate))
             }
             Rank::Newest => (if is_known { 1_000_000 } else { 0 }) + 100 * (again + idle) + depth,
         }

@@ -165,7 +165,8 @@ impl<'a> Search<'a> {
             .collect();
         let pursuit = |(number, automaton): (usize, &Automaton)| {
             let to = |spot: &Spot| distances[&(spot.file.as_str(), spot.line)].clone();
-            Pursuit::new(number, automaton.marks.iter().map(|mark| to(&mark.spot)).collect())
+            let distances = automaton.marks.iter().map(|mark| to(&mark.spot)).collect();
+            Pursuit::new(number, automaton, distances, reach, subject.places)
         };
         Search {
             subject,
@@ -229,8 +230,15 @@ impl<'a> Search<'a> {
     fn find_detours(&mut self) {
         let open = |pursuit: &&mut Pursuit| pursuit.outcome.is_none();
         for pursuit in self.pursuits.iter_mut().filter(open) {
-            let Some(to) = pursuit.distances.get(pursuit.passed) else { continue };
-            let frontier = self.frontiers.nearest(self.reach, to, &self.known.gone);
+            let gone = &self.known.gone;
+            let frontier = match pursuit.distances.get(pursuit.passed) {
+                Some(to) => self.frontiers.nearest(self.reach, to, gone),
+                // All ways into the leak point are to be gone.
+                None => match pursuit.open_leak_way(gone) {
+                    Some((place, way)) => self.frontiers.at(self.reach, place, way),
+                    None => continue,
+                },
+            };
             if frontier == pursuit.frontier {
                 continue;
             }
@@ -261,18 +269,24 @@ impl<'a> Search<'a> {
             let pursuit = &self.pursuits[index];
             let has_leak = pursuit.tally.leak.is_some();
             let since_new = pursuit.tally.suite - pursuit.suite_when_new;
-            let is_enough =
-                pursuit.tally.suite >= self.options.enough && since_new >= self.options.enough / 2;
+            let automaton = &self.subject.automata[pursuit.number];
+            let is_enough = pursuit.tally.suite >= self.options.enough
+                && since_new >= self.options.enough / 2
+                && pursuit.open_leak_way(&self.known.gone).is_none();
             let after_path = AFTER_PATH.min(self.options.runs);
             let most = pursuit.runs_before_path.map_or(0, |before| before + after_path);
             let most = most.max(self.options.runs);
-            let is_explored = pursuit.schedule.is_empty() && pursuit.encores.is_empty()
-                || pursuit.is_ruled_out(&self.subject.automata[pursuit.number]);
-            let stop = if has_leak || is_enough || is_explored {
+            let is_explored =
+                pursuit.schedule.is_empty() && pursuit.encores.is_empty() || pursuit.is_ruled_out(automaton);
+            let stop = if has_leak || is_enough {
+                Some(Stop::Enough)
+            } else if is_explored {
                 Some(Stop::Explored)
             } else if pursuit.runs >= most || pursuit.runs_after_other_way > AFTER_OTHER_WAY {
                 Some(Stop::OutOfRuns)
-            } else if pursuit.spent >= self.options.time {
+            } else if pursuit.spent
+                >= self.options.time.max(pursuit.spent_before_path + self.options.time / 2)
+            {
                 Some(Stop::OutOfTime)
             } else {
                 None

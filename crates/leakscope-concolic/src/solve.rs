@@ -14,6 +14,7 @@ use crate::one_byte::{OneByte, one_byte};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
 use crate::trace::{Trace, Way};
+use crate::trial::Trial;
 
 /// Who solves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,6 +171,14 @@ impl Run {
             }
             _ => {}
         }
+        let trial = |pool: &Pool, tries: fn(&Trial<'_>) -> Option<Model>| {
+            let trial = Trial::new(pool, &bounded[..bounded.len() - 1], question, value, is_byte)?;
+            let model = tries(&trial)?;
+            Some((Turned::To(self.input.with(&model, &trace.names)), Some(model)))
+        };
+        if let Some(found) = trial(pool, |trial| trial.pairs()) {
+            return found;
+        }
         match locally(pool, &bounded, value, solvers.quick.as_mut()) {
             Locally::Found(model) => {
                 let model = self.plainer(pool, &slice, model);
@@ -181,8 +190,15 @@ impl Run {
             }
             Locally::Open => {}
         }
+        let mut answer = self.solve(pool, &slice, solvers.quick.as_mut(), recent);
+        if let Ok(Answer::Unknown(_)) = answer {
+            if let Some(found) = trial(pool, |trial| trial.chance()) {
+                return found;
+            }
+            answer = self.solve(pool, &slice, solvers.patient.as_mut(), recent);
+        }
         let solver = solvers.patient.as_mut();
-        match self.solve(pool, &slice, solver, recent) {
+        match answer {
             Ok(Answer::Sat(model)) => {
                 let model = self.plainer(pool, &slice, model);
                 (Turned::To(self.input.with(&model, &trace.names)), Some(model))

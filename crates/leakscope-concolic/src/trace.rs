@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use leakscope_solve::{Binary, Compare, Pool, Slices, Term};
-use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why, limits};
+use leakscope_wire::symbolic::{Event, EventKind, Node, Op, What, Why, limits, source};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::input::{self, Names};
@@ -30,6 +30,7 @@ pub struct Trace {
     /// a constraint.
     pub notes: Vec<(PlaceId, What)>,
     pub names: Names,
+    pub reads_stdin: bool,
     pub ended: Ended,
     /// Whether `main` had returned when the program ended by itself.
     pub has_returned: bool,
@@ -61,7 +62,7 @@ pub struct Decision {
     pub call: PlaceId,
     /// Which of the things that one call of `getopt` found.
     pub step: u8,
-    /// How often this call of the function has come here before.
+    /// How often the run has come here before by the same call.
     pub lap: u8,
     /// Of the path up to here.
     pub hash: u64,
@@ -105,7 +106,7 @@ const MOST_STEPS: u8 = 32;
 /// turned, and its terms are not held.
 const MOST_TOLD: usize = 1 << 17;
 
-/// Laps of a loop that are told apart.
+/// Times that a place is come to that are told apart.
 const MOST_LAPS: u8 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,7 +122,12 @@ pub struct Frame {
 
 impl Trace {
     pub fn new(record: Record, places: &Places) -> Trace {
+        let is_stdin = |node: &Node| {
+            let is_input = Op::from_u8(node.op) == Some(Op::Input);
+            is_input && [source::STDIN, source::STDIN_SIZE].contains(&node.imm)
+        };
         let mut trace = Trace {
+            reads_stdin: record.nodes.iter().any(is_stdin),
             names: record.names,
             ended: record.ended,
             spent: record.spent,
@@ -140,7 +146,7 @@ impl Trace {
         let (mut known, mut again) = (FxHashSet::default(), FxHashSet::default());
         let (mut stack, mut hash) = (None, 0);
         let mut steps = Steps::default();
-        let mut laps: FxHashMap<(Option<StackId>, PlaceId), u8> = FxHashMap::default();
+        let mut laps: FxHashMap<(PlaceId, PlaceId), u8> = FxHashMap::default();
         for (at, event) in record.events.iter().enumerate() {
             let decided = match EventKind::from_u8(event.kind) {
                 Some(EventKind::Call) => {
@@ -175,7 +181,8 @@ impl Trace {
             };
             let Some(Decided { way, held, others, most }) = decided else { continue };
             let step = steps.next(event);
-            let next = laps.entry((stack, event.place)).or_default();
+            let call = trace.frames(stack).next().map_or(0, |frame| frame.call);
+            let next = laps.entry((call, event.place)).or_default();
             let lap = *next;
             *next = MOST_LAPS.min(lap + 1);
             let is_open = trace.pool.value(held).is_none();
@@ -190,7 +197,6 @@ impl Trace {
                     trace.pinned.push((before, place));
                 }
                 let recursion = trace.recursion(stack);
-                let call = trace.frames(stack).next().map_or(0, |frame| frame.call);
                 trace.decisions.push(Decision {
                     place,
                     way,
@@ -296,6 +302,15 @@ impl Trace {
 }
 
 impl Decision {
+    /// About how often the run has come here before: the first times one by one, then by
+    /// doublings.
+    pub fn round(&self) -> u8 {
+        match self.lap {
+            lap @ 0..=3 => lap,
+            lap => 2 + lap.ilog2() as u8,
+        }
+    }
+
     /// The edge of one of its ways. Which of many ways it is, only the path
     /// says.
     pub fn edge(&self, way: Way) -> Edge {

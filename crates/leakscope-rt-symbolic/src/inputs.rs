@@ -17,6 +17,9 @@ use crate::terms::{self, Known};
 /// Sources of descriptors; 0 is none.
 static DESCRIPTORS: [AtomicU16; 1024] = [const { AtomicU16::new(0) }; 1024];
 
+/// Where a read of each came to the end, plus 1; 0 if none has.
+static ENDS: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+
 const MOST_FILES: usize = 64;
 /// Sizes of standard input and of files, in the order of their sources.
 static SIZES: [AtomicU64; MOST_FILES + 1] = [const { AtomicU64::new(0) }; MOST_FILES + 1];
@@ -92,6 +95,7 @@ pub fn imagined(address: usize, end: usize, ahead: usize) -> Option<Known> {
 pub fn opened(file: c_int, path: &CStr) {
     let Some(descriptor) = DESCRIPTORS.get(file as usize).filter(|_| file >= 0) else { return };
     descriptor.store(0, Ordering::Relaxed);
+    ENDS[file as usize].store(0, Ordering::Relaxed);
     let Some(size) = regular_size(file) else { return };
     if let Some(stream) = of_file(path, size) {
         descriptor.store(stream.source, Ordering::Relaxed);
@@ -176,6 +180,18 @@ pub fn copied(from: c_int, to: c_int) {
     if let (Some(from), Some(to)) = (DESCRIPTORS.get(from as usize), DESCRIPTORS.get(to as usize)) {
         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
     }
+}
+
+/// A read came to the end of a file, which is here.
+pub fn ended(file: c_int, at: u64) {
+    if let Some(end) = ENDS.get(file as usize) {
+        end.store(at + 1, Ordering::Relaxed);
+    }
+}
+
+/// Whether a read came to the end here.
+pub fn has_ended(file: c_int, at: u64) -> bool {
+    ENDS.get(file as usize).is_some_and(|end| end.load(Ordering::Relaxed) == at + 1)
 }
 
 /// A descriptor that reads input.

@@ -41,15 +41,24 @@ impl Evaluator {
         self.roots.iter().all(|&root| values[root] == 1)
     }
 
-    /// No recursion: terms can be deep.
     fn values(&self, inputs: impl Fn(InputId) -> u64) -> Vec<u64> {
-        let mut values: Vec<u64> = Vec::with_capacity(self.cone.len());
-        for &(node, bits) in &self.cone {
+        let value = |&(node, bits): &(Node, u32)| match node {
+            Node::Input(input) => inputs(input) & mask(bits),
+            _ => 0,
+        };
+        let mut values: Vec<u64> = self.cone.iter().map(value).collect();
+        self.fill(&mut values);
+        values
+    }
+
+    /// All values from those of the inputs. No recursion: terms can be deep.
+    fn fill(&self, values: &mut [u64]) {
+        for (place, &(node, bits)) in self.cone.iter().enumerate() {
             let of = |Term(place): Term| values[place as usize];
             let width = |Term(place): Term| self.cone[place as usize].1;
-            values.push(match node {
+            values[place] = match node {
                 Node::Const(value) => value,
-                Node::Input(input) => inputs(input) & mask(bits),
+                Node::Input(_) => continue,
                 Node::Not(a) => !of(a) & mask(bits),
                 Node::Binary(op, a, b) => fold::binary(op, of(a), of(b), bits),
                 Node::Compare(op, a, b) => fold::compare(op, of(a), of(b), width(a)).into(),
@@ -58,9 +67,44 @@ impl Evaluator {
                 Node::Extract(a, low) => of(a) >> low & mask(bits),
                 Node::Concat(high, low) => of(high) << width(low) | of(low),
                 Node::Ite(condition, yes, no) => of(if of(condition) == 1 { yes } else { no }),
-            });
+            };
         }
-        values
+    }
+}
+
+/// An evaluator whose inputs have values, some of which are changed again and again.
+#[derive(Debug)]
+pub struct Tries<'e> {
+    evaluator: &'e Evaluator,
+    values: Vec<u64>,
+    places: FxHashMap<InputId, usize>,
+}
+
+impl Evaluator {
+    pub fn tries(&self, inputs: impl Fn(InputId) -> u64) -> Tries<'_> {
+        let values = self.values(inputs);
+        let inputs = self.cone.iter().enumerate().filter_map(|(place, (node, _))| match node {
+            Node::Input(input) => Some((*input, place)),
+            _ => None,
+        });
+        Tries { evaluator: self, values, places: inputs.collect() }
+    }
+}
+
+impl Tries<'_> {
+    /// Where an input is, if there is such a one.
+    pub fn place(&self, input: InputId) -> Option<usize> {
+        self.places.get(&input).copied()
+    }
+
+    pub fn set(&mut self, place: usize, value: u64) {
+        self.values[place] = value & mask(self.evaluator.cone[place].1);
+    }
+
+    /// Whether all terms are 1 now.
+    pub fn hold(&mut self) -> bool {
+        self.evaluator.fill(&mut self.values);
+        self.evaluator.roots.iter().all(|&root| self.values[root] == 1)
     }
 }
 

@@ -23,7 +23,7 @@ mod z3;
 mod z3_alarm;
 mod z3_library;
 
-pub use evaluate::{Evaluator, Model, evaluate, holds};
+pub use evaluate::{Evaluator, Model, Tries, evaluate, holds};
 pub use process::Process;
 pub use slice::Slices;
 pub use solver::{Answer, Limits, SolveError, Solver, WhyUnknown};

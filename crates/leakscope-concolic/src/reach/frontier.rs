@@ -160,7 +160,17 @@ impl Frontiers {
             let (_, cost, _) = reach.onto(to, edge.place, edge.way)?;
             (cost != NEVER).then_some((cost, edge))
         });
-        let Some((_, edge)) = edges.min_by_key(|&(cost, _)| cost) else { return Frontier::default() };
+        let nearest = edges.min_by_key(|&(cost, _)| cost);
+        nearest.map_or_else(Frontier::default, |(_, edge)| self.of(reach, edge))
+    }
+
+    /// The branch at a place, which is to go a way that was never gone.
+    pub fn at(&self, reach: &Reach<'_>, place: PlaceId, way: Way) -> Frontier {
+        let ways = self.ways.iter().find(|(other, _)| *other == place).map(|(_, ways)| ways.clone());
+        ways.map_or_else(Frontier::default, |ways| self.of(reach, Edge { place, way, ways }))
+    }
+
+    fn of(&self, reach: &Reach<'_>, edge: Edge) -> Frontier {
         let read = self.read_at(reach, &edge).unwrap_or_default();
         let written = read.variables.iter().filter_map(|variable| self.writes.get(variable));
         let written = written.chain([&read.spots]).filter(|spots| spots.len() <= MOST_WRITES);

@@ -23,8 +23,8 @@ const IN_ONE_GO: usize = 4;
 /// Models that are tried before the solver is asked.
 const RECENT: usize = 16;
 
-/// Every so many choices one is for new code.
-const NEWEST_EVERY: u32 = 4;
+/// What choices are for comes again after so many of them.
+const RANKS_EVERY: u32 = 8;
 
 /// A task of a round: decisions to turn, or inputs to try.
 struct Unit {
@@ -140,14 +140,18 @@ impl Search<'_> {
                 loop {
                     pursuit.chosen += 1;
                     if self.crossing.is_due(pursuit.chosen) && !pursuit.schedule.is_empty() {
-                        let (nearest, bounds) = (&pursuit.nearest, &self.options.bounds);
-                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.known, bounds);
+                        let bounds = self.known.bounds(&self.options.bounds);
+                        let nearest = &pursuit.nearest;
+                        let children = self.crossing.children(IN_ONE_GO, nearest, &self.known, &bounds);
                         units.push(Unit { pursuit: index, candidates: Vec::new(), children });
                         found = true;
                         break;
                     }
-                    let newest = pursuit.chosen.is_multiple_of(NEWEST_EVERY);
-                    let rank = if newest { Rank::Newest } else { Rank::Nearest };
+                    let rank = match pursuit.chosen % RANKS_EVERY {
+                        0 | 4 => Rank::Newest,
+                        1 | 7 => Rank::NearestInRound,
+                        _ => Rank::Nearest,
+                    };
                     let mut candidates = pursuit.schedule.take(rank, &self.known, IN_ONE_GO);
                     if candidates.is_empty() {
                         break;
@@ -175,14 +179,16 @@ impl Search<'_> {
     /// Inputs that a warning's runs gave rise to, before anything is turned: a
     /// part twice, or two runs in a row.
     fn due(&mut self, index: usize) -> Option<Vec<Input>> {
-        let (known, bounds) = (&self.known, &self.options.bounds);
+        let known = &self.known;
+        let bounds = &known.bounds(&self.options.bounds);
         let pursuit = &mut self.pursuits[index];
         if let Some(run) = pursuit.encores.pop() {
-            return Some(encores(&known.runs[run], bounds));
+            return Some(encores(&known.runs[run], &known.parts(run), bounds));
         }
         let (writer, came) = pursuit.pair(known)?;
-        let (writer, came) = (&known.runs[writer], &known.runs[came]);
-        let orders = [(writer, came), (came, writer)];
+        let input = |run: usize| (&known.runs[run], known.parts(run));
+        let (writer, came) = (input(writer), input(came));
+        let orders = [(&writer, &came), (&came, &writer)];
         Some(orders.into_iter().flat_map(|(first, second)| joined(first, second, bounds)).collect())
     }
 

@@ -40,19 +40,16 @@ models! {
         (copy, 0)
     };
     fn [read](file: c_int, to: usize, bytes: usize) -> isize = |[_, _, term]| {
-        size(bytes, term);
         // SAFETY: the caller's arguments.
-        unsafe { received(file, to, bytes, position(file), || libc::read(file, to as *mut c_void, bytes)) }
+        unsafe { received(file, to, Known { value: bytes as u64, term }, position(file), || libc::read(file, to as *mut c_void, bytes)) }
     };
     fn [__read_chk](file: c_int, to: usize, bytes: usize, _room: usize) -> isize = |[_, _, term]| {
-        size(bytes, term);
         // SAFETY: the caller's arguments.
-        unsafe { received(file, to, bytes, position(file), || libc::read(file, to as *mut c_void, bytes)) }
+        unsafe { received(file, to, Known { value: bytes as u64, term }, position(file), || libc::read(file, to as *mut c_void, bytes)) }
     };
     fn [pread pread64](file: c_int, to: usize, bytes: usize, at: i64) -> isize = |[_, _, term, _]| {
-        size(bytes, term);
         // SAFETY: the caller's arguments.
-        unsafe { received(file, to, bytes, at as u64, || libc::pread(file, to as *mut c_void, bytes, at)) }
+        unsafe { received(file, to, Known { value: bytes as u64, term }, at as u64, || libc::pread(file, to as *mut c_void, bytes, at)) }
     };
     fn [lseek lseek64](file: c_int, by: i64, from: c_int) -> i64 = |[_]| {
         // SAFETY: the caller's arguments.
@@ -149,11 +146,11 @@ pub fn position(file: c_int) -> u64 {
 }
 
 /// Reads bytes, unless the driver lets that fail: how many, and the term of
-/// that.
+/// that. How many were wanted is taken as it is only if so many came.
 unsafe fn received(
     file: c_int,
     to: usize,
-    bytes: usize,
+    bytes: Known,
     at: u64,
     read: impl FnOnce() -> isize,
 ) -> (isize, u32) {
@@ -166,17 +163,30 @@ unsafe fn received(
         return (count, 0);
     }
     touch(to, count as usize);
+    let is_all = count as u64 == bytes.value;
+    if is_all {
+        size(count as usize, bytes.term);
+    }
     let Some(stream) = inputs::stream(file) else {
         shadow::clear(to, count as usize);
         return (count, 0);
     };
     stream.fill(at, to, count as usize);
-    (count, left(stream, at, bytes))
+    let end = at + count as u64;
+    // Of a larger file, all that was read to its end was more: it ends here, too.
+    if count == 0 && inputs::has_ended(file, end) {
+        return (0, 0);
+    }
+    if !is_all {
+        inputs::ended(file, end);
+    }
+    let most = Known { term: if is_all { 0 } else { bytes.term }, ..bytes };
+    (count, left(stream, at, most))
 }
 
 /// The term of how many bytes can be read from a place on, at most so many.
-pub fn left(stream: Stream, at: u64, most: usize) -> u32 {
-    let (at, most) = (Known { value: at, term: 0 }, Known { value: most as u64, term: 0 });
+pub fn left(stream: Stream, at: u64, most: Known) -> u32 {
+    let at = Known { value: at, term: 0 };
     let left = Known { value: 0, term: terms::binary(Op::Sub, 64, stream.size(), at) };
     let enough = terms::binary(Op::Ule, 64, most, left);
     let some = terms::choose(enough, 64, most, left);

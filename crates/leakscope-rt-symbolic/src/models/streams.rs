@@ -72,16 +72,14 @@ models! {
     };
     fn [fread fread_unlocked](to: usize, each: usize, count: usize, file: *mut File) -> usize = |[_, x, y, _]| {
         size(each, x);
-        size(count, y);
         // SAFETY: the caller's arguments.
-        unsafe { items(to, each, count, file) }
+        unsafe { items(to, each, Known { value: count as u64, term: y }, file) }
     };
     fn [__fread_chk](to: usize, _room: usize, each: usize, count: usize, file: *mut File) -> usize =
         |[_, _, x, y, _]| {
             size(each, x);
-            size(count, y);
             // SAFETY: the caller's arguments.
-            unsafe { items(to, each, count, file) }
+            unsafe { items(to, each, Known { value: count as u64, term: y }, file) }
         };
     fn [getline](line: *mut usize, room: *mut usize, file: *mut File) -> isize = |[_]| {
         // SAFETY: the caller's arguments.
@@ -191,8 +189,11 @@ pub unsafe fn take(file: *mut File) -> Taken {
         let stream = stream_of(file);
         let is_buffered = (*file).read_next < (*file).read_end;
         if !is_buffered {
+            let was_at_end = (*file).flags & AT_END != 0;
             let at = position(libc::fileno(file.cast()));
             if real::__uflow(file) == EOF {
+                // Of a larger file, all that was read to its end was more: it ends here, too.
+                let stream = stream.filter(|_| !was_at_end);
                 let byte = stream.map_or(Known::default(), |stream| stream.byte(at, 0));
                 return Taken { byte, is_end: true, at: stream.map(|stream| (stream, at)) };
             }
@@ -309,9 +310,11 @@ unsafe fn line(to: usize, room: c_int, file: *mut File) -> usize {
     }
 }
 
-unsafe fn items(to: usize, each: usize, count: usize, file: *mut File) -> (usize, u32) {
-    let bytes = each.saturating_mul(count);
+/// How many were wanted is taken as it is only if so many came.
+unsafe fn items(to: usize, each: usize, count: Known, file: *mut File) -> (usize, u32) {
+    let bytes = each.saturating_mul(count.value as usize);
     if bytes == 0 {
+        size(count.value as usize, count.term);
         return (0, 0);
     }
     // SAFETY: as the caller says.
@@ -330,8 +333,14 @@ unsafe fn items(to: usize, each: usize, count: usize, file: *mut File) -> (usize
             taken += 1;
         }
         touch(to, taken);
-        let term = first.map_or(0, |(stream, at)| left(stream, at, bytes));
         let each = Known { value: each as u64, term: 0 };
+        let mut most = Known { value: bytes as u64, term: 0 };
+        if taken == bytes {
+            size(count.value as usize, count.term);
+        } else if count.term != 0 {
+            most.term = terms::binary(Op::Mul, 64, count, each);
+        }
+        let term = first.map_or(0, |(stream, at)| left(stream, at, most));
         let term = if term == 0 || each.value == 1 {
             term
         } else {

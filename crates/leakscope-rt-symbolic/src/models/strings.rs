@@ -342,7 +342,7 @@ fn byte_wanted(byte: c_int, term: u32) -> Known {
 unsafe fn find(text: usize, byte: c_int, [text_term, byte_term]: [u32; 2]) -> Option<usize> {
     pointer(text, text_term);
     let wanted = byte_wanted(byte, byte_term);
-    let mut before = 0;
+    let mut steps = Steps::default();
     for index in 0.. {
         // SAFETY: as the caller says; the end is met.
         let here = unsafe { shadow::byte(text + index) };
@@ -350,17 +350,17 @@ unsafe fn find(text: usize, byte: c_int, [text_term, byte_term]: [u32; 2]) -> Op
         let ends = terms::equals(here.term, 0);
         if is.value != 0 {
             touch(text, index + 1);
-            found(before);
+            steps.finish();
             found(is.term);
             return Some(text + index);
         }
         if here.value == 0 {
             touch(text, index + 1);
-            found(before);
+            steps.finish();
             found(ends);
             break;
         }
-        before = terms::and(before, terms::and(terms::not(is.term), terms::not(ends)));
+        steps.add(terms::and(terms::not(is.term), terms::not(ends)));
     }
     None
 }
