@@ -1,4 +1,5 @@
 // Messages in a row, each with a number and a sum over all its bytes: what the second one loses takes a whole second one.
+// options: --runs 800
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +45,14 @@ int main(void)
             session = next;
             break;
         case 0x21:
-            if (!session || p[3] < 3)
+            if (!session || p[3] < 2)
                 break;
             free(key);
             key = malloc(p[3]); // @key MA
             if (!key)
                 return 2;
             memcpy(key, p + 4, p[3]);
-            if (memcmp(key, "end", 3) == 0)
+            if (memcmp(key, "ok", 2) == 0)
                 key = NULL; // @key LK = must-leak lost
             break;
         default:

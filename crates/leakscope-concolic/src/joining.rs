@@ -19,32 +19,38 @@ pub fn joined(
     of_lines(first, second, bounds).into_iter().chain(in_parts).collect()
 }
 
-/// The first input up to its last part, which most often is what the program refused, then
-/// the parts of the second.
+/// The parts of the first input, then those of the second; and without the last part of the
+/// first, which most often is what the program refused.
 fn parts_of_both(
     (first, first_parts): (&Input, &Parts),
     (second, second_parts): (&Input, &Parts),
     bounds: &Bounds,
 ) -> Vec<Input> {
-    let both = first_parts.texts().filter_map(|which| {
-        let text = which.of(first)?;
-        let (head, parts) = first_parts.split(which, text)?;
-        let other = which.of(second)?;
-        let (_, behind) = second_parts.split(which, other).unwrap_or((&[], vec![other.as_slice()]));
+    let mut made = Vec::new();
+    for which in first_parts.texts() {
+        let (Some(text), Some(other)) = (which.of(first), which.of(second)) else { continue };
+        let Some((head, parts)) = first_parts.split(which, text) else { continue };
+        let behind = match second_parts.split(which, other) {
+            Some((_, behind)) => behind.concat(),
+            None => other.clone(),
+        };
         let last = parts.last().map_or(0, |last| last.len());
-        let kept = &text[..text.len() - last];
-        let made = [kept, &behind.concat()].concat();
-        (kept.len() > head.len() && made.len() <= LONGER * which.most(bounds))
-            .then(|| which.with(first, made))
-    });
-    both.collect()
+        for kept in [&text[..text.len() - last], text] {
+            let both = [kept, &behind].concat();
+            if kept.len() > head.len() && both.len() <= LONGER * which.most(bounds) {
+                made.push(which.with(first, both));
+            }
+        }
+    }
+    made
 }
 
 fn of_lines(first: &Input, second: &Input, bounds: &Bounds) -> Vec<Input> {
     let Some(both) = both(first, second, bounds) else { return Vec::new() };
-    let has_arguments = !first.args.is_empty() && !second.args.is_empty();
+    let has_arguments = bounds.args > 0 && !first.args.is_empty() && !second.args.is_empty();
     let of_first = has_arguments.then(|| Input { args: both.args.clone(), ..first.clone() });
-    let reads_file = second.args.iter().any(|arg| second.files.keys().any(|name| name.as_bytes() == arg));
+    let reads_file = bounds.args > 0
+        && second.args.iter().any(|arg| second.files.keys().any(|name| name.as_bytes() == arg));
     let before_file = (reads_file && !first.stdin.is_empty()).then(|| {
         let mut args = both.args.clone();
         args.insert(first.args.len(), b"-".to_vec());
@@ -56,8 +62,10 @@ fn of_lines(first: &Input, second: &Input, bounds: &Bounds) -> Vec<Input> {
 
 fn both(first: &Input, second: &Input, bounds: &Bounds) -> Option<Input> {
     let mut input = second.clone();
-    input.args.splice(0..0, first.args.iter().cloned());
-    if input.args.len() > bounds.args as usize {
+    if bounds.args > 0 {
+        input.args.splice(0..0, first.args.iter().cloned());
+    }
+    if input.args.len() > (bounds.args as usize).max(second.args.len()) {
         return None;
     }
     input.stdin = texts(&first.stdin, &second.stdin, bounds.stdin_bytes as usize);
@@ -119,10 +127,10 @@ mod tests {
         let input = |stdin: &str| Input { stdin: stdin.into(), ..Input::default() };
         let (first, second) = (input("hab!!"), input("hcd?"));
         let parts = |begins: &[usize]| Parts::at(Text::Stdin, begins);
-        let bounds = Bounds { stdin_bytes: 4, ..Bounds::default() };
+        let bounds = Bounds { stdin_bytes: 5, ..Bounds::default() };
         let found = joined(&(&first, parts(&[1, 3])), &(&second, parts(&[1, 3])), &bounds);
-        assert_eq!(found.last(), Some(&input("habcd?")));
-        let found = joined(&(&first, parts(&[1, 3])), &(&second, Parts::default()), &bounds);
-        assert_eq!(found.last(), Some(&input("habhcd?")));
+        assert_eq!(found[found.len() - 2..], [input("habcd?"), input("hab!!cd?")]);
+        let found = joined(&(&first, parts(&[0])), &(&second, Parts::default()), &bounds);
+        assert_eq!(found.last(), Some(&input("hab!!hcd?")));
     }
 }

@@ -36,7 +36,8 @@ pub struct Knowledge {
     pub runs: Vec<Input>,
     /// Parts that they were read in, of those that went new ways.
     parts: FxHashMap<usize, Parts>,
-    /// Whether some run has read standard input, and a file.
+    /// Whether some run has looked at arguments, read standard input, and a file.
+    reads_arguments: bool,
     reads_stdin: bool,
     reads_files: bool,
     /// Edges that some run took where the input decided.
@@ -135,6 +136,7 @@ impl Knowledge {
                 self.untried.push((word, run.input.clone()));
             }
         }
+        self.reads_arguments |= run.trace.reads_arguments;
         self.reads_stdin |= run.trace.reads_stdin;
         self.reads_files |=
             run.trace.names.keys().any(|number| number - number % source::MOST == source::FILE);
@@ -156,9 +158,10 @@ impl Knowledge {
     pub fn bounds(&self, bounds: &Bounds) -> Bounds {
         let or_none = |is_read: bool, bytes: u32| if is_read { bytes } else { 0 };
         Bounds {
+            args: or_none(self.reads_arguments, bounds.args),
             stdin_bytes: or_none(self.reads_stdin, bounds.stdin_bytes),
             file_bytes: or_none(self.reads_files, bounds.file_bytes),
-            ..*bounds
+            arg_bytes: bounds.arg_bytes,
         }
     }
 

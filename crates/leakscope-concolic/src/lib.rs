@@ -26,6 +26,7 @@ mod places;
 mod process;
 mod pursuit;
 mod reach;
+mod runs_folder;
 mod sandbox;
 mod schedule;
 mod search;

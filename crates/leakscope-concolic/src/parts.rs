@@ -54,7 +54,7 @@ impl Text {
     }
 }
 
-/// Where parts begin in each text that has some, in order.
+/// Where parts begin in each text that was looked at, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts(BTreeMap<Text, Vec<usize>>);
 
@@ -97,11 +97,14 @@ impl Parts {
                 seen.begins.entry((decision.place, decision.call)).or_default().push(first);
             }
         }
-        let begins = |(text, seen): (Text, Seen)| Some((text, outermost(seen.begins.into_values())?));
-        Parts(seen.into_iter().filter_map(begins).collect())
+        // What was read in one go may come again as a whole.
+        let begins = |(text, seen): (Text, Seen)| {
+            (text, outermost(seen.begins.into_values()).unwrap_or_else(|| vec![0]))
+        };
+        Parts(seen.into_iter().map(begins).collect())
     }
 
-    /// A text in its parts, with what is before the first in front; `None` if it has none.
+    /// A text in its parts, with what is before the first in front; `None` if it was not looked at.
     pub fn split<'t>(&self, which: &Text, text: &'t [u8]) -> Option<(&'t [u8], Vec<&'t [u8]>)> {
         let begins =
             self.0.get(which).filter(|begins| begins.last().is_some_and(|&last| last < text.len()))?;
@@ -110,7 +113,7 @@ impl Parts {
         Some((&text[..begins[0]], parts))
     }
 
-    /// The texts that have parts.
+    /// The texts that were looked at.
     pub fn texts(&self) -> impl Iterator<Item = &Text> {
         self.0.keys()
     }

@@ -22,6 +22,7 @@ use crate::ConcolicError;
 use crate::input::{Input, Names};
 use crate::launch::Launch;
 use crate::places::{self, PlaceId, Places};
+use crate::runs_folder::RunsFolder;
 use crate::sandbox::Sandbox;
 use crate::target::{Ended, ProgramOption, Record, TIMES_BITS, Target};
 use crate::texts::Compared;
@@ -73,7 +74,7 @@ pub struct Program {
     /// Flags for each place.
     wanted: Vec<u8>,
     /// Where runs have their folders.
-    root: tempfile::TempDir,
+    root: RunsFolder,
     runs: AtomicU64,
     /// Processor time of all runs, in microseconds.
     spent: AtomicU64,
@@ -81,10 +82,7 @@ pub struct Program {
 
 impl Program {
     pub fn new(executable: &Path, name: &OsStr, settings: Settings) -> Result<Program, ConcolicError> {
-        // In memory where that is possible: nothing of a run is kept.
-        let shared = Path::new("/dev/shm");
-        let folder = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
-        let root = tempfile::Builder::new().prefix("leakscope-").tempdir_in(&folder);
+        let (folder, root) = RunsFolder::new();
         let root = root.map_err(|error| ConcolicError::Scratch(folder, error))?;
         Ok(Program {
             executable: executable.to_owned(),

@@ -30,6 +30,7 @@ pub struct Trace {
     /// a constraint.
     pub notes: Vec<(PlaceId, What)>,
     pub names: Names,
+    pub reads_arguments: bool,
     pub reads_stdin: bool,
     pub ended: Ended,
     /// Whether `main` had returned when the program ended by itself.
@@ -122,9 +123,12 @@ pub struct Frame {
 
 impl Trace {
     pub fn new(record: Record, places: &Places) -> Trace {
-        let is_stdin = |node: &Node| {
-            let is_input = Op::from_u8(node.op) == Some(Op::Input);
-            is_input && [source::STDIN, source::STDIN_SIZE].contains(&node.imm)
+        let is_input = |node: &Node| Op::from_u8(node.op) == Some(Op::Input);
+        let is_stdin =
+            |node: &Node| is_input(node) && [source::STDIN, source::STDIN_SIZE].contains(&node.imm);
+        let is_argument = |node: &Node| {
+            let whole = node.imm - node.imm % source::MOST;
+            is_input(node) && (node.imm == source::ARGUMENT_COUNT || whole == source::ARGUMENT)
         };
         let mut trace = Trace {
             reads_stdin: record.nodes.iter().any(is_stdin),
@@ -142,6 +146,9 @@ impl Trace {
             trace.limits |= limits::EVENTS;
         }
         let terms = terms(&mut trace.pool, &record.nodes, &record.events[..told]);
+        // All arguments have terms; those count that something was decided by.
+        let mut decided = record.nodes.iter().zip(&terms).filter(|(_, term)| term.is_some());
+        trace.reads_arguments = !trace.options.is_empty() || decided.any(|(node, _)| is_argument(node));
         let term = |number: u32| terms.get(number as usize).copied().flatten();
         let (mut known, mut again) = (FxHashSet::default(), FxHashSet::default());
         let (mut stack, mut hash) = (None, 0);
