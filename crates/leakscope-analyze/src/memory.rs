@@ -90,6 +90,11 @@ impl Case {
     /// What is at an address, without the effects of looking; unknown where
     /// that is too many things.
     pub fn peek(&self, scope: &mut Scope, from: &Value) -> Value {
+        if let Some((base, _)) = single(from)
+            && let Some(element) = self.element(scope, base)
+        {
+            return element.clone();
+        }
         if let Value::Sum(base, offset @ Offset::At(_)) = from
             && !self.memory.contains_key(&(*base, Offset::Any))
         {
@@ -124,15 +129,18 @@ impl Case {
         if found.is_empty() { Value::Top } else { Value::one_of(found).unwrap_or(Value::Top) }
     }
 
+    /// What was put into a container: it is found there.
+    fn element(&self, scope: &Scope, base: Base) -> Option<&Value> {
+        let Base::Symbol(id) = base else { return None };
+        if scope.is_in_loop() || !matches!(scope.symbols.key(id), SymbolKey::Elements(..)) {
+            return None;
+        }
+        self.memory.get(&(base, Offset::Any)).map(|cell| &cell.value).filter(|value| value.has_heap())
+    }
+
     fn content(&mut self, scope: &mut Scope, base: Base, offset: Offset, bytes: u32) -> Value {
-        // What was put into a container is found there.
-        if let Base::Symbol(id) = base
-            && matches!(scope.symbols.key(id), SymbolKey::Elements(..))
-            && !scope.is_in_loop()
-            && let Some(cell) = self.memory.get(&(base, Offset::Any))
-            && cell.value.has_heap()
-        {
-            return cell.value.clone();
+        if let Some(element) = self.element(scope, base) {
+            return element.clone();
         }
         match offset {
             Offset::At(_) => {
