@@ -7,11 +7,15 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stack>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 void vector_good(int count)
 {
@@ -175,8 +179,8 @@ void queue_bad()
 {
     std::queue<char *> all;
     all.push(new char[3]); // alloc @queue
-    all.pop();
-} // leak @queue: ?
+    all.pop(); // leak @queue: ?
+}
 
 // A pair releases what its members release.
 
@@ -335,3 +339,155 @@ void shapes_good()
     shapes.push_back(new Shape);
     shapes_end();
 }
+
+// What one function puts into a container of the program's, another takes out.
+static std::deque<char *> waiting, served;
+static std::vector<char *> piled;
+static std::map<int, char *> numbered;
+static std::list<char *> listed;
+
+static void served_drop()
+{
+    served.pop_front();
+}
+
+void served_bad()
+{
+    served.push_back(new char[3]); // alloc @served
+    served_drop(); // leak @served: ?
+}
+
+static void waiting_serve()
+{
+    if (waiting.empty())
+        return;
+    char *first = waiting.front();
+    waiting.pop_front();
+    delete[] first;
+}
+
+void waiting_good()
+{
+    waiting.push_back(new char[3]);
+    waiting_serve();
+}
+
+static char *piled_take()
+{
+    char *last = piled.back();
+    piled.pop_back();
+    return last;
+}
+
+void piled_good()
+{
+    piled.push_back(new char[3]);
+    delete[] piled_take();
+}
+
+void piled_bad()
+{
+    piled.push_back(new char[3]); // alloc @piled
+    piled_take(); // leak @piled
+}
+
+void numbered_good()
+{
+    numbered[4] = new char[3];
+    delete[] numbered[4];
+    numbered.erase(4);
+}
+
+void numbered_bad()
+{
+    numbered[4] = new char[3]; // alloc @numbered
+    numbered.erase(4);
+} // leak @numbered: ?
+
+static void listed_take(bool frees)
+{
+    char *first = listed.front();
+    if (frees)
+        delete[] first;
+    listed.pop_front();
+}
+
+void listed_good()
+{
+    listed.push_back(new char[3]);
+    listed_take(true);
+}
+
+void listed_bad()
+{
+    listed.push_back(new char[3]); // alloc @listed
+    listed_take(false); // leak @listed: ?
+}
+
+void drained_good()
+{
+    waiting.push_back(new char[3]);
+    while (!waiting.empty()) {
+        char *first = waiting.front();
+        waiting.pop_front();
+        delete[] first;
+    }
+}
+
+void deque_loop_good()
+{
+    std::deque<char *> all;
+    all.push_back(new char[3]);
+    for (char *one : all)
+        delete[] one;
+}
+
+void deque_loop_bad()
+{
+    std::deque<char *> all;
+    all.push_back(new char[3]); // alloc @deque_loop
+    for (char *one : all)
+        one[0] = 0;
+} // leak @deque_loop: ?
+
+// What ends in a loop by its class is not lost where the loop finds nothing.
+struct Slot {
+    Shape *shape = nullptr;
+    ~Slot()
+    {
+        if (shape != nullptr)
+            delete shape;
+    }
+};
+
+void slots_good()
+{
+    auto *slots = new Slot[3];
+    slots[1].shape = new Shape;
+    delete[] slots;
+}
+
+// An optional descriptor: two numbers in one word.
+static std::optional<int> opened(bool wanted)
+{
+    if (!wanted)
+        return std::nullopt;
+    int fd = open("/a", O_RDONLY); // alloc @optional
+    if (fd < 0)
+        return std::nullopt;
+    return fd;
+}
+
+void optional_good()
+{
+    auto fd = opened(true);
+    if (fd)
+        close(*fd);
+}
+
+void optional_bad()
+{
+    auto fd = opened(true);
+    if (fd)
+        lseek(*fd, 3, SEEK_SET);
+} // leak @optional: fd

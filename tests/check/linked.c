@@ -366,6 +366,181 @@ void entries_good(void)
 
 void others_bad(void)
 {
-    entry_add(&others, strdup("a")); // alloc @others; gap: what a loop finds behind a global is not told
+    entry_add(&others, strdup("a")); // alloc @others
     others_end_bad(); // leak @others: ?
+}
+
+// What a function takes out of a list of the program's is its result.
+static struct entry *stacked, *discarded;
+
+static char *entry_pop(struct entry **from)
+{
+    struct entry *e = *from;
+    if (e == NULL)
+        return NULL;
+    char *text = e->text;
+    *from = e->next;
+    free(e);
+    return text;
+}
+
+static char *stacked_pop(void)
+{
+    struct entry *e = stacked;
+    char *text = e->text;
+    stacked = e->next;
+    free(e);
+    return text;
+}
+
+void stacked_good(void)
+{
+    entry_add(&stacked, strdup("a"));
+    free(stacked_pop());
+}
+
+void stacked_bad(void)
+{
+    entry_add(&stacked, strdup("a")); // alloc @stacked
+    stacked_pop(); // leak @stacked
+}
+
+void discarded_good(void)
+{
+    entry_add(&discarded, strdup("a"));
+    free(entry_pop(&discarded));
+}
+
+void discarded_bad(void)
+{
+    entry_add(&discarded, strdup("a")); // alloc @discarded
+    entry_pop(&discarded); // leak @discarded
+}
+
+// A variable of the program's that a callee writes over.
+static char *passed, *passed_on;
+
+static void pass_on(void)
+{
+    passed_on = passed;
+    passed = NULL;
+}
+
+static void pass_end_bad(void)
+{
+    passed_on = NULL;
+}
+
+static void pass_end(void)
+{
+    free(passed_on);
+    passed_on = NULL;
+}
+
+void pass_good(void)
+{
+    passed = strdup("a");
+    pass_on();
+    pass_end();
+}
+
+void pass_bad(void)
+{
+    passed = strdup("a"); // alloc @passed
+    pass_on();
+    pass_end_bad(); // leak @passed: passed_on
+}
+
+// Members of what is in others' members.
+struct label {
+    char *text;
+};
+struct leaf {
+    struct label *label;
+};
+struct branch {
+    struct leaf *leaf;
+};
+
+static struct branch *branch_new(void)
+{
+    struct branch *b = malloc(sizeof(*b));
+    if (b == NULL)
+        exit(1);
+    b->leaf = malloc(sizeof(*b->leaf));
+    if (b->leaf == NULL)
+        exit(1);
+    b->leaf->label = malloc(sizeof(*b->leaf->label));
+    if (b->leaf->label == NULL)
+        exit(1);
+    b->leaf->label->text = strdup("a"); // alloc @leaf
+    return b;
+}
+
+static void branch_end(struct branch *b)
+{
+    free(b->leaf->label->text);
+    free(b->leaf->label);
+    free(b->leaf);
+    free(b);
+}
+
+static void branch_end_bad(struct branch *b)
+{
+    free(b->leaf->label);
+    free(b->leaf);
+    free(b);
+}
+
+void branch_good(void)
+{
+    branch_end(branch_new());
+}
+
+void branch_bad(void)
+{
+    branch_end_bad(branch_new()); // leak @leaf: ?
+}
+
+// What is released or written over only where there is something.
+static void clear_bad(char **text)
+{
+    if (*text != NULL)
+        *text = NULL;
+}
+
+static void clear(char **text)
+{
+    if (*text != NULL) {
+        free(*text);
+        *text = NULL;
+    }
+}
+
+void cleared_good(void)
+{
+    char *text = strdup("a");
+    clear(&text);
+}
+
+void cleared_bad(void)
+{
+    char *text = strdup("a"); // alloc @cleared
+    clear_bad(&text); // leak @cleared: text
+}
+
+// How much is moved is not known, so neither is where it is.
+static void exchange(void *a, void *b, size_t bytes)
+{
+    char room[16];
+    memcpy(room, a, bytes);
+    memcpy(a, b, bytes);
+    memcpy(b, room, bytes);
+}
+
+void exchanged_good(void)
+{
+    char *one = strdup("a"), *other = NULL;
+    exchange(&one, &other, sizeof(one));
+    free(other);
 }

@@ -13,6 +13,7 @@ struct text {
 struct page {
     struct text head, body, foot;
     int status, depth;
+    char *borrowed;
 };
 
 static void text_append(struct text *text, const char *more)
@@ -48,7 +49,7 @@ static void page_tag(struct page *page, const char *tag, const char *value)
 int page_bad(struct page *page, const char *name, const char *title)
 {
     char line[256];
-    FILE *in = fopen(name, "r"); // alloc
+    FILE *in = fopen(name, "r"); // alloc @in
     if (!in)
         return -1;
     text_append(&page->head, "Content-Type: text/html\r\n");
@@ -76,7 +77,7 @@ int page_bad(struct page *page, const char *name, const char *title)
         case '!':
             page->status = 500;
             text_append(&page->foot, "failed");
-            return -1; // leak: in
+            return -1; // leak @in: in
         case '\n':
             page_tag(page, "p", NULL);
             break;
@@ -134,5 +135,112 @@ int page_good(struct page *page, const char *name, const char *title)
     page_tag(page, "/html", NULL);
     text_append(&page->foot, "end");
     fclose(in);
+    return 0;
+}
+
+/* What is lost early was found while all was told apart: a block that memory of
+ * others led to meanwhile would be left to these afterwards. */
+int page_early_bad(struct page *page, const char *name, FILE *in, const char *title)
+{
+    char line[256];
+    if (name) {
+        char *copy = strdup(name); // alloc @copy
+        if (!copy)
+            return -1;
+        page->borrowed = copy;
+        for (char *at = page->borrowed; *at; at++)
+            if (*at == '/')
+                *at = '.';
+        page->borrowed = NULL;
+        if (page->status == 0) // leak @copy: copy
+            free(copy);
+    }
+    page_tag(page, "html", NULL);
+    page_tag(page, "body", title);
+    while (fgets(line, sizeof line, in)) {
+        switch (line[0]) {
+        case '#':
+            page_tag(page, "h1", line + 1);
+            text_append(&page->foot, "section ");
+            break;
+        case '-':
+            page_tag(page, "li", line + 1);
+            text_append(&page->foot, "item ");
+            break;
+        case '>':
+            page_tag(page, "quote", NULL);
+            text_append(&page->body, line + 1);
+            break;
+        case '!':
+            page->status = 500;
+            text_append(&page->foot, "failed");
+            return -2;
+        case '\n':
+            page_tag(page, "p", NULL);
+            break;
+        default:
+            text_append(&page->body, line);
+            if (page->depth > 3) {
+                page_tag(page, "br", NULL);
+                page->depth = 0;
+            }
+        }
+        text_append(&page->foot, "\n");
+    }
+    page_tag(page, "/body", NULL);
+    page_tag(page, "/html", NULL);
+    text_append(&page->foot, "end");
+    return 0;
+}
+
+int page_early_good(struct page *page, const char *name, FILE *in, const char *title)
+{
+    char line[256];
+    if (name) {
+        char *copy = strdup(name);
+        if (!copy)
+            return -1;
+        page->borrowed = copy;
+        for (char *at = page->borrowed; *at; at++)
+            if (*at == '/')
+                *at = '.';
+        page->borrowed = NULL;
+        free(copy);
+    }
+    page_tag(page, "html", NULL);
+    page_tag(page, "body", title);
+    while (fgets(line, sizeof line, in)) {
+        switch (line[0]) {
+        case '#':
+            page_tag(page, "h1", line + 1);
+            text_append(&page->foot, "section ");
+            break;
+        case '-':
+            page_tag(page, "li", line + 1);
+            text_append(&page->foot, "item ");
+            break;
+        case '>':
+            page_tag(page, "quote", NULL);
+            text_append(&page->body, line + 1);
+            break;
+        case '!':
+            page->status = 500;
+            text_append(&page->foot, "failed");
+            return -2;
+        case '\n':
+            page_tag(page, "p", NULL);
+            break;
+        default:
+            text_append(&page->body, line);
+            if (page->depth > 3) {
+                page_tag(page, "br", NULL);
+                page->depth = 0;
+            }
+        }
+        text_append(&page->foot, "\n");
+    }
+    page_tag(page, "/body", NULL);
+    page_tag(page, "/html", NULL);
+    text_append(&page->foot, "end");
     return 0;
 }

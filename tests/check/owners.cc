@@ -172,3 +172,28 @@ void of_class_bad()
 {
     auto p = forgetful();
 } // leak @forgetful: ?
+
+// A shared pointer that is made to lead to nothing gives up its object.
+struct Unowned {
+    char *text;
+    explicit Unowned(char *given) : text(given) {}
+};
+struct Owned {
+    char *text;
+    explicit Owned(char *given) : text(given) {}
+    ~Owned() { delete[] text; }
+};
+
+void reset_good()
+{
+    auto one = std::make_shared<Owned>(new char[3]);
+    auto other = one;
+    one.reset();
+}
+
+void reset_bad()
+{
+    auto one = std::make_shared<Unowned>(new char[3]); // alloc @reset
+    auto other = one;
+    one.reset();
+} // leak @reset: ?

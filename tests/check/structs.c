@@ -1,8 +1,10 @@
 // Blocks in fields: struct copies, nesting, arrays of pointers, unions, container_of, bit tricks.
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct name {
     char *first;
@@ -451,4 +453,88 @@ struct name *bookmarked_good(void)
     n->first = strdup("a");
     bookmark_all(n);
     return n;
+}
+
+// Two descriptors in one word, as small structures are passed and returned.
+struct ends {
+    int from, to;
+};
+
+static void close_from(struct ends ends)
+{
+    close(ends.from);
+}
+
+static void close_ends(struct ends ends)
+{
+    close(ends.from);
+    close(ends.to);
+}
+
+static int open_ends(struct ends *ends)
+{
+    ends->from = open("/a", O_RDONLY);
+    if (ends->from < 0)
+        return -1;
+    ends->to = open("/b", O_RDONLY); // alloc @to
+    if (ends->to < 0) {
+        close(ends->from);
+        return -1;
+    }
+    return 0;
+}
+
+void ends_passed_good(void)
+{
+    struct ends ends;
+    if (open_ends(&ends) == 0)
+        close_ends(ends);
+}
+
+void ends_passed_bad(void)
+{
+    struct ends ends;
+    if (open_ends(&ends) == 0)
+        close_from(ends);
+} // leak @to: ends.to
+
+static struct ends both_ends(void)
+{
+    struct ends ends;
+    ends.from = open("/a", O_RDONLY);
+    ends.to = open("/b", O_RDONLY); // alloc @returned
+    return ends;
+}
+
+void ends_returned_good(void)
+{
+    struct ends ends = both_ends();
+    if (ends.from >= 0)
+        close(ends.from);
+    if (ends.to >= 0)
+        close(ends.to);
+}
+
+void ends_returned_bad(void)
+{
+    struct ends ends = both_ends();
+    if (ends.from >= 0)
+        close(ends.from);
+} // leak @returned: ends.to
+
+// A descriptor is a number: one that is written over is lost.
+static int latest = -1;
+
+void latest_good(void)
+{
+    latest = open("/a", O_RDONLY);
+    if (latest >= 0)
+        close(latest);
+    latest = -1;
+}
+
+void latest_bad(void)
+{
+    latest = open("/a", O_RDONLY); // alloc @latest
+    latest = -1; // leak @latest: latest
 }

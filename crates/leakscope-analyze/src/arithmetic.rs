@@ -3,6 +3,7 @@
 use leakscope_ir::Binary;
 
 use crate::fact::{Fact, negated};
+use crate::memory::LOW_HALF;
 use crate::scope::Scope;
 use crate::value::{Base, Offset, SymbolKey, Value};
 
@@ -20,6 +21,8 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
                 _ => Value::Top,
             }
         }
+        (Value::Record(_), Value::Int(LOW_HALF)) if op == Binary::And => left.member(0),
+        (Value::Record(_), Value::Int(32)) if op == Binary::Shr => left.member(1),
         (Value::Top | Value::Record(_), _) | (_, Value::Top | Value::Record(_)) => Value::Top,
         (Value::Sum(Base::Symbol(id), Offset::At(0)), Value::Int(1)) if op == Binary::Xor => {
             match scope.symbols.key(*id).clone() {

@@ -112,6 +112,7 @@ impl Simulation<'_, '_> {
         match world.role(callee) {
             Some(Role::Disown(at)) => return self.disown(instruction, at, arguments, case),
             Some(Role::Assign) => return self.assign(instruction, arguments, case),
+            Some(Role::Reset) => return self.reset(instruction, arguments, case),
             _ => {}
         }
         if let Some(role) = world.role(callee) {
@@ -207,6 +208,15 @@ impl Simulation<'_, '_> {
         for Outcome { case, .. } in &mut outcomes {
             owners::copy(case, self.scope(), this, &held);
             case.set(instruction.result, this.clone());
+        }
+        outcomes
+    }
+
+    /// A shared pointer leads to nothing.
+    fn reset(&mut self, instruction: &Instruction, arguments: &[Value], case: Case) -> Vec<Outcome> {
+        let mut outcomes = self.disown(instruction, Counted::At(8), arguments, case);
+        for Outcome { case, .. } in &mut outcomes {
+            owners::copy(case, self.scope(), &arguments[0], &[Value::NULL, Value::NULL]);
         }
         outcomes
     }
@@ -320,6 +330,7 @@ impl Simulation<'_, '_> {
     ) -> Vec<Outcome> {
         for argument in arguments {
             if !self.options.pedantic {
+                self.scope().note_taken(argument);
                 case.escape(self.scope(), argument);
             }
             case.clobber(argument);

@@ -35,6 +35,8 @@ pub struct Case {
     pub stored: Set<SymbolId>,
     /// What came in and could not be made larger.
     pub refused: Set<SymbolId>,
+    /// Elements of containers that came in, of which one went.
+    pub removed: Set<SymbolId>,
     /// A standard descriptor was closed: the next that is opened takes its
     /// place, and stays.
     pub lacks_standard: bool,
@@ -396,6 +398,30 @@ impl Case {
         held
     }
 
+    /// The one element that a container is known to hold goes; whether it was a
+    /// pointer to a block. Which of several goes is not known, and one of a
+    /// loop's own may be one of many.
+    pub fn remove_element(&mut self, scope: &Scope, elements: Base) -> bool {
+        let mut cells = self.cells(elements);
+        match (cells.next(), cells.next(), elements) {
+            (Some((at, cell)), None, _) => {
+                let Value::Sum(Base::Heap(block), _) = cell.value else { return false };
+                if block.is_older() || scope.is_made_in_loop(block) {
+                    return false;
+                }
+                drop(cells);
+                self.memory.remove(&(elements, at));
+                true
+            }
+            (None, _, Base::Symbol(id)) if scope.symbols.is_input(id) && !scope.is_in_loop() => {
+                drop(cells);
+                self.removed.insert(id);
+                false
+            }
+            _ => false,
+        }
+    }
+
     /// Forgets all memory of an object; whether it held pointers to blocks.
     pub fn drop_memory(&mut self, scope: &Scope, owner: Base) -> bool {
         let is_part = |base: Base| scope.symbols.owner(base) == owner;
@@ -431,7 +457,9 @@ impl Case {
             }
             match base {
                 Base::Heap(block) => drop(self.blocks.remove(&block)),
-                Base::Symbol(id) if scope.symbols.is_near_input(id) => escaped.push(id),
+                Base::Symbol(id) if scope.symbols.is_near_input(id) && !scope.is_constant(base) => {
+                    escaped.push(id);
+                }
                 _ => {}
             }
             bases.extend(self.cells(base).flat_map(|(_, cell)| bases_of(&cell.value)));

@@ -25,6 +25,9 @@ pub enum Role {
     Find,
     /// The result is behind the last element.
     End,
+    /// The same of iterators that come in memory of the caller's.
+    AccessInto,
+    EndInto,
     /// What the arguments lead to, or hold if they are containers, is an
     /// element from now on.
     Insert,
@@ -51,6 +54,8 @@ pub enum Role {
     /// Shared ownership: there is one owner more, or one less.
     Own,
     Disown(Counted),
+    /// It leads to nothing from now on.
+    Reset,
     /// A new pointer is a copy of another.
     Copy,
     /// The same where it led to something else before.
@@ -151,6 +156,7 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
         | "unique" | "sort" | "reverse" | "get_allocator" | "resize" | "bucket_count" | "load_factor"
         | "rehash" => Role::Query,
         "pop_back" | "pop_front" => Role::Remove,
+        "erase" if !comes_in_memory && function.parameters == 2 => Role::Remove,
         "end" | "cend" if !comes_in_memory => Role::End,
         "find" if !comes_in_memory => Role::Find,
         "begin" | "cbegin" | "rbegin" | "rend" | "front" | "back" | "at" | "data" | "lower_bound"
@@ -160,6 +166,8 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
             Role::Access
         }
         "operator[]" if !name.contains("map<") => Role::Access,
+        "begin" | "cbegin" => Role::AccessInto,
+        "end" | "cend" => Role::EndInto,
         _ if comes_in_memory => Role::Keep,
         "swap" => Role::Swap,
         _ if element(name).is_some_and(|class| is_container(&class)) => Role::Nest,
@@ -261,6 +269,13 @@ pub fn call(
         Role::OwnMemory | Role::Query => unknown,
         Role::Access => elements(scope, &this),
         Role::End => element_at(scope, &this, END),
+        Role::AccessInto | Role::EndInto => {
+            let container = arguments.get(1).cloned().unwrap_or(Value::Top);
+            let at = if role == Role::EndInto { END } else { Offset::Any };
+            let place = element_at(scope, &container, at);
+            case.store(scope, &this, &place, 8);
+            unknown
+        }
         // What was put into a container is found there.
         Role::Find if !scope.is_in_loop() && holds_blocks(case, scope, &this) => {
             element_at(scope, &this, Offset::At(0))
@@ -293,21 +308,15 @@ pub fn call(
             }
             unknown
         }
-        // The one element that there is.
-        Role::Remove if !scope.is_in_loop() => {
-            for (base, _) in elements(scope, &this).bases() {
-                let cells: Vec<(Offset, Value)> =
-                    case.cells(base).map(|(at, cell)| (at, cell.value.clone())).collect();
-                if let [(at, Value::Sum(Base::Heap(block), _))] = &cells[..]
-                    && !block.is_older()
-                {
-                    case.memory.remove(&(base, *at));
+        Role::Remove => {
+            let elements = elements(scope, &this);
+            for (base, _) in elements.bases() {
+                if case.remove_element(scope, base) {
                     dropped = Dropped::Elements;
                 }
             }
-            unknown
+            elements
         }
-        Role::Remove => unknown,
         Role::Swap => {
             if let Some(other) = arguments.get(1) {
                 swap(case, scope, &this, other);
@@ -322,7 +331,7 @@ pub fn call(
             owners::copy(case, scope, &this, &copied);
             unknown
         }
-        Role::Keep | Role::Disown(_) | Role::Copy | Role::Assign => {
+        Role::Keep | Role::Disown(_) | Role::Reset | Role::Copy | Role::Assign => {
             for argument in arguments {
                 case.escape(scope, argument);
             }

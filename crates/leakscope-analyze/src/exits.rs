@@ -155,6 +155,7 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         freed: case.freed.iter().copied().collect(),
         escaped: case.escaped.iter().copied().collect(),
         refused: case.refused.iter().copied().filter(|id| !case.freed.contains(id)).collect(),
+        removed: case.removed.iter().copied().collect(),
         blocks,
         zeroed: zeroed.copied().collect(),
         path: steps(id, case.path.as_ref()).into(),

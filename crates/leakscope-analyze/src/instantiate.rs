@@ -191,6 +191,12 @@ impl Instance<'_> {
                 before => overwrote |= before.is_some(),
             }
         }
+        for (elements, &id) in self.values(scope, &exit.removed).iter().zip(&exit.removed) {
+            for (base, _) in elements.bases().filter(|(base, _)| self.may_hold(scope, *base, id)) {
+                overwrote |= after.remove_element(scope, base);
+            }
+        }
+        escaped.iter().for_each(|value| scope.note_taken(value));
         after.escape_all(scope, &escaped);
         self.excuse(scope, &mut after);
         self.note_facts(scope, &mut after);
@@ -247,11 +253,30 @@ impl Instance<'_> {
     }
 
     /// Whether the callee puts something else where it found what it releases:
-    /// a table that grew has the elements of the old one.
+    /// a table that grew has the elements of the old one. What the old one led
+    /// to, as the next in a list, is no such thing.
     fn is_replaced(&self, id: SymbolId) -> bool {
-        let SymbolKey::Content(base, offset) = self.summary.symbols.key(id) else { return false };
+        let symbols = &self.summary.symbols;
+        let SymbolKey::Content(base, offset) = symbols.key(id) else { return false };
         let is_same = |write: &&Write| (write.base, write.offset) == (*base, *offset);
-        self.exit.writes.iter().find(is_same).is_some_and(|write| write.value != Value::NULL)
+        let is_part = |part: &Value| match part {
+            Value::Sum(Base::Symbol(part), _) => {
+                matches!(symbols.key(*part), SymbolKey::Content(Base::Symbol(old), _) if *old == id)
+            }
+            part => *part == Value::NULL,
+        };
+        self.exit.writes.iter().find(is_same).is_some_and(|write| !write.value.parts().iter().all(is_part))
+    }
+
+    /// Whether what the callee knows of an element of a container can be true of
+    /// what the caller has in it.
+    fn may_hold(&self, scope: &Scope, elements: Base, id: SymbolId) -> bool {
+        let is_element = |known: SymbolId| matches!(self.summary.symbols.key(known), SymbolKey::Content(Base::Symbol(of), _) if *of == id);
+        let facts = self.exit.facts.iter().filter(|(known, _)| is_element(*known));
+        facts.into_iter().all(|(_, fact)| {
+            let mut cells = self.before.cells(elements);
+            cells.all(|(_, cell)| self.before.fact_of(scope, &cell.value).and(*fact).is_some())
+        })
     }
 
     /// Whether a cell may hold after the write what it held before.
@@ -270,7 +295,14 @@ impl Instance<'_> {
     /// cannot tell from this one.
     fn may_stay(&self, write: &Write) -> bool {
         let (summary, exit) = (self.summary, self.exit);
+        let old = summary.symbols.find(&SymbolKey::Content(write.base, write.offset));
+        // It may have been nothing there.
+        let held_other =
+            |case: &ExitCase| old.is_some_and(|old| case.fact(old).and(exit.fact(old)).is_none());
         let stays = |case: &ExitCase| {
+            if held_other(case) {
+                return false;
+            }
             let same =
                 case.writes.iter().find(|other| (other.base, other.offset) == (write.base, write.offset));
             same.is_none_or(|other| self.may_be_kept(other))
@@ -479,7 +511,7 @@ impl Instance<'_> {
         let Some(state) = state else { return };
         let number = block.site() as u32 * 2 + u32::from(block.is_older());
         let (inner, caller, at) = (&self.summary.origins[block.site()], self.site.caller, self.site.at);
-        let site = scope.sites.get(self.site.result, number, || {
+        let site = scope.sites.get(self.site.result, number, &scope.loops, || {
             let mut stack = inner.stack.clone();
             stack.push((caller, at));
             stack.truncate(MAX_STACK);
@@ -498,25 +530,23 @@ impl Instance<'_> {
 /// what it gets back and looks at. What is inside of an argument is the
 /// callee's to know.
 fn is_told_apart(summary: &Summary, one: &ExitCase, other: &ExitCase, site: &Site) -> bool {
-    let fact = |case: &ExitCase, id: SymbolId| {
-        case.facts.iter().find(|(known, _)| *known == id).map_or(Fact::ANY, |(_, fact)| *fact)
-    };
     let by_argument = one
         .facts
         .iter()
-        .any(|&(id, own)| summary.symbols.is_of_parameters(id) && own.and(fact(other, id)).is_none());
+        .any(|&(id, own)| summary.symbols.is_of_parameters(id) && own.and(other.fact(id)).is_none());
     let result = |case: &ExitCase| match &case.result {
         Value::Int(number) => Fact::exactly(*number),
-        Value::Sum(Base::Symbol(id), Offset::At(bytes)) => fact(case, *id).plus(*bytes),
+        Value::Sum(Base::Symbol(id), Offset::At(bytes)) => case.fact(*id).plus(*bytes),
         Value::Sum(Base::Heap(_), _) => Fact::ADDRESS,
         _ => Fact::ANY,
     };
     by_argument || site.result_kind != ResultKind::UnusedPointer && result(one).and(result(other)).is_none()
 }
 
-/// Whether an address leads to memory that was there before the caller.
+/// Whether an address leads to memory that was there before the caller, and is
+/// no variable of the program's.
 fn is_of_others(scope: &Scope, address: &Value) -> bool {
-    address.bases().any(|(base, _)| matches!(scope.symbols.owner(base), Base::Symbol(_) | Base::Global(_)))
+    address.bases().any(|(base, _)| matches!(scope.symbols.owner(base), Base::Symbol(_)))
 }
 
 /// What came in, of the bases of a value.

@@ -23,6 +23,7 @@ pub struct Property {
     pub escaped: Set<SymbolId>,
     pub stored: Set<SymbolId>,
     pub refused: Set<SymbolId>,
+    pub removed: Set<SymbolId>,
     /// Where ways out of a scope meet, where each goes on.
     pub selectors: Vec<(ValueId, i64)>,
 }
@@ -40,6 +41,7 @@ impl Property {
             escaped: parameters(&case.escaped, scope),
             stored: parameters(&case.stored, scope),
             refused: case.refused.clone(),
+            removed: case.removed.clone(),
             selectors: Vec::new(),
         }
     }
@@ -56,6 +58,7 @@ impl Property {
             + self.escaped.difference(&other.escaped)
             + self.stored.difference(&other.stored)
             + self.refused.difference(&other.refused)
+            + self.removed.difference(&other.removed)
     }
 }
 
@@ -66,6 +69,8 @@ fn is_near(scope: &Scope, id: SymbolId) -> bool {
         SymbolKey::Content(Base::Symbol(outer), Offset::At(_)) => {
             matches!(scope.symbols.key(*outer), SymbolKey::Parameter(_))
         }
+        // One of two numbers in a word.
+        SymbolKey::Binary(..) => scope.symbols.is_of_parameters(id),
         _ => false,
     }
 }
@@ -137,6 +142,7 @@ pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, 
     // Where the property differs, in favour of silence.
     case.blocks.retain(|block, _| other.blocks.contains_key(block));
     case.refused.retain(|id| other.refused.contains(id));
+    case.removed.retain(|id| other.removed.contains(id));
     case.zeroed.retain(|base| other.zeroed.contains(base));
     joiner.is_changed |= other.lacks_standard && !case.lacks_standard;
     case.lacks_standard |= other.lacks_standard;
@@ -337,6 +343,13 @@ impl Joiner<'_> {
     ) -> Value {
         if own == others {
             return own;
+        }
+        // Two names of one number.
+        if let Some(number) = case.fact_of(scope, &own).number()
+            && self.other.fact_of(scope, &others).number() == Some(number)
+        {
+            self.is_changed |= own != Value::Int(number);
+            return Value::Int(number);
         }
         if let (Value::Record(a), Value::Record(b)) = (&own, &others)
             && a.len() == b.len()

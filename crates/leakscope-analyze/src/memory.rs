@@ -3,6 +3,9 @@
 //! A cell is a base and an offset. What nothing was stored to holds what it
 //! held at the start, which has a name if the memory is the caller's.
 
+use leakscope_ir::Binary;
+
+use crate::arithmetic;
 use crate::case::{Block, Case, Cell, Feasibility};
 use crate::fact::Fact;
 use crate::scope::Scope;
@@ -10,6 +13,10 @@ use crate::value::{Base, Offset, SymbolId, SymbolKey, Value};
 
 /// Memory regions of this many bytes are copied word by word.
 const MAX_COPIED: i64 = 256;
+/// Bytes of each of two numbers in one word.
+pub const HALF: i64 = 4;
+/// The bits of the first.
+pub const LOW_HALF: i64 = 0xffff_ffff;
 
 impl Case {
     pub fn load(&mut self, scope: &mut Scope, from: &Value) -> Value {
@@ -30,6 +37,43 @@ impl Case {
         if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
     }
 
+    /// What was loaded is known by another name from now on, also where it was.
+    pub fn note_loaded(&mut self, from: &Value, loaded: &Value, known: &Value) {
+        if loaded != known
+            && let Some((base, offset @ Offset::At(_))) = single(from)
+            && !matches!(base, Base::Heap(block) if block.is_older())
+            && let Some(cell) = self.memory.get_mut(&(base, offset))
+            && cell.value == *loaded
+        {
+            cell.value.clone_from(known);
+        }
+    }
+
+    /// Two numbers in one word, as small structures are handed on; or one of the
+    /// two that came so as an argument.
+    pub fn load_packed(&mut self, scope: &mut Scope, from: &Value, bytes: u32) -> Option<Value> {
+        let (base, offset @ Offset::At(start)) = single(from)? else { return None };
+        let cell = |at: i64| self.memory.get(&(base, Offset::At(at)));
+        if bytes == 8 {
+            let half = |cell: Option<&Cell>| match cell {
+                Some(cell) if i64::from(cell.bytes) <= HALF => Some(cell.value.clone()),
+                Some(_) => None,
+                None => Some(Value::Top),
+            };
+            cell(start + HALF)?;
+            return Some(Value::Record([half(cell(start))?, half(cell(start + HALF))?].into()));
+        }
+        let is_word = |cell: &&Cell| cell.bytes == 8 && i64::from(bytes) <= HALF;
+        let (op, number, word) = match cell(start).filter(is_word) {
+            Some(word) => (Binary::And, LOW_HALF, word),
+            None if self.memory.contains_key(&(base, offset)) => return None,
+            None => (Binary::Shr, 8 * HALF, cell(start - HALF).filter(is_word)?),
+        };
+        let Value::Sum(Base::Symbol(id), Offset::At(0)) = word.value else { return None };
+        let is_argument = matches!(scope.symbols.key(id), SymbolKey::Parameter(_));
+        is_argument.then(|| arithmetic::binary(scope, op, &Value::symbol(id), &Value::Int(number)))
+    }
+
     /// What lies behind the first of several numbers that are loaded as one
     /// cannot be followed.
     pub fn lose_inside(&mut self, scope: &Scope, from: &Value, bytes: u32) {
@@ -46,6 +90,11 @@ impl Case {
     /// What is at an address, without the effects of looking; unknown where
     /// that is too many things.
     pub fn peek(&self, scope: &mut Scope, from: &Value) -> Value {
+        if let Some((base, _)) = single(from)
+            && let Some(element) = self.element(scope, base)
+        {
+            return element.clone();
+        }
         if let Value::Sum(base, offset @ Offset::At(_)) = from
             && !self.memory.contains_key(&(*base, Offset::Any))
         {
@@ -80,7 +129,19 @@ impl Case {
         if found.is_empty() { Value::Top } else { Value::one_of(found).unwrap_or(Value::Top) }
     }
 
+    /// What was put into a container: it is found there.
+    fn element(&self, scope: &Scope, base: Base) -> Option<&Value> {
+        let Base::Symbol(id) = base else { return None };
+        if scope.is_in_loop() || !matches!(scope.symbols.key(id), SymbolKey::Elements(..)) {
+            return None;
+        }
+        self.memory.get(&(base, Offset::Any)).map(|cell| &cell.value).filter(|value| value.has_heap())
+    }
+
     fn content(&mut self, scope: &mut Scope, base: Base, offset: Offset, bytes: u32) -> Value {
+        if let Some(element) = self.element(scope, base) {
+            return element.clone();
+        }
         match offset {
             Offset::At(_) => {
                 let exact = self.memory.get(&(base, offset)).map(|cell| cell.value.clone());
@@ -300,7 +361,7 @@ impl Case {
         };
         if bytes.is_none() && matches!(source, Base::Symbol(_)) {
             let moved = self.first_content(scope, source, Offset::Any);
-            self.keep_copied(scope, to, &moved);
+            self.escape(scope, &moved);
         }
         let bytes = bytes.unwrap_or(i64::MAX);
         let mut moved: Vec<(Offset, Cell)> = Vec::new();

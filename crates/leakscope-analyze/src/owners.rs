@@ -46,6 +46,7 @@ pub fn role(function: &Function) -> Option<Role> {
         ("shared_ptr", "~shared_ptr") | ("__shared_ptr", "~__shared_ptr") => {
             Some(Role::Disown(Counted::At(8)))
         }
+        ("__shared_ptr", "reset") if function.parameters == 1 => Some(Role::Reset),
         ("shared_ptr" | "__shared_ptr", "operator=") if function.name.contains("aSERKS") => {
             Some(Role::Assign)
         }

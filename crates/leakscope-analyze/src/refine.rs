@@ -191,7 +191,11 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
             if kept.is_empty() {
                 return false;
             }
-            let narrowed = Value::one_of(kept).unwrap_or(Value::Top);
+            let narrowed = match op {
+                // Whichever it is, it is this number.
+                Compare::Eq if kept.len() > 1 && !kept.iter().any(Value::has_heap) => right.clone(),
+                _ => Value::one_of(kept).unwrap_or(Value::Top),
+            };
             replace(case, value, &narrowed);
             case.drop_unreachable(scope);
             // What it would have held if it were otherwise is not there.

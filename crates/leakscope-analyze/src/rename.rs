@@ -68,6 +68,7 @@ pub fn exit_case(with: &mut dyn Rename, case: &ExitCase) -> ExitCase {
         freed: symbols(with, &case.freed),
         escaped: symbols(with, &case.escaped),
         refused: symbols(with, &case.refused),
+        removed: symbols(with, &case.removed),
         blocks: case.blocks.iter().map(|&(id, block)| (with.block(id), block)).collect(),
         zeroed: case.zeroed.iter().map(|&known| base(with, known)).collect(),
         path: case.path.iter().map(|known| step(with, known)).collect(),

@@ -7,7 +7,7 @@ use leakscope_ir::{BlockId, FuncId, GlobalId, Spot, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Base, HeapId, SymbolId, Symbols, Value};
+use crate::value::{Base, HeapId, SymbolId, SymbolKey, Symbols, Value};
 use crate::world::World;
 
 pub struct Scope<'a> {
@@ -37,6 +37,8 @@ pub struct Sites {
     pub origins: Vec<Arc<Origin>>,
     /// The instructions that bring them.
     pub at: Vec<ValueId>,
+    /// Heads of the loops around them.
+    loops: Vec<Vec<BlockId>>,
     ids: FxHashMap<(ValueId, u32), usize>,
 }
 
@@ -71,6 +73,11 @@ impl<'a> Scope<'a> {
         self.freed_in_loops.extend(self.loops.iter().map(|&head| (block.site(), head)));
     }
 
+    /// What somebody else has from now on counts as freed.
+    pub fn note_taken(&mut self, value: &Value) {
+        value.heap_blocks().for_each(|block| self.note_free(block));
+    }
+
     pub fn note_pointers(&mut self, value: &Value) {
         self.pointers.extend(value.bases().filter_map(|(base, _)| match base {
             Base::Symbol(id) => Some(id),
@@ -78,18 +85,43 @@ impl<'a> Scope<'a> {
         }));
     }
 
+    /// Whether a place is in, or was found through, what nobody writes: no block
+    /// of the program's is there.
+    pub fn is_constant(&self, base: Base) -> bool {
+        match base {
+            Base::Global(global) => !self.world.is_written(global),
+            Base::Symbol(id) => match self.symbols.key(id) {
+                SymbolKey::Content(from, _) => self.is_constant(*from),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     pub fn is_in_loop(&self) -> bool {
         !self.loops.is_empty()
+    }
+
+    /// Whether a block comes from the loop that runs now.
+    pub fn is_made_in_loop(&self, block: HeapId) -> bool {
+        self.loops.first().is_some_and(|head| self.sites.loops[block.site()].contains(head))
     }
 }
 
 impl Sites {
     /// The site of the `number`th block that an instruction brings.
-    pub fn get(&mut self, at: ValueId, number: u32, origin: impl FnOnce() -> Arc<Origin>) -> usize {
-        let (origins, places) = (&mut self.origins, &mut self.at);
+    pub fn get(
+        &mut self,
+        at: ValueId,
+        number: u32,
+        loops: &[BlockId],
+        origin: impl FnOnce() -> Arc<Origin>,
+    ) -> usize {
+        let (origins, places, around) = (&mut self.origins, &mut self.at, &mut self.loops);
         *self.ids.entry((at, number)).or_insert_with(|| {
             origins.push(origin());
             places.push(at);
+            around.push(loops.to_vec());
             origins.len() - 1
         })
     }

@@ -48,6 +48,8 @@ pub struct ExitCase {
     /// What came in and could not be made larger: it is as it was, and the
     /// procedure that lost it knows that it did.
     pub refused: Vec<SymbolId>,
+    /// Elements of containers, of which one went.
+    pub removed: Vec<SymbolId>,
     /// New blocks that the caller can get at.
     pub blocks: Vec<(HeapId, Block)>,
     pub zeroed: Vec<Base>,
@@ -102,6 +104,11 @@ impl Summary {
 }
 
 impl ExitCase {
+    /// What it knows of a symbol.
+    pub fn fact(&self, id: SymbolId) -> Fact {
+        self.facts.iter().find(|(known, _)| *known == id).map_or(Fact::ANY, |(_, fact)| *fact)
+    }
+
     pub fn returning(result: Value) -> ExitCase {
         ExitCase {
             exit: Exit::Return,
@@ -111,6 +118,7 @@ impl ExitCase {
             freed: Vec::new(),
             escaped: Vec::new(),
             refused: Vec::new(),
+            removed: Vec::new(),
             blocks: Vec::new(),
             zeroed: Vec::new(),
             path: Arc::new([]),

@@ -10,11 +10,13 @@ use crate::case::{Case, Cell, Feasibility};
 use crate::fact::Fact;
 use crate::join::{Growth, Property, join};
 use crate::leaks::Overwriter;
+use crate::memory::HALF;
+use crate::models::DESCRIPTOR;
 use crate::refine::{assume, compare};
 use crate::scope::Scope;
 use crate::simulate::{MAX_VARIADIC, Simulation};
 use crate::summary::Exit;
-use crate::value::{Base, Offset, Point, SymbolKey, Value};
+use crate::value::{Base, HeapId, Offset, Point, SymbolKey, Value};
 
 impl Simulation<'_, '_> {
     /// The cases after an instruction; those that an exception leaves go to
@@ -135,11 +137,17 @@ impl Simulation<'_, '_> {
             Op::Load { from, shape } => {
                 let from = self.operand(case, from);
                 let value = match shape {
-                    Shape::Scalar { bytes, is_pointer } => {
-                        if !is_pointer && *bytes > 4 {
-                            case.lose_inside(self.scope(), &from, *bytes);
+                    Shape::Scalar { bytes, is_pointer: true } => case.load_wide(self.scope(), &from, *bytes),
+                    Shape::Scalar { bytes, is_pointer: false } => {
+                        match case.load_packed(self.scope(), &from, *bytes) {
+                            Some(value) => value,
+                            None => {
+                                if *bytes > 4 {
+                                    case.lose_inside(self.scope(), &from, *bytes);
+                                }
+                                case.load(self.scope(), &from)
+                            }
                         }
-                        case.load_wide(self.scope(), &from, if *is_pointer { *bytes } else { 0 })
                     }
                     Shape::Record(members) => {
                         let load = |member: &leakscope_ir::Member| {
@@ -148,8 +156,9 @@ impl Simulation<'_, '_> {
                         Value::Record(members.iter().map(load).collect())
                     }
                 };
-                let value = self.named(case, result, value);
-                case.set(result, value);
+                let known = self.named(case, result, value.clone());
+                case.note_loaded(&from, &value, &known);
+                case.set(result, known);
             }
             Op::Store { to, value, shape } => {
                 let failed = self.failed_call(case, value);
@@ -342,7 +351,8 @@ impl Simulation<'_, '_> {
     /// A value that has no name yet gets that of its instruction, so that the
     /// same one is known again.
     fn named(&mut self, case: &mut Case, result: ValueId, value: Value) -> Value {
-        if value != Value::Top {
+        let is_record = matches!(value, Value::Record(_));
+        if is_record || value.has_heap() || !value.parts().contains(&Value::Top) {
             return value;
         }
         let known = self.scope().symbols.len();
@@ -351,7 +361,7 @@ impl Simulation<'_, '_> {
         if self.result.scope.is_in_loop() && self.scope().symbols.len() == known {
             case.forget(&self.result.scope, Base::Symbol(id));
         }
-        Value::symbol(id)
+        value.map(|part| if *part == Value::Top { Value::symbol(id) } else { part.clone() })
     }
 
     /// Whether an operand is what a call that failed returned.
@@ -372,11 +382,24 @@ impl Simulation<'_, '_> {
         overwriter: Overwriter,
     ) {
         let before = match shape {
+            Shape::Scalar { bytes: 8, .. } if matches!(value, Value::Record(_)) => {
+                let halves = [(0, value.member(0)), (HALF, value.member(1))];
+                let stored = halves
+                    .map(|(at, half)| case.store(self.scope(), &to.plus(Offset::At(at)), &half, HALF as u32));
+                stored.into_iter().flatten().next()
+            }
             // A number where a pointer was is another member of a union, and
             // whether the pointer was one is for others to know.
             Shape::Scalar { bytes, is_pointer: false } if !matches!(to, Value::Sum(Base::Local(_), _)) => {
                 let before = case.store(self.scope(), to, value, *bytes);
-                return before.iter().for_each(|before| case.escape(self.scope(), before));
+                let is_number =
+                    |block: HeapId| self.result.scope.sites.origins[block.site()].kind == DESCRIPTOR;
+                match before {
+                    Some(before) if !before.heap_blocks().all(is_number) => {
+                        return case.escape(self.scope(), &before);
+                    }
+                    before => before,
+                }
             }
             Shape::Scalar { bytes, .. } => case.store(self.scope(), to, value, *bytes),
             Shape::Record(members) => {

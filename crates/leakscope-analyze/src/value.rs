@@ -89,7 +89,7 @@ const MAX_OFFSETS: usize = 3;
 /// Dereferences in an access path: SPARROW's k.
 pub const MAX_DEPTH: u8 = 5;
 /// Dereferences up to which it is told what becomes of something.
-const NEAR: u8 = 2;
+const NEAR: u8 = 3;
 /// Operations in a symbol.
 const MAX_OPERATIONS: u8 = 6;
 
