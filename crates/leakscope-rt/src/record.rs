@@ -196,7 +196,7 @@ impl Writer {
                     address: block.start as u64,
                     bytes: block.size() as u64,
                     stack,
-                    injected: inject::is_injected(block.slot).into(),
+                    injected: inject::is_injected(block.seat).into(),
                 });
             });
         });
@@ -238,7 +238,7 @@ impl Writer {
         };
         self.section(wire::SectionKind::HOLDERS, |writer| {
             found.for_each_reached(|block, place| {
-                let accessed = accesses::read(place.slot).and_then(|seen| seen.place);
+                let accessed = accesses::read(place.seat).and_then(|seen| seen.place);
                 let last_used = accessed.unwrap_or_else(|| stamps::read(place).last_used);
                 let stack = block.stack;
                 mentioned.use_stack(stack);
@@ -326,14 +326,14 @@ impl Writer {
         };
         self.section(wire::SectionKind::STAMPS, |writer| {
             scan::for_each_numbered(|block| {
-                let last_used = accesses::read(block.slot).and_then(|seen| seen.place).unwrap_or(0);
+                let last_used = accesses::read(block.seat).and_then(|seen| seen.place).unwrap_or(0);
                 mentioned.use_stack(last_used);
                 writer.put(&wire::Stamps { last_used, ..wire::Stamps::default() });
                 writer.worth = true;
             });
         });
         found.for_each_reached(|reached, block| {
-            let Some(seen) = accesses::read(block.slot) else { return };
+            let Some(seen) = accesses::read(block.seat) else { return };
             mentioned.use_stack(seen.place.unwrap_or(0));
             idle.add(reached.stack, block, seen);
             self.worth |= accesses::may_be_stale(seen);
@@ -487,7 +487,7 @@ impl Idle {
 
     fn add(&mut self, stack: u32, block: heap::Block, seen: accesses::Seen) {
         let (last_used, never) = (seen.place.unwrap_or(0), seen.place.is_none().into());
-        let injected = u32::from(inject::is_injected(block.slot));
+        let injected = u32::from(inject::is_injected(block.seat));
         let times = |idle, active| [accesses::about(idle), accesses::about(active)];
         let like = times(seen.idle, seen.active);
         let mut index = depot::mix(u64::from(stack), u64::from(last_used));
