@@ -310,8 +310,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     }
     let start = begun(thread, Request { size, align: ALIGN, zeroed: false, stack });
     if start != 0 {
-        // SAFETY: two different live blocks, both at least so long.
-        unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
+        heap::move_content(block, start, before.min(size));
         if !mode::samples() {
             details::copied(start, address, before.min(size), caller);
             stamps::end(block);

@@ -6,20 +6,22 @@
 //! [`Meta`] of 8 bytes at its seat in a table: writing beyond a block cannot
 //! harm the heap.
 
-use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::arena::seats::{self, Kind};
-use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, Found, Use};
+use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, Use};
 use crate::pools;
 use crate::size_class::{CLASSES, CLEARED_MAX, RECIPROCALS, SIZES, SMALL_MAX, class_of};
 use crate::thread::Thread;
 
 mod caches;
+mod large;
 mod parts;
 
 use caches::Taken;
 pub use caches::{Cache, flush};
+pub use large::move_content;
+use large::{allocate_large, free_large, freed_large, large_block, resize_large};
 pub use parts::{
     begin_part, end_part, entry_of, has_parts, hold_parts, is_part, may_hold_parts, new_entries,
     slot_of_entry,
@@ -29,9 +31,6 @@ pub const META: usize = size_of::<Meta>();
 
 /// Slots of a chunk: as many as the smallest blocks that fit.
 const SLOT_SHIFT: usize = CHUNK_SHIFT - SIZES[0].ilog2() as usize;
-
-/// Larger requests fail at once.
-const SIZE_MAX: usize = (1 << 40) - 1;
 
 /// What is known of a block, in one word, from the lowest bit on. Live: stack
 /// of the allocation (32 bits), bytes of the room that were not asked for
@@ -254,17 +253,6 @@ pub fn slot_at(address: usize) -> Option<u64> {
     }
 }
 
-fn large_block(index: usize, address: usize) -> Option<Block> {
-    // SAFETY: below the top, so its descriptor is committed.
-    let chunk = unsafe { &*arena::chunk(index) };
-    let end = arena::address_of(index) + chunk.run as usize * CHUNK;
-    let (slot, seat) = (slot_of(index, 0), chunk.seat(0));
-    let block = Block { start: chunk.start, slot, seat, room: end.wrapping_sub(chunk.start) };
-    // In a free run, descriptors of what was there before may remain.
-    let valid = chunk.usage() == Use::Large && address >= chunk.start && address < end;
-    valid.then_some(block)
-}
-
 #[inline(always)]
 fn slot_of(chunk: usize, number: u64) -> u64 {
     ((chunk as u64) << SLOT_SHIFT) | number
@@ -312,7 +300,11 @@ pub fn allocate(thread: &mut Thread, request: Request) -> Option<Block> {
 
 #[inline(always)]
 fn allocate_small(thread: &mut Thread, request: Request, class: usize) -> Option<Block> {
-    Some(hand_out(thread.caches[class].take(class)?, class, request))
+    let taken = match thread.caches[class].take() {
+        Some(taken) => taken,
+        None => caches::refill(thread, class)?,
+    };
+    Some(hand_out(taken, class, request))
 }
 
 #[inline(always)]
@@ -338,7 +330,7 @@ pub fn allocate_quickly(thread: &mut Thread, size: usize, stack: u32) -> Option<
         return None;
     }
     let class = class_of(size + SPARE);
-    let taken = thread.caches[class].take_at_hand()?;
+    let taken = thread.caches[class].take()?;
     Some(hand_out(taken, class, Request { size, align: 16, zeroed: false, stack }))
 }
 
@@ -382,50 +374,6 @@ fn aligned_class(size: usize, align: usize) -> Option<usize> {
     (class_of(least)..CLASSES).find(|&class| (SIZES[class] as usize).is_multiple_of(align))
 }
 
-fn allocate_large(request: Request) -> Option<Block> {
-    if request.size > SIZE_MAX || request.align > SIZE_MAX || !arena::ready() {
-        return None;
-    }
-    let count = (request.size + SPARE).div_ceil(CHUNK);
-    let index = arena::take(count, request.align.div_ceil(CHUNK))?;
-    let Some(row) = seats::take(Kind::LARGE) else {
-        arena::give(index, count);
-        return None;
-    };
-    // SAFETY: the run is ours.
-    let chunk = unsafe { &mut *arena::chunk(index) };
-    let dirty = chunk.dirty;
-    chunk.seat_all(row);
-    chunk.start = arena::address_of(index);
-    chunk.set_usage(Use::Large);
-    arena::set_step(index, Found::Whole, row.first as usize);
-    set_tails(index, 1..count);
-    let start = arena::address_of(index);
-    if dirty && request.zeroed {
-        // SAFETY: the run is ours and large enough.
-        unsafe { core::ptr::write_bytes(start as *mut u8, 0, request.size) };
-    }
-    // SAFETY: the run is ours.
-    unsafe { (*arena::chunk(index)).size = request.size };
-    let block = Block { start, slot: slot_of(index, 0), seat: row.first as usize, room: count * CHUNK };
-    block.set_live(request.size, request.stack);
-    Some(block)
-}
-
-/// Makes chunks behind the first part of a large block, which ends with them.
-fn set_tails(index: usize, tails: Range<usize>) {
-    let seat = seat_of(slot_of(index, 0));
-    // SAFETY: the run is the caller's.
-    unsafe { (*arena::chunk(index)).run = tails.end as u32 };
-    for tail in index + tails.start..index + tails.end {
-        arena::set_step(tail, Found::Whole, seat);
-        // SAFETY: as above.
-        let chunk = unsafe { &mut *arena::chunk(tail) };
-        chunk.head = index as u32;
-        chunk.set_usage(Use::Tail);
-    }
-}
-
 /// Why a block could not be freed.
 #[derive(Clone, Copy)]
 pub enum Refused {
@@ -446,21 +394,6 @@ pub fn live_block(address: usize) -> Result<Block, Refused> {
         None => Err(freed_large(address).map_or(Refused::NotABlock(None), Refused::FreedBefore)),
         other => Err(Refused::NotABlock(other.filter(Block::is_live))),
     }
-}
-
-/// The large block that started at `address` and was freed, if its place was
-/// not used again.
-#[cold]
-fn freed_large(address: usize) -> Option<Block> {
-    let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
-    let index = offset >> CHUNK_SHIFT;
-    if index >= arena::top() || !offset.is_multiple_of(CHUNK) {
-        return None;
-    }
-    // SAFETY: below the top, so its descriptor is committed.
-    let chunk = unsafe { &*arena::chunk(index) };
-    let freed = chunk.start == address && matches!(chunk.usage(), Use::None | Use::Free);
-    freed.then_some(Block { start: address, slot: slot_of(index, 0), seat: 0, room: CHUNK })
 }
 
 /// Frees a live block.
@@ -504,23 +437,11 @@ pub fn free_quickly(thread: &mut Thread, address: usize) -> bool {
     thread.caches[class].put_at_hand(class, slot, seat)
 }
 
-#[cold]
-fn free_large(block: Block, stack: u32) {
-    let index = (block.slot >> SLOT_SHIFT) as usize;
-    // SAFETY: the first chunk of a large run that is the caller's to free.
-    let chunk = unsafe { &mut *arena::chunk(index) };
-    let count = chunk.run as usize;
-    // Its memory goes back to the system, so the stacks are kept here.
-    chunk.size = block.stack() as usize | (stack as usize) << 32;
-    block.meta().set_free(0, State::Free);
-    arena::give(index, count);
-}
-
 /// Changes the size of a live block without moving it, where its place
 /// allows. A block that shrinks to less than half moves instead.
 pub fn resize(block: Block, size: usize, stack: u32) -> bool {
     let fits = if block.room <= SMALL_MAX {
-        size + SPARE <= block.room && class_of(size + SPARE) + 4 > class_of(block.room)
+        size + SPARE <= block.room && size + SPARE > block.room / 2
     } else {
         size > SMALL_MAX && resize_large(block, size)
     };
@@ -528,29 +449,6 @@ pub fn resize(block: Block, size: usize, stack: u32) -> bool {
         block.set_live(size, stack);
     }
     fits
-}
-
-fn resize_large(block: Block, size: usize) -> bool {
-    if size > SIZE_MAX {
-        return false;
-    }
-    let index = (block.slot >> SLOT_SHIFT) as usize;
-    // SAFETY: the first chunk of a large run that is the caller's.
-    let count = unsafe { (*arena::chunk(index)).run as usize };
-    let wanted = (block.start - arena::address_of(index) + size + SPARE).div_ceil(CHUNK);
-    if wanted > count {
-        if !arena::extend(index, count, wanted) {
-            return false;
-        }
-        set_tails(index, count..wanted);
-    } else if wanted < count {
-        // SAFETY: the run's first chunk; its tail is given up.
-        unsafe { (*arena::chunk(index)).run = wanted as u32 };
-        arena::give(index + wanted, count - wanted);
-    }
-    // SAFETY: the run's first chunk.
-    unsafe { (*arena::chunk(index)).size = size };
-    true
 }
 
 /// The block of a slot that is or was in use.

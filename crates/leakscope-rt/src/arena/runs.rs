@@ -20,6 +20,9 @@ static RUNS: Lock<Runs> = Lock::new(Runs { bins: [NONE; BINS], committed: 0, dir
 
 const BINS: usize = 32;
 
+/// Runs that are compared when one is wanted.
+const LOOKED_AT: usize = 64;
+
 /// Free runs by the binary logarithm of their length.
 pub struct Runs {
     bins: [u32; BINS],
@@ -85,20 +88,20 @@ impl Runs {
         Some(start)
     }
 
-    /// First fit among the runs that may be long enough.
+    /// The first run that is long enough, of a few of each bin.
     fn find(&mut self, count: usize) -> Option<usize> {
-        for bin in bin_of(count)..BINS {
-            let mut index = self.bins[bin];
-            while index != NONE {
-                // SAFETY: a listed chunk heads a free run, under our lock.
-                let free = unsafe { &*chunk(index as usize) };
-                if free.run as usize >= count {
-                    return Some(index as usize);
-                }
-                index = free.next;
-            }
-        }
-        None
+        let some = (bin_of(count)..BINS).flat_map(|bin| self.listed(bin).take(LOOKED_AT));
+        some.filter(|&(_, run)| run >= count).map(|(index, _)| index).min()
+    }
+
+    /// The free runs of a bin, and their lengths.
+    fn listed(&self, bin: usize) -> impl Iterator<Item = (usize, usize)> {
+        let mut index = self.bins[bin];
+        core::iter::from_fn(move || {
+            // SAFETY: a listed chunk heads a free run, under our lock.
+            let free = (index != NONE).then(|| unsafe { &*chunk(index as usize) })?;
+            Some((core::mem::replace(&mut index, free.next) as usize, free.run as usize))
+        })
     }
 
     /// A free run of at least `count` chunks at the top of the heap.

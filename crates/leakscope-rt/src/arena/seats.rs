@@ -148,7 +148,8 @@ pub fn shrink(most: usize) {
     let kept = most.next_multiple_of(GROWTH).max(seats.committed);
     if kept < seats.most {
         // SAFETY: the ends of our reservations, beyond what was ever committed.
-        tables().for_each(|(base, each)| unsafe { sys::unmap(base + kept * each, (seats.most - kept) * each) });
+        tables()
+            .for_each(|(base, each)| unsafe { sys::unmap(base + kept * each, (seats.most - kept) * each) });
         seats.most = kept;
     }
 }

@@ -24,12 +24,12 @@ pub struct Cache {
     /// dies soon, must not be taken for one to the block's next life.
     resting: u32,
     oldest: u64,
-    /// Its seat.
-    youngest: usize,
     /// The row of new blocks: its next one, how many are left, and whether
     /// their memory is zero.
     new: u64,
-    left: u32,
+    /// The seat of the youngest that rests.
+    youngest: u32,
+    left: u16,
     clean: bool,
 }
 
@@ -48,18 +48,9 @@ pub struct Taken {
 }
 
 impl Cache {
-    /// Takes a block of the class; `None` if there is no memory.
-    #[inline(always)]
-    pub fn take(&mut self, class: usize) -> Option<Taken> {
-        if self.first == 0 && self.left == 0 && !self.refill(class) {
-            return None;
-        }
-        self.take_at_hand()
-    }
-
     /// Takes a block, if there is one without asking others.
     #[inline(always)]
-    pub fn take_at_hand(&mut self) -> Option<Taken> {
+    pub fn take(&mut self) -> Option<Taken> {
         if self.first != 0 {
             let (slot, seat) = (self.first, seat_of(self.first));
             self.first = meta_at(seat).next();
@@ -114,9 +105,9 @@ impl Cache {
         if self.resting == 0 {
             self.oldest = slot;
         } else {
-            meta_at(self.youngest).set_free(slot, State::Free);
+            meta_at(self.youngest as usize).set_free(slot, State::Free);
         }
-        self.youngest = seat;
+        self.youngest = seat as u32;
         self.resting += 1;
     }
 
@@ -130,11 +121,7 @@ impl Cache {
     }
 
     /// Gets freed blocks, or a row of new ones where there are none.
-    #[cold]
-    fn refill(&mut self, class: usize) -> bool {
-        if !arena::ready() {
-            return false;
-        }
+    fn refill(&mut self, class: usize) {
         let mut shared = SHARED[class].lock();
         while self.count < batch(class) && self.left == 0 {
             let index = match shared.first {
@@ -163,7 +150,7 @@ impl Cache {
                 self.count += count;
             } else {
                 let count = (chunk.capacity - chunk.carved).min(batch(class));
-                (self.new, self.left) = (slot_of(index, u64::from(chunk.carved)), count);
+                (self.new, self.left) = (slot_of(index, u64::from(chunk.carved)), count as u16);
                 self.clean = !chunk.dirty;
                 chunk.carved += count;
             }
@@ -171,7 +158,6 @@ impl Cache {
                 shared.unlink(index);
             }
         }
-        self.count > 0 || self.left > 0
     }
 
     #[cold]
@@ -184,6 +170,17 @@ impl Cache {
             shared.take_back(slot);
         }
     }
+}
+
+/// A block of a class of which the thread has none; `None` if there is no
+/// memory.
+#[cold]
+pub fn refill(thread: &mut Thread, class: usize) -> Option<Taken> {
+    if !arena::ready() {
+        return None;
+    }
+    thread.caches[class].refill(class);
+    thread.caches[class].take()
 }
 
 /// Gives all of a thread's free blocks back.
@@ -215,7 +212,7 @@ pub fn after_fork() {
 /// followed.
 #[inline(always)]
 fn rest(class: usize) -> u32 {
-    static RESTS: [u32; CLASSES] = fitting(1 << 16, 512);
+    static RESTS: [u32; CLASSES] = fitting(1 << 15, 256);
     if arena::is_followed() || cfg!(test) { RESTS[class] } else { 0 }
 }
 
