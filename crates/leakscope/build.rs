@@ -114,8 +114,48 @@ fn only_member(target: &Path, name: &str, out: &Path) -> PathBuf {
     let content = Command::new("ar").arg("p").arg(&archive).arg(member).output().expect("ar runs");
     fs::write(&object, content.stdout).expect("OUT_DIR is writable");
     // A program may have its own `operator new`, or even its own `malloc`.
-    run(Command::new("objcopy").arg("--weaken").arg(&object));
+    run(Command::new("objcopy").arg("--weaken").args(set_apart(&object)).arg(&object));
     object
+}
+
+/// Parts of the runtime that a program needs in a copy of itself, which writes
+/// the records, or only if it is C++ or has pools of its own.
+const APART: [&str; 16] = [
+    "6record",
+    "4scan",
+    "7holders",
+    "4sink",
+    "8rotation",
+    "4text",
+    "7details",
+    "7moments",
+    "6client",
+    "5pools",
+    "4left",
+    "4ends",
+    "3cxx",
+    "5fault",
+    "4park",
+    "7signals",
+];
+
+/// Options for `objcopy` by which linkers put the code of these parts together:
+/// the system brings code into memory in pieces of 64 KiB, and what is not used
+/// would come with what is.
+fn set_apart(object: &Path) -> Vec<String> {
+    let list = Command::new("objdump").args(["-h", "-w"]).arg(object).output().expect("objdump runs");
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    let sections = list.lines().filter_map(|line| line.split_whitespace().nth(1)?.strip_prefix(".text."));
+    let is_apart = |name: &str| {
+        let name = name.strip_prefix("unlikely.").unwrap_or(name);
+        let module = name.strip_prefix("_ZN12leakscope_rt");
+        module.is_some_and(|module| APART.iter().any(|part| module.starts_with(part)))
+            || ["_Zn", "_Zd"].iter().any(|operator| name.starts_with(operator))
+    };
+    sections
+        .filter(|name| is_apart(name))
+        .map(|name| format!("--rename-section=.text.{name}=.text.exit.{name}"))
+        .collect()
 }
 
 fn run(command: &mut Command) {

@@ -42,7 +42,7 @@ fn filled_in(text: &str) -> String {
         ("$BLOCKS", followed::BLOCKS),
         ("$FIRST_CHUNK", followed::BLOCKS >> followed::CHUNK_BITS),
         ("$CHUNK", followed::CHUNK_BITS.into()),
-        ("$STAMPS", followed::STAMPS - followed::BLOCKS),
+        ("$STAMPS", followed::STAMPS),
         ("$STEPS", followed::STEPS),
         ("$EVENT_BITS", u64::from(followed::EVENT_BITS)),
         ("$EVENT", (1 << followed::EVENT_BITS) - 1),
@@ -275,14 +275,13 @@ help:
   ret %leakscope.free %later
 }
 
-; Where the stamp of a block lies among those of its chunk: the number of the
-; block, which an address and the chunk's step give, times the size of a stamp.
-define internal i64 @leakscope.place(i64 %pointer, i64 %step) alwaysinline nounwind {
+; The number of a block among those of its chunk, which an address and the
+; chunk's step give.
+define internal i64 @leakscope.number(i64 %pointer, i64 %step) alwaysinline nounwind {
   %low = and i64 %pointer, 65535
   %scaled = mul i64 %low, %step
-  %quotient = lshr i64 %scaled, 28
-  %place = and i64 %quotient, 1048560
-  ret i64 %place
+  %number = lshr i64 %scaled, 32
+  ret i64 %number
 }
 
 ; Stamps the block if it was stamped after `since`: if not, what the pointer was
@@ -297,23 +296,26 @@ entry:
   br i1 %within, label %block, label %help, !prof !1
 block:
   %chunk = lshr i64 %offset, 16
-  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
+  %step_at = getelementptr { i32, i32 }, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
   %step_half = load i32, ptr %step_at
   %step = zext i32 %step_half to i64
-  %place = call i64 @leakscope.place(i64 %pointer, i64 %step)
+  %number = call i64 @leakscope.number(i64 %pointer, i64 %step)
   %kept_number = ptrtoint ptr %kept to i64
   %difference = xor i64 %pointer, %kept_number
   %is_close = icmp ult i64 %difference, 65536
   %is_near = and i1 %is_close, %is_any_kept
   br i1 %is_near, label %near, label %look
 near:
-  %kept_place = call i64 @leakscope.place(i64 %kept_number, i64 %step)
-  %is_same = icmp eq i64 %place, %kept_place
+  %other_number = call i64 @leakscope.number(i64 %kept_number, i64 %step)
+  %is_same = icmp eq i64 %number, %other_number
   br i1 %is_same, label %nothing, label %look
 look:
-  %start = and i64 %pointer, -65536
-  %stamps = add i64 %start, $STAMPS
-  %sum = add i64 %stamps, %place
+  %first_at = getelementptr i8, ptr %step_at, i64 4
+  %first_half = load i32, ptr %first_at
+  %first = zext i32 %first_half to i64
+  %seat = add i64 %first, %number
+  %place = shl i64 %seat, 4
+  %sum = add i64 %place, $STAMPS
   ; As one value, not two in two registers.
   %stamp_at = call i64 asm "", "=r,0"(i64 %sum) nounwind memory(none)
   %stamp = inttoptr i64 %stamp_at to ptr
@@ -455,7 +457,7 @@ entry:
   br i1 %within, label %block, label %help, !prof !1
 block:
   %chunk = lshr i64 %offset, 16
-  %step_at = getelementptr i32, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
+  %step_at = getelementptr { i32, i32 }, ptr inttoptr (i64 $STEPS to ptr), i64 %chunk
   %step = load i32, ptr %step_at
   %is_large = icmp eq i32 %step, 0
   %is_split = icmp eq i32 %step, $SPLIT
@@ -479,8 +481,11 @@ put:
   %low = and i64 %number, 65535
   %scaled = mul i64 %low, %step_word
   %quotient = lshr i64 %scaled, 32
-  %uses = getelementptr [16384 x i8], ptr inttoptr (i64 $USES to ptr), i64 %chunk
-  %use_at = getelementptr i32, ptr %uses, i64 %quotient
+  %first_at = getelementptr i8, ptr %step_at, i64 4
+  %first_half = load i32, ptr %first_at
+  %first = zext i32 %first_half to i64
+  %seat = add i64 %first, %quotient
+  %use_at = getelementptr i32, ptr inttoptr (i64 $USES to ptr), i64 %seat
   store atomic i32 %event, ptr %use_at monotonic, align 4
   ret %leakscope.free poison
 help:

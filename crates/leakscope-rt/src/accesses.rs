@@ -62,17 +62,17 @@ pub fn time() -> u64 {
 }
 
 #[inline(always)]
-fn of(slot: u64) -> Option<&'static Accesses> {
+fn of(seat: usize) -> Option<&'static Accesses> {
     let base = arena::accesses();
     // SAFETY: committed together with the block's chunk; atomics, for which
     // zero is valid.
-    (base != 0).then(|| unsafe { &*((base + slot as usize * arena::ACCESSES) as *const Accesses) })
+    (base != 0).then(|| unsafe { &*((base + seat * arena::ACCESSES) as *const Accesses) })
 }
 
 /// A block begins its life.
 #[inline(always)]
-pub fn begin(thread: &Thread, slot: u64) {
-    if let Some(accesses) = of(slot) {
+pub fn begin(thread: &Thread, seat: usize) {
+    if let Some(accesses) = of(seat) {
         // Relaxed, here and below: what two threads do to a block at the same
         // time has no order.
         accesses.first.store(Moment::of(now(thread)).0, Ordering::Relaxed);
@@ -90,12 +90,12 @@ pub struct Seen {
     pub place: Option<u32>,
 }
 
-pub fn read(slot: u64) -> Option<Seen> {
-    read_at(slot, time())
+pub fn read(seat: usize) -> Option<Seen> {
+    read_at(seat, time())
 }
 
-fn read_at(slot: u64, now: u64) -> Option<Seen> {
-    let accesses = of(slot)?;
+fn read_at(seat: usize, now: u64) -> Option<Seen> {
+    let accesses = of(seat)?;
     let first = Moment(accesses.first.load(Ordering::Relaxed)).time();
     let last = match accesses.last.load(Ordering::Relaxed) {
         0 => None,
@@ -109,12 +109,12 @@ fn read_at(slot: u64, now: u64) -> Option<Seen> {
 }
 
 /// Notes that a block should have been freed. False where nothing is kept.
-pub fn mark_injected(slot: u64) -> bool {
-    of(slot).is_some_and(|accesses| accesses.place.fetch_or(INJECTED, Ordering::Relaxed) & INJECTED == 0)
+pub fn mark_injected(seat: usize) -> bool {
+    of(seat).is_some_and(|accesses| accesses.place.fetch_or(INJECTED, Ordering::Relaxed) & INJECTED == 0)
 }
 
-pub fn is_injected(slot: u64) -> bool {
-    of(slot).is_some_and(|accesses| accesses.place.load(Ordering::Relaxed) & INJECTED != 0)
+pub fn is_injected(seat: usize) -> bool {
+    of(seat).is_some_and(|accesses| accesses.place.load(Ordering::Relaxed) & INJECTED != 0)
 }
 
 /// A time to a quarter of its order: blocks whose times are that alike are
@@ -143,9 +143,8 @@ mod entry {
     /// A block is accessed that lay idle for a tenth of the run: if it looked
     /// stale, that is counted.
     #[cold]
-    fn came_back(thread: &mut Thread, slot: u64, now: u64) {
-        let Some(seen) = read_at(slot, now) else { return };
-        let block = heap::at(slot);
+    fn came_back(thread: &mut Thread, pointer: usize, seat: usize, now: u64) {
+        let (Some(seen), Some(block)) = (read_at(seat, now), heap::innermost(pointer)) else { return };
         if seen.idle > seen.active && block.is_live() {
             let shares = (seen.idle * 10 / now.max(1)).min(9) as u16;
             events::count_return(thread, block.stack(), (u64::BITS - now.leading_zeros()) as u16, shares);
@@ -165,14 +164,14 @@ mod entry {
         if thread.sampling.pending >= PENDING_MAX.min(time() / PENDING_PART) {
             CLOCK.fetch_add(core::mem::take(&mut thread.sampling.pending), Ordering::Relaxed);
         }
-        let Some(slot) = heap::slot_at(pointer) else { return };
-        let Some(accesses) = of(slot) else { return };
+        let Some(seat) = heap::seat_at(pointer) else { return };
+        let Some(accesses) = of(seat) else { return };
         let now = now(thread);
         let moment = Moment::of(now).0;
         let before = accesses.last.load(Ordering::Relaxed);
         let since = if before == 0 { accesses.first.load(Ordering::Relaxed) } else { before };
         if now.saturating_sub(Moment(since).time()) > now / 10 {
-            came_back(thread, slot, now);
+            came_back(thread, pointer, seat, now);
         }
         if before == 0 {
             accesses.first.store(moment, Ordering::Relaxed);

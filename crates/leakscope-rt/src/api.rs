@@ -5,7 +5,6 @@ use core::ptr::null_mut;
 
 use crate::events::{self, What};
 use crate::heap::{self, Block, Request};
-use crate::size_class::SMALL_MAX;
 use crate::thread::{self, Thread};
 use crate::walk::{self, Caller, Near};
 use crate::{
@@ -154,30 +153,29 @@ fn allocate_any(thread: &mut Thread, size: usize, align: usize, zeroed: bool, ca
 fn begun(thread: &mut Thread, request: Request) -> usize {
     let Some(block) = heap::allocate(thread, request) else { return 0 };
     if mode::samples() {
-        accesses::begin(thread, block.slot);
+        accesses::begin(thread, block.seat);
     } else {
-        begin_stamps(thread, block.start, request.stack);
+        begin_stamps(thread, block, request.stack);
     }
     block.start
 }
 
 /// A block begins its life, if it is one of those that are followed.
 #[inline(always)]
-pub fn begin_stamps(thread: &mut Thread, start: usize, stack: u32) {
+pub fn begin_stamps(thread: &mut Thread, block: Block, stack: u32) {
     if mode::is_selective() {
-        begin_selectively(thread, start, stack);
+        begin_selectively(thread, block, stack);
     } else {
-        stamps::begin(thread, start);
+        stamps::begin(thread, block);
     }
 }
 
 /// The same where not all blocks are followed, or their deaths are counted.
 #[cold]
-fn begin_selectively(thread: &mut Thread, start: usize, stack: u32) {
-    let Some(slot) = heap::slot_at(start) else { return };
-    moments::born(slot, stack);
+fn begin_selectively(thread: &mut Thread, block: Block, stack: u32) {
+    moments::born(block.slot, stack);
     if only::follows(stack) {
-        stamps::begin(thread, start);
+        stamps::begin(thread, block);
     }
 }
 
@@ -186,7 +184,7 @@ fn begin_selectively(thread: &mut Thread, start: usize, stack: u32) {
 fn go_on_selectively(thread: &mut Thread, block: Block, stack: u32) {
     moments::born(block.slot, stack);
     match (only::follows(stack), stamps::are_kept(block)) {
-        (true, false) => stamps::begin(thread, block.start),
+        (true, false) => stamps::begin(thread, block),
         (false, true) => stamps::end(block),
         _ => {}
     }
@@ -240,7 +238,7 @@ fn number(thread: &mut Thread, caller: Caller) -> u32 {
 
 #[inline(always)]
 fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
-    if inject::leaves_out(block.slot) {
+    if inject::leaves_out(block.seat) {
         return;
     }
     let freed = match sampling::counted_frees(thread) {
@@ -305,9 +303,6 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
         stamps::holder_freed(thread, block, size, caller);
     }
     if heap::resize(block, size, stack) {
-        if block.room > SMALL_MAX {
-            stamps::resized(address, block.room);
-        }
         if mode::is_selective() {
             go_on_selectively(thread, block, stack);
         }
@@ -315,8 +310,7 @@ fn reallocate(address: usize, size: usize, caller: Caller) -> *mut c_void {
     }
     let start = begun(thread, Request { size, align: ALIGN, zeroed: false, stack });
     if start != 0 {
-        // SAFETY: two different live blocks, both at least so long.
-        unsafe { core::ptr::copy_nonoverlapping(address as *const u8, start as *mut u8, before.min(size)) };
+        heap::move_content(block, start, before.min(size));
         if !mode::samples() {
             details::copied(start, address, before.min(size), caller);
             stamps::end(block);

@@ -126,7 +126,7 @@ fn allocated(part: Part, caller: Caller) {
     let thread = api::this_thread();
     let stack = api::stack(thread, caller);
     if let Some(block) = pools::begin(Part { stack, ..part }) {
-        api::begin_stamps(thread, block.start, stack);
+        api::begin_stamps(thread, block, stack);
     }
 }
 

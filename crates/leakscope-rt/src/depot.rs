@@ -3,7 +3,8 @@
 //! Stacks form a tree by their outer frames: a node is a return address and
 //! the node of its caller, so that a program with many stacks pays for each
 //! only what is new in it. A table by hash leads from a whole stack to its
-//! innermost node. Both only grow, and are read without a lock.
+//! innermost node; one of few frames may be found by its nodes. Both only grow, and
+//! are read without a lock.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +17,7 @@ const RESERVED: usize = 1 << 32;
 const COMMIT: usize = 1 << 16;
 /// Buckets at most, and at first, as binary logarithms: each may be the only
 /// one of its page, so there are no more than there are entries.
-const MOST_BITS: u32 = 17;
+const MOST_BITS: u32 = 16;
 const FIRST_BITS: u32 = 8;
 
 /// A return address and, by number, the node of the caller. The outermost
@@ -38,6 +39,10 @@ struct Known {
 }
 
 trait Entry {
+    /// How many share a bucket, as a binary logarithm: fewer where they are
+    /// looked for more often.
+    const SHARE: u32;
+
     /// By which it is found.
     fn hash(&self) -> u64;
 
@@ -46,6 +51,8 @@ trait Entry {
 }
 
 impl Entry for Node {
+    const SHARE: u32 = 2;
+
     fn hash(&self) -> u64 {
         mix(u64::from(self.parent.load(Ordering::Relaxed)), self.address.load(Ordering::Relaxed))
     }
@@ -56,6 +63,8 @@ impl Entry for Node {
 }
 
 impl Entry for Known {
+    const SHARE: u32 = 0;
+
     fn hash(&self) -> u64 {
         self.hash.load(Ordering::Relaxed)
     }
@@ -110,6 +119,15 @@ pub fn number_of_frames(hash: u64, frames: &[u64]) -> u32 {
     }
 }
 
+/// The same of few frames for which it is not often asked: they need no entry
+/// beside their nodes.
+pub fn number_of_few(frames: &[u64]) -> u32 {
+    let generation = u64::from(modules::generation());
+    let known = known_child(0, generation)
+        .and_then(|root| frames.iter().rev().try_fold(root, |node, &address| known_child(node, address)));
+    known.unwrap_or_else(|| add_nodes(&mut GROWTH.lock(), frames))
+}
+
 /// The same addresses in another generation are another stack.
 #[inline(always)]
 fn in_generation(hash: u64) -> u64 {
@@ -150,12 +168,9 @@ fn insert(hash: u64, frames: &[u64]) -> u32 {
     if found != 0 {
         return found;
     }
-    let mut node = child(&mut growth, 0, u64::from(modules::generation()));
-    for &address in frames.iter().rev() {
-        if node == 0 {
-            return 0;
-        }
-        node = child(&mut growth, node, address);
+    let node = add_nodes(&mut growth, frames);
+    if node == 0 {
+        return 0;
     }
     let Growth { stacks, stacks_committed, .. } = &mut *growth;
     let index = STACKS.grow(stacks, stacks_committed);
@@ -168,9 +183,21 @@ fn insert(hash: u64, frames: &[u64]) -> u32 {
     node
 }
 
+/// The node of a stack, with all that lead to it; 0 if there is no memory.
+fn add_nodes(growth: &mut Growth, frames: &[u64]) -> u32 {
+    let mut node = child(growth, 0, u64::from(modules::generation()));
+    for &address in frames.iter().rev() {
+        if node == 0 {
+            return 0;
+        }
+        node = child(growth, node, address);
+    }
+    node
+}
+
 /// Number of the stack without frames; 0 if there is no memory for it.
 pub fn root() -> u32 {
-    number_of_frames(0, &[])
+    number_of_few(&[])
 }
 
 /// Number of the stack without its innermost frame.
@@ -186,15 +213,10 @@ pub fn under(stack: u32, address: u64) -> u32 {
 
 /// The node for `address` called from `parent`, made if there is none.
 fn child(growth: &mut Growth, parent: u32, address: u64) -> u32 {
-    let mut index = NODES.bucket(mix(u64::from(parent), address)).load(Ordering::Relaxed);
-    while index != 0 {
-        let node = NODES.get(index);
-        if node.address.load(Ordering::Relaxed) == address && node.parent.load(Ordering::Relaxed) == parent {
-            return index;
-        }
-        index = node.next.load(Ordering::Relaxed);
+    if let Some(index) = known_child(parent, address) {
+        return index;
     }
-    index = NODES.grow(&mut growth.nodes, &mut growth.nodes_committed);
+    let index = NODES.grow(&mut growth.nodes, &mut growth.nodes_committed);
     if index != 0 {
         NODE_COUNT.store(index as usize, Ordering::Relaxed);
         let node = NODES.get(index);
@@ -203,6 +225,19 @@ fn child(growth: &mut Growth, parent: u32, address: u64) -> u32 {
         NODES.list(index, node);
     }
     index
+}
+
+fn known_child(parent: u32, address: u64) -> Option<u32> {
+    // Acquire: as in `lookup`.
+    let mut index = NODES.bucket(mix(u64::from(parent), address)).load(Ordering::Acquire);
+    while index != 0 {
+        let node = NODES.get(index);
+        if node.address.load(Ordering::Relaxed) == address && node.parent.load(Ordering::Relaxed) == parent {
+            return Some(index);
+        }
+        index = node.next.load(Ordering::Relaxed);
+    }
+    None
 }
 
 impl<T: Entry + 'static> Table<T> {
@@ -230,7 +265,7 @@ impl<T: Entry + 'static> Table<T> {
     /// Puts a new entry into its bucket.
     fn list(&self, index: u32, entry: &T) {
         let bits = self.bits();
-        if index >> bits != 0 && bits < MOST_BITS {
+        if index >> (bits + T::SHARE) != 0 && bits < MOST_BITS {
             self.split(bits);
         }
         let bucket = self.bucket(entry.hash());

@@ -3,21 +3,25 @@
 //!
 //! A small block lies in a chunk of its size class, a large one has a run of
 //! chunks to itself. What is known of a block is kept apart from it, in a
-//! [`Meta`] of 8 bytes whose place follows from the block's: writing beyond
-//! a block cannot harm the heap.
+//! [`Meta`] of 8 bytes at its seat in a table: writing beyond a block cannot
+//! harm the heap.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::arena::seats::{self, Kind};
 use crate::arena::{self, CHUNK, CHUNK_SHIFT, Chunk, Use};
 use crate::pools;
 use crate::size_class::{CLASSES, CLEARED_MAX, RECIPROCALS, SIZES, SMALL_MAX, class_of};
 use crate::thread::Thread;
 
 mod caches;
+mod large;
 mod parts;
 
 use caches::Taken;
 pub use caches::{Cache, flush};
+pub use large::move_content;
+use large::{allocate_large, free_large, freed_large, large_block, resize_large};
 pub use parts::{
     begin_part, end_part, entry_of, has_parts, hold_parts, is_part, may_hold_parts, new_entries,
     slot_of_entry,
@@ -27,9 +31,6 @@ pub const META: usize = size_of::<Meta>();
 
 /// Slots of a chunk: as many as the smallest blocks that fit.
 const SLOT_SHIFT: usize = CHUNK_SHIFT - SIZES[0].ilog2() as usize;
-
-/// Larger requests fail at once.
-const SIZE_MAX: usize = (1 << 40) - 1;
 
 /// What is known of a block, in one word, from the lowest bit on. Live: stack
 /// of the allocation (32 bits), bytes of the room that were not asked for
@@ -65,14 +66,17 @@ const SPARE: usize = 1;
 #[derive(Clone, Copy)]
 pub struct Block {
     pub start: usize,
+    /// Names it: its chunk, and its number there.
     pub slot: u64,
+    /// By which what is kept of it is found.
+    pub seat: usize,
     /// Bytes from the start to the next block.
     pub room: usize,
 }
 
 impl Block {
     fn meta(&self) -> &'static Meta {
-        meta(self.slot)
+        meta_at(self.seat)
     }
 
     #[inline(always)]
@@ -162,9 +166,21 @@ impl Meta {
 
 #[inline(always)]
 fn meta(slot: u64) -> &'static Meta {
-    // SAFETY: slots come from chunks that are handed out, whose metadata is
-    // committed and stays so; zero bytes are a valid `Meta`.
-    unsafe { &*((arena::metas() + slot as usize * META) as *const Meta) }
+    meta_at(seat_of(slot))
+}
+
+#[inline(always)]
+fn meta_at(seat: usize) -> &'static Meta {
+    // SAFETY: seats are committed when they are given out, and stay so; zero
+    // bytes are a valid `Meta`.
+    unsafe { &*((arena::metas() + seat * META) as *const Meta) }
+}
+
+#[inline(always)]
+pub fn seat_of(slot: u64) -> usize {
+    // SAFETY: the chunk of a slot is handed out.
+    let chunk = unsafe { &*arena::chunk((slot >> SLOT_SHIFT) as usize) };
+    chunk.seat(number_of(slot).into())
 }
 
 /// The block that `address` points into, at any offset.
@@ -186,6 +202,7 @@ pub fn find(address: usize) -> Option<Block> {
             (number < u64::from(chunk.capacity)).then_some(Block {
                 start,
                 slot: slot_of(index, number),
+                seat: chunk.seat(number),
                 room,
             })
         }
@@ -206,8 +223,13 @@ pub fn innermost(address: usize) -> Option<Block> {
     find(address)
 }
 
-/// The slot of the innermost block that `address` points into, live or not, by
-/// as few loads as possible.
+/// The seat of the innermost block that `address` points into, live or not.
+#[inline(always)]
+pub fn seat_at(address: usize) -> Option<usize> {
+    slot_at(address).map(seat_of)
+}
+
+/// Its slot, by as few loads as possible.
 #[inline(always)]
 pub fn slot_at(address: usize) -> Option<u64> {
     let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
@@ -231,19 +253,28 @@ pub fn slot_at(address: usize) -> Option<u64> {
     }
 }
 
-fn large_block(index: usize, address: usize) -> Option<Block> {
-    // SAFETY: below the top, so its descriptor is committed.
-    let chunk = unsafe { &*arena::chunk(index) };
-    let end = arena::address_of(index) + chunk.run as usize * CHUNK;
-    let block = Block { start: chunk.start, slot: slot_of(index, 0), room: end.wrapping_sub(chunk.start) };
-    // In a free run, descriptors of what was there before may remain.
-    let valid = chunk.usage() == Use::Large && address >= chunk.start && address < end;
-    valid.then_some(block)
-}
-
 #[inline(always)]
 fn slot_of(chunk: usize, number: u64) -> u64 {
     ((chunk as u64) << SLOT_SHIFT) | number
+}
+
+#[inline(always)]
+fn number_of(slot: u64) -> u32 {
+    slot as u32 % (1 << SLOT_SHIFT)
+}
+
+/// A chunk, with seats for its blocks. The first of all is kept back, so that
+/// slot 0 can mean none.
+fn take_chunk(kind: Kind) -> Option<usize> {
+    let taken = arena::take(1, 1)?;
+    let index = if taken == 0 { arena::take(1, 1)? } else { taken };
+    let Some(row) = seats::take(kind) else {
+        arena::give(index, 1);
+        return None;
+    };
+    // SAFETY: the chunk is ours.
+    unsafe { (*arena::chunk(index)).seat_all(row) };
+    Some(index)
 }
 
 /// Memory as asked for.
@@ -269,12 +300,16 @@ pub fn allocate(thread: &mut Thread, request: Request) -> Option<Block> {
 
 #[inline(always)]
 fn allocate_small(thread: &mut Thread, request: Request, class: usize) -> Option<Block> {
-    Some(hand_out(thread.caches[class].take(class)?, class, request))
+    let taken = match thread.caches[class].take() {
+        Some(taken) => taken,
+        None => caches::refill(thread, class)?,
+    };
+    Some(hand_out(taken, class, request))
 }
 
 #[inline(always)]
 fn hand_out(taken: Taken, class: usize, request: Request) -> Block {
-    let Taken { slot, clean } = taken;
+    let Taken { slot, seat, clean } = taken;
     let room = SIZES[class] as usize;
     let start =
         arena::address_of((slot >> SLOT_SHIFT) as usize) + (slot & ((1 << SLOT_SHIFT) - 1)) as usize * room;
@@ -282,7 +317,7 @@ fn hand_out(taken: Taken, class: usize, request: Request) -> Block {
         // SAFETY: the block is ours until we return it, and as large as `room`.
         unsafe { clear(start, request.size) };
     }
-    let block = Block { start, slot, room };
+    let block = Block { start, slot, seat, room };
     block.set_live(request.size, request.stack);
     block
 }
@@ -295,7 +330,7 @@ pub fn allocate_quickly(thread: &mut Thread, size: usize, stack: u32) -> Option<
         return None;
     }
     let class = class_of(size + SPARE);
-    let taken = thread.caches[class].take_at_hand()?;
+    let taken = thread.caches[class].take()?;
     Some(hand_out(taken, class, Request { size, align: 16, zeroed: false, stack }))
 }
 
@@ -339,50 +374,6 @@ fn aligned_class(size: usize, align: usize) -> Option<usize> {
     (class_of(least)..CLASSES).find(|&class| (SIZES[class] as usize).is_multiple_of(align))
 }
 
-fn allocate_large(request: Request) -> Option<Block> {
-    if request.size > SIZE_MAX || request.align > SIZE_MAX || !arena::ready() {
-        return None;
-    }
-    let count = (request.size + SPARE).div_ceil(CHUNK);
-    let index = arena::take(count, request.align.div_ceil(CHUNK))?;
-    // SAFETY: the run is ours.
-    let dirty = unsafe { (*arena::chunk(index)).dirty };
-    for chunk in index..index + count {
-        // SAFETY: as above.
-        unsafe { *(*arena::chunk(chunk)).pooled.get_mut() = false };
-    }
-    set_large(index, count);
-    let start = arena::address_of(index);
-    if dirty && request.zeroed {
-        // SAFETY: the run is ours and large enough.
-        unsafe { core::ptr::write_bytes(start as *mut u8, 0, request.size) };
-    }
-    // SAFETY: the run is ours.
-    unsafe { (*arena::chunk(index)).size = request.size };
-    let block = Block { start, slot: slot_of(index, 0), room: count * CHUNK };
-    block.set_live(request.size, request.stack);
-    Some(block)
-}
-
-fn set_large(index: usize, count: usize) {
-    for chunk in index..index + count {
-        // SAFETY: the run is the caller's.
-        let is_whole = !unsafe { (*arena::chunk(chunk)).pooled.load(Ordering::Relaxed) };
-        arena::set_step(chunk, 0, is_whole.then_some(slot_of(index, 0)));
-    }
-    for tail in index + 1..index + count {
-        // SAFETY: the run is the caller's.
-        let chunk = unsafe { &mut *arena::chunk(tail) };
-        chunk.head = index as u32;
-        chunk.set_usage(Use::Tail);
-    }
-    // SAFETY: the run is the caller's.
-    let chunk = unsafe { &mut *arena::chunk(index) };
-    chunk.run = count as u32;
-    chunk.start = arena::address_of(index);
-    chunk.set_usage(Use::Large);
-}
-
 /// Why a block could not be freed.
 #[derive(Clone, Copy)]
 pub enum Refused {
@@ -405,22 +396,6 @@ pub fn live_block(address: usize) -> Result<Block, Refused> {
     }
 }
 
-/// The large block that started at `address` and was freed, if its place was
-/// not used again.
-#[cold]
-fn freed_large(address: usize) -> Option<Block> {
-    let offset = address.wrapping_sub(arena::BASE.load(Ordering::Relaxed));
-    let index = offset >> CHUNK_SHIFT;
-    if index >= arena::top() || !offset.is_multiple_of(CHUNK) {
-        return None;
-    }
-    // SAFETY: below the top, so its descriptor is committed.
-    let chunk = unsafe { &*arena::chunk(index) };
-    let slot = slot_of(index, 0);
-    let freed = chunk.start == address && meta(slot).state() == State::Free;
-    freed.then_some(Block { start: address, slot, room: CHUNK })
-}
-
 /// Frees a live block.
 #[inline(always)]
 pub fn free(thread: &mut Thread, block: Block, stack: u32) {
@@ -430,7 +405,7 @@ pub fn free(thread: &mut Thread, block: Block, stack: u32) {
     // SAFETY: a block that is given up, of 16 bytes or more.
     unsafe { *(block.start as *mut [u32; 2]) = [block.stack(), stack] };
     let class = class_of(block.room);
-    thread.caches[class].put(class, block.slot);
+    thread.caches[class].put(class, block.slot, block.seat);
 }
 
 /// Frees what starts at `address`, if it is a live small block in which no
@@ -451,34 +426,22 @@ pub fn free_quickly(thread: &mut Thread, address: usize) -> bool {
     }
     let number = ((offset % CHUNK) as u64 * u64::from(chunk.reciprocal)) >> 32;
     let (slot, room) = (slot_of(index, number), SIZES[class] as usize);
-    let word = meta(slot).0.load(Ordering::Relaxed);
+    let seat = chunk.seat(number);
+    let word = meta_at(seat).0.load(Ordering::Relaxed);
     let is_live = (word >> 56) as u8 == State::Live as u8;
     if !is_live || number as usize * room != offset % CHUNK {
         return false;
     }
     // SAFETY: a block that is given up, of 16 bytes or more.
     unsafe { *(address as *mut u64) = u64::from(word as u32) };
-    thread.caches[class].put_at_hand(class, slot)
-}
-
-#[cold]
-fn free_large(block: Block, stack: u32) {
-    let index = (block.slot >> SLOT_SHIFT) as usize;
-    // SAFETY: the first chunk of a large run that is the caller's to free.
-    let chunk = unsafe { &mut *arena::chunk(index) };
-    let count = chunk.run as usize;
-    // Its memory goes back to the system, so the stacks are kept here.
-    chunk.size = block.stack() as usize | (stack as usize) << 32;
-    // The descriptor may stay as it is in the middle of a longer free run.
-    block.meta().set_free(0, State::Free);
-    arena::give(index, count);
+    thread.caches[class].put_at_hand(class, slot, seat)
 }
 
 /// Changes the size of a live block without moving it, where its place
 /// allows. A block that shrinks to less than half moves instead.
 pub fn resize(block: Block, size: usize, stack: u32) -> bool {
     let fits = if block.room <= SMALL_MAX {
-        size + SPARE <= block.room && class_of(size + SPARE) + 4 > class_of(block.room)
+        size + SPARE <= block.room && size + SPARE > block.room / 2
     } else {
         size > SMALL_MAX && resize_large(block, size)
     };
@@ -486,29 +449,6 @@ pub fn resize(block: Block, size: usize, stack: u32) -> bool {
         block.set_live(size, stack);
     }
     fits
-}
-
-fn resize_large(block: Block, size: usize) -> bool {
-    if size > SIZE_MAX {
-        return false;
-    }
-    let index = (block.slot >> SLOT_SHIFT) as usize;
-    // SAFETY: the first chunk of a large run that is the caller's.
-    let count = unsafe { (*arena::chunk(index)).run as usize };
-    let wanted = (block.start - arena::address_of(index) + size + SPARE).div_ceil(CHUNK);
-    if wanted > count {
-        if !arena::extend(index, count, wanted) {
-            return false;
-        }
-        set_large(index, wanted);
-    } else if wanted < count {
-        // SAFETY: the run's first chunk; its tail is given up.
-        unsafe { (*arena::chunk(index)).run = wanted as u32 };
-        arena::give(index + wanted, count - wanted);
-    }
-    // SAFETY: the run's first chunk.
-    unsafe { (*arena::chunk(index)).size = size };
-    true
 }
 
 /// The block of a slot that is or was in use.
@@ -519,13 +459,14 @@ pub fn at(slot: u64) -> Block {
     match chunk.usage() {
         Use::Small => {
             let room = SIZES[chunk.class as usize % CLASSES] as usize;
-            Block { start: arena::address_of(index) + number * room, slot, room }
+            let start = arena::address_of(index) + number * room;
+            Block { start, slot, seat: chunk.seat(number as u64), room }
         }
         // SAFETY: an entry of the chunk, zeroed or in use.
         Use::Entries => unsafe {
             (*((arena::address_of(index) + number * pools::ENTRY) as *const pools::Entry)).block()
         },
-        _ => Block { start: chunk.start, slot, room: chunk.run as usize * CHUNK },
+        _ => Block { start: chunk.start, slot, seat: chunk.seat(0), room: chunk.run as usize * CHUNK },
     }
 }
 
@@ -540,9 +481,8 @@ pub fn for_each_live(mut f: impl FnMut(Block)) {
             Use::None | Use::Free | Use::Tail => 0,
         };
         for number in 0..u64::from(blocks) {
-            let slot = slot_of(index, number);
-            if !matches!(meta(slot).state(), State::Fresh | State::Free) {
-                f(at(slot));
+            if !matches!(meta_at(chunk.seat(number)).state(), State::Fresh | State::Free) {
+                f(at(slot_of(index, number)));
             }
         }
     }

@@ -20,10 +20,10 @@ pub fn is_wanted() -> bool {
 
 /// Whether this free is left out.
 #[inline(always)]
-pub fn leaves_out(slot: u64) -> bool {
+pub fn leaves_out(seat: usize) -> bool {
     match ONE_IN.load(Ordering::Relaxed) {
         0 => false,
-        one_in => draw(one_in) && accesses::mark_injected(slot),
+        one_in => draw(one_in) && accesses::mark_injected(seat),
     }
 }
 
@@ -36,6 +36,6 @@ fn draw(one_in: u32) -> bool {
 }
 
 /// Whether a live block should have been freed.
-pub fn is_injected(slot: u64) -> bool {
-    accesses::is_injected(slot)
+pub fn is_injected(seat: usize) -> bool {
+    accesses::is_injected(seat)
 }

@@ -237,7 +237,7 @@ impl Entry {
 
     pub fn block(&self) -> Block {
         let (start, size) = (self.start.load(Ordering::Relaxed), self.size.load(Ordering::Relaxed));
-        Block { start, slot: self.slot(), room: size }
+        Block { start, slot: self.slot(), seat: heap::seat_of(self.slot()), room: size }
     }
 }
 

@@ -17,7 +17,7 @@ pub fn allocate(thread: &mut Thread, size: usize, caller: Caller) -> Option<usiz
     let context = quick_outline(thread, caller)?;
     let stack = events::known_number(thread, context)?;
     let block = heap::allocate_quickly(thread, size, stack)?;
-    accesses::begin(thread, block.slot);
+    accesses::begin(thread, block.seat);
     Some(block.start)
 }
 

@@ -3,7 +3,6 @@
 //! Where it goes is `sink`'s. A file gets its name when it is complete, so that a reader never takes
 //! half of one for the whole.
 
-use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use leakscope_wire as wire;
@@ -16,9 +15,13 @@ use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
 use crate::{
-    accesses, actions, activations, arena, depot, events, heap, history, inject, mode, modules, moments,
-    rotation, sampling, scan, stamps, uses, walk,
+    accesses, actions, activations, arena, depot, events, history, inject, mode, modules, moments, rotation,
+    sampling, scan, stamps, uses, walk,
 };
+
+mod sums;
+
+use sums::{Idle, Mentioned, Reached};
 
 const BUFFER: usize = 1 << 16;
 
@@ -119,8 +122,9 @@ struct Writer {
 
 impl Writer {
     fn record(&mut self, occasion: &Occasion) -> bool {
-        // SAFETY: plain queries.
-        let (parent, time) = unsafe { (libc::getppid() as u32, libc::time(core::ptr::null_mut()) as u64) };
+        // SAFETY: a plain query.
+        let parent = unsafe { libc::getppid() as u32 };
+        let time = sys::nanoseconds() / 1_000_000_000;
         self.put(&wire::Header {
             magic: wire::MAGIC,
             version: wire::VERSION,
@@ -196,7 +200,7 @@ impl Writer {
                     address: block.start as u64,
                     bytes: block.size() as u64,
                     stack,
-                    injected: inject::is_injected(block.slot).into(),
+                    injected: inject::is_injected(block.seat).into(),
                 });
             });
         });
@@ -238,7 +242,7 @@ impl Writer {
         };
         self.section(wire::SectionKind::HOLDERS, |writer| {
             found.for_each_reached(|block, place| {
-                let accessed = accesses::read(place.slot).and_then(|seen| seen.place);
+                let accessed = accesses::read(place.seat).and_then(|seen| seen.place);
                 let last_used = accessed.unwrap_or_else(|| stamps::read(place).last_used);
                 let stack = block.stack;
                 mentioned.use_stack(stack);
@@ -326,14 +330,14 @@ impl Writer {
         };
         self.section(wire::SectionKind::STAMPS, |writer| {
             scan::for_each_numbered(|block| {
-                let last_used = accesses::read(block.slot).and_then(|seen| seen.place).unwrap_or(0);
+                let last_used = accesses::read(block.seat).and_then(|seen| seen.place).unwrap_or(0);
                 mentioned.use_stack(last_used);
                 writer.put(&wire::Stamps { last_used, ..wire::Stamps::default() });
                 writer.worth = true;
             });
         });
         found.for_each_reached(|reached, block| {
-            let Some(seen) = accesses::read(block.slot) else { return };
+            let Some(seen) = accesses::read(block.seat) else { return };
             mentioned.use_stack(seen.place.unwrap_or(0));
             idle.add(reached.stack, block, seen);
             self.worth |= accesses::may_be_stale(seen);
@@ -468,164 +472,5 @@ impl StackOf {
 
     fn frames(&self) -> &[u64] {
         &self.frames[self.inner..self.count]
-    }
-}
-
-/// How long blocks lay idle, by allocation and last access.
-struct Idle {
-    table: *mut wire::Accessed,
-    capacity: usize,
-}
-
-impl Idle {
-    /// Room for as many entries as there may be blocks.
-    fn new(blocks: u64) -> Option<Idle> {
-        let capacity = (2 * blocks as usize + 1).next_power_of_two();
-        let table = sys::allocate(capacity * size_of::<wire::Accessed>()) as *mut wire::Accessed;
-        (!table.is_null()).then_some(Idle { table, capacity })
-    }
-
-    fn add(&mut self, stack: u32, block: heap::Block, seen: accesses::Seen) {
-        let (last_used, never) = (seen.place.unwrap_or(0), seen.place.is_none().into());
-        let injected = u32::from(inject::is_injected(block.slot));
-        let times = |idle, active| [accesses::about(idle), accesses::about(active)];
-        let like = times(seen.idle, seen.active);
-        let mut index = depot::mix(u64::from(stack), u64::from(last_used));
-        index = depot::mix(index, u64::from(like[0]) << 9 | u64::from(like[1]) << 1 | u64::from(injected));
-        loop {
-            // SAFETY: within the table, in which there is always room.
-            let entry = unsafe { &mut *self.table.add(index as usize % self.capacity) };
-            if entry.blocks == 0 {
-                *entry = wire::Accessed {
-                    idle: seen.idle,
-                    active: seen.active,
-                    stack,
-                    last_used,
-                    never,
-                    injected,
-                    ..wire::Accessed::default()
-                };
-            }
-            let same = (entry.stack, entry.last_used, entry.never, entry.injected)
-                == (stack, last_used, never, injected);
-            if same && times(entry.idle, entry.active) == like {
-                let bytes = block.size() as u64;
-                entry.blocks += 1;
-                entry.bytes += bytes;
-                entry.drag = entry.drag.saturating_add(bytes.saturating_mul(seen.idle));
-                entry.idle = entry.idle.min(seen.idle);
-                entry.active = entry.active.max(seen.active);
-                return;
-            }
-            index = index.wrapping_add(1);
-        }
-    }
-
-    fn for_each(&self, mut f: impl FnMut(&wire::Accessed)) {
-        for index in 0..self.capacity {
-            // SAFETY: within the table.
-            let entry = unsafe { &*self.table.add(index) };
-            if entry.blocks > 0 {
-                f(entry);
-            }
-        }
-    }
-}
-
-/// What is reachable, by allocation and last use.
-struct Reached {
-    table: *mut wire::Reachable,
-    capacity: usize,
-}
-
-impl Reached {
-    /// Room for as many entries as there may be blocks.
-    fn new(blocks: u64) -> Option<Reached> {
-        let capacity = (2 * blocks as usize + 1).next_power_of_two();
-        let table = sys::allocate(capacity * size_of::<wire::Reachable>()) as *mut wire::Reachable;
-        (!table.is_null()).then_some(Reached { table, capacity })
-    }
-
-    /// Counts a block in. Returns how many of its kind there are by now.
-    fn add(&mut self, stack: u32, last_used: u32, bytes: u64) -> u64 {
-        let mut index = depot::mix(u64::from(stack), u64::from(last_used)) as usize;
-        loop {
-            // SAFETY: within the table, in which there is always room.
-            let entry = unsafe { &mut *self.table.add(index % self.capacity) };
-            if entry.blocks == 0 {
-                (entry.stack, entry.last_used) = (stack, last_used);
-            }
-            if (entry.stack, entry.last_used) == (stack, last_used) {
-                entry.blocks += 1;
-                entry.bytes += bytes;
-                return entry.blocks;
-            }
-            index += 1;
-        }
-    }
-
-    fn for_each(&self, mut f: impl FnMut(&wire::Reachable)) {
-        for index in 0..self.capacity {
-            // SAFETY: within the table.
-            let entry = unsafe { &*self.table.add(index) };
-            if entry.blocks > 0 {
-                f(entry);
-            }
-        }
-    }
-}
-
-/// The stacks that a record mentions.
-struct Mentioned {
-    base: *mut bool,
-    end: u32,
-    /// A bit for each number of [`activations`].
-    places: *mut u64,
-    numbers: Range<u32>,
-}
-
-impl Mentioned {
-    fn new() -> Option<Mentioned> {
-        let end = depot::end();
-        let base = sys::allocate(end as usize);
-        let numbers = activations::numbers();
-        let places = sys::allocate(numbers.len() / 8 + size_of::<u64>());
-        let (base, places) = (base as *mut bool, places as *mut u64);
-        let is_whole = !base.is_null() && !places.is_null();
-        is_whole.then_some(Mentioned { base, end, places, numbers })
-    }
-
-    fn use_stack(&mut self, stack: u32) {
-        if self.numbers.contains(&stack) {
-            let bit = stack - self.numbers.start;
-            // SAFETY: within the allocation.
-            unsafe { *self.places.add(bit as usize / 64) |= 1 << (bit % 64) };
-        } else if stack < self.end {
-            // SAFETY: within the allocation.
-            unsafe { *self.base.add(stack as usize) = true };
-        }
-    }
-
-    fn used(&self) -> usize {
-        let mut count = 0;
-        self.for_each_used(|_| count += 1);
-        count
-    }
-
-    fn for_each_used(&self, mut f: impl FnMut(u32)) {
-        for stack in 0..self.end {
-            // SAFETY: within the allocation.
-            if unsafe { *self.base.add(stack as usize) } {
-                f(stack);
-            }
-        }
-        for word in 0..=self.numbers.len() as u32 / 64 {
-            // SAFETY: within the allocation.
-            let mut bits = unsafe { *self.places.add(word as usize) };
-            while bits != 0 {
-                f(self.numbers.start + word * 64 + bits.trailing_zeros());
-                bits &= bits - 1;
-            }
-        }
     }
 }

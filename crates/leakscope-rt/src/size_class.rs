@@ -1,10 +1,16 @@
 //! Sizes of small blocks: steps of 16 bytes up to 128, then four steps for
-//! each doubling up to 32 KiB. Larger requests get whole chunks.
+//! each doubling up to 1 KiB, then eight up to 32 KiB. Larger requests get whole
+//! chunks. With more steps, each has less room to spare, but more of them have
+//! a chunk that is mostly free.
 
 /// Largest request that is served from a class.
 pub const SMALL_MAX: usize = 32 * 1024;
 
-pub const CLASSES: usize = 8 + 4 * 8;
+pub const CLASSES: usize = MIDDLE + 5 * 8;
+
+/// The first class of more than 128 bytes, and of more than 1 KiB.
+const FEW: usize = 8;
+const MIDDLE: usize = FEW + 3 * 4;
 
 /// Blocks up to this size are cleared before they are handed out again, so
 /// that a pointer left by a former owner cannot hide a leak. Larger ones are
@@ -25,18 +31,25 @@ pub fn class_of(size: usize) -> usize {
     }
     let last = size - 1;
     let exponent = last.ilog2() as usize;
-    8 + (exponent - 7) * 4 + ((last >> (exponent - 2)) & 3)
+    if size <= 1024 {
+        FEW + (exponent - 7) * 4 + ((last >> (exponent - 2)) & 3)
+    } else {
+        MIDDLE + (exponent - 10) * 8 + ((last >> (exponent - 3)) & 7)
+    }
 }
 
 const fn sizes() -> [u32; CLASSES] {
     let mut sizes = [0; CLASSES];
     let mut class = 0;
     while class < CLASSES {
-        sizes[class] = if class < 8 {
+        sizes[class] = if class < FEW {
             16 * (class as u32 + 1)
-        } else {
-            let (doubling, step) = ((class - 8) / 4, (class - 8) % 4);
+        } else if class < MIDDLE {
+            let (doubling, step) = ((class - FEW) / 4, (class - FEW) % 4);
             (128 << doubling) + (step as u32 + 1) * (32 << doubling)
+        } else {
+            let (doubling, step) = ((class - MIDDLE) / 8, (class - MIDDLE) % 8);
+            (1024 << doubling) + (step as u32 + 1) * (128 << doubling)
         };
         class += 1;
     }

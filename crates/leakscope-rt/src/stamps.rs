@@ -15,7 +15,6 @@ use crate::heap::{self, Block};
 #[cfg(feature = "executable")]
 use crate::left;
 use crate::pointers::pointers;
-use crate::size_class::SMALL_MAX;
 #[cfg(feature = "executable")]
 use crate::thread;
 use crate::thread::Thread;
@@ -75,6 +74,13 @@ pub fn cover(start: usize, bytes: usize) {
     }
 }
 
+/// The stamps of a block, unless pools have blocks around it.
+#[inline(always)]
+fn of_seat(seat: usize) -> &'static Stamps {
+    // SAFETY: committed with the seat; atomics, for which zero is valid.
+    unsafe { &*(arena::stamps_of(seat) as *const Stamps) }
+}
+
 #[inline(always)]
 fn place_of(pointer: usize) -> Option<&'static Stamps> {
     // SAFETY: committed with the chunk, and readable before; atomics, for
@@ -82,14 +88,12 @@ fn place_of(pointer: usize) -> Option<&'static Stamps> {
     arena::stamps_at(pointer).map(|address| unsafe { &*(address as *const Stamps) })
 }
 
-/// All stamps of a block: one, or one for each chunk of a large one.
-/// Where pools have blocks, one for each 16 bytes.
+/// All stamps of a block: one, or where pools have blocks, one for each 16
+/// bytes.
 fn of_block(block: Block) -> impl Iterator<Item = &'static Stamps> {
-    let (first, step) = match block.room {
-        _ if heap::is_part(block) => (block.start, block.room.max(1)),
-        _ if heap::has_parts(block) => (block.start & !15, 16),
-        room if room > SMALL_MAX => (block.start, CHUNK),
-        room => (block.start, room.max(1)),
+    let (first, step) = match heap::has_parts(block) && !heap::is_part(block) {
+        true => (block.start & !15, 16),
+        false => (block.start, block.room.max(1)),
     };
     (first..block.start + block.room).step_by(step).filter_map(at)
 }
@@ -192,48 +196,26 @@ pub fn publish_clock(thread: &mut Thread) {
 /// A block begins its life. Its birth counts as a stamp, of no event: what got
 /// its value after it, and sees no other stamp, borrows.
 #[inline(always)]
-pub fn begin(thread: &mut Thread, start: usize) {
-    let Some(stamps) = at(start) else { return };
+pub fn begin(thread: &mut Thread, block: Block) {
+    if !arena::is_followed() {
+        return;
+    }
     thread.clock += 1;
-    stamps.begin(thread.clock);
-    if start.is_multiple_of(CHUNK) {
-        begin_large(start, thread.clock);
-    }
     if pools::are_used() {
-        begin_among_parts(start, thread.clock);
+        begin_among_parts(block, thread.clock);
+    } else {
+        of_seat(block.seat).begin(thread.clock);
     }
-    if uses::are_wanted()
-        && let Some(used) = used(start)
-    {
-        used.store(0, Ordering::Relaxed);
+    if uses::are_wanted() {
+        // SAFETY: committed with the block.
+        unsafe { (*arena::use_of(block.seat)).store(0, Ordering::Relaxed) };
     }
 }
 
-/// The rest of a block where pools have blocks, or of one of these.
+/// The same of a block where pools may have blocks, or of one of these.
 #[cold]
-fn begin_among_parts(start: usize, time: u64) {
-    if let Some(block) = heap::innermost(start).filter(|block| heap::has_parts(*block)) {
-        of_block(block).for_each(|stamps| stamps.begin(time));
-    }
-}
-
-/// The rest of a block, if it is a large one.
-#[cold]
-fn begin_large(start: usize, time: u64) {
-    if let Some(block) = heap::find(start) {
-        of_block(block).filter(|stamps| stamps.time() == 0).for_each(|stamps| stamps.begin(time));
-    }
-}
-
-/// A block was made larger or smaller at its place, where it had `before`
-/// bytes of room.
-pub fn resized(start: usize, before: usize) {
-    let (Some(stamps), Some(block)) = (at(start), heap::find(start)) else { return };
-    let gone = Block { start: start + block.room, room: before.saturating_sub(block.room), ..block };
-    if gone.room > 0 {
-        end(gone);
-    }
-    begin_large(start, stamps.time());
+fn begin_among_parts(block: Block, time: u64) {
+    of_block(block).for_each(|stamps| stamps.begin(time));
 }
 
 /// A chunk gets blocks of pools: from now on it has stamps by 16 bytes, each with
@@ -242,23 +224,16 @@ pub fn split(chunk: usize) {
     if !arena::is_followed() {
         return;
     }
-    let first = arena::address_of(chunk);
-    let known = |address: usize| {
-        place_of(address).map(|stamps| [&stamps.latest, &stamps.earlier].map(|it| it.load(Ordering::Relaxed)))
-    };
-    // From the last on: stamps move to where there are more of them.
-    let granule = followed::SPLIT;
-    let mut address = first + CHUNK;
-    while address > first {
-        address -= 16;
-        let Some(words) = known(address) else { continue };
-        let place = arena::stamps_by(address, granule);
-        // SAFETY: a stamp of the chunk's.
-        let stamps = unsafe { &*(place as *const Stamps) };
-        stamps.latest.store(words[0], Ordering::Relaxed);
-        stamps.earlier.store(words[1], Ordering::Relaxed);
-    }
-    arena::set_step(chunk, granule, None);
+    let address = arena::address_of(chunk);
+    arena::split(chunk, |first| {
+        for number in 0..CHUNK / 16 {
+            let Some(known) = place_of(address + number * 16) else { continue };
+            // SAFETY: a stamp of the chunk's, from now on.
+            let stamps = unsafe { &*(first as *const Stamps).add(number) };
+            stamps.latest.store(known.latest.load(Ordering::Relaxed), Ordering::Relaxed);
+            stamps.earlier.store(known.earlier.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    });
 }
 
 /// Whether the block is followed.
@@ -269,10 +244,11 @@ pub fn are_kept(block: Block) -> bool {
 /// A block is freed.
 #[inline(always)]
 pub fn end(block: Block) {
-    if block.room <= SMALL_MAX && !pools::are_used() {
-        if let Some(stamps) = at(block.start) {
-            stamps.latest.store(0, Ordering::Relaxed);
-        }
+    if !arena::is_followed() {
+        return;
+    }
+    if !pools::are_used() {
+        of_seat(block.seat).latest.store(0, Ordering::Relaxed);
     } else {
         of_block(block).for_each(|stamps| stamps.latest.store(0, Ordering::Relaxed));
     }
@@ -281,7 +257,7 @@ pub fn end(block: Block) {
 /// The event of the last use of the block around an address.
 fn used(pointer: usize) -> Option<&'static AtomicU32> {
     // SAFETY: committed with the block.
-    heap::slot_at(pointer).filter(|_| arena::is_followed()).map(|slot| unsafe { &*arena::use_of(slot) })
+    heap::seat_at(pointer).filter(|_| arena::is_followed()).map(|seat| unsafe { &*arena::use_of(seat) })
 }
 
 /// Stamps what the pointers in `block` from `offset` on point to, because
@@ -323,8 +299,8 @@ fn holder_dies(thread: &mut Thread, word: usize, caller: Caller, what: What) {
     stamp(thread, word, caller, what);
 }
 
-/// What a record says of a block: of a large one, the stamps of the chunk that
-/// was pointed to last.
+/// What a record says of a block: where pools have blocks, the latest of its
+/// stamps.
 pub fn read(block: Block) -> wire::Stamps {
     let latest = |stamps: &Stamps| stamps.latest.load(Ordering::Relaxed);
     let Some(stamps) = of_block(block).max_by_key(|&stamps| latest(stamps)) else {

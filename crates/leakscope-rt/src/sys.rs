@@ -157,19 +157,36 @@ pub unsafe fn discard(address: usize, bytes: usize) -> bool {
     unsafe { libc::madvise(address as *mut _, bytes, libc::MADV_DONTNEED) == 0 }
 }
 
+/// Moves the memory behind a range to another, which has none afterwards but is
+/// as usable as before. False where the system cannot do so.
+///
+/// # Safety
+/// Both ranges are whole pages of committed memory; the content of the second is
+/// not needed.
+pub unsafe fn move_pages(from: usize, to: usize, bytes: usize) -> bool {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    // SAFETY: as the caller says.
+    unsafe { libc::mremap(from as *mut _, bytes, bytes, flags, to as *mut libc::c_void) as usize == to }
+}
+
 /// Nanoseconds since 1970.
 pub fn nanoseconds() -> u64 {
+    let time = clock(libc::CLOCK_REALTIME);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// By a system call: it is asked for rarely, and libc's function would bring
+/// pages of code into memory that many programs do not need.
+fn clock(which: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: room for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    unsafe { libc::syscall(libc::SYS_clock_gettime, which, &mut time) };
+    time
 }
 
 /// Milliseconds since the system started.
 pub fn monotonic_millis() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: room for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    let time = clock(libc::CLOCK_MONOTONIC);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 

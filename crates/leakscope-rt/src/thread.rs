@@ -123,14 +123,36 @@ pub fn start() {
     if KEY.load(Ordering::Relaxed) == 0 && unsafe { libc::pthread_key_create(&mut key, Some(at_end)) } == 0 {
         KEY.store(key + 1, Ordering::Relaxed);
     }
-    // The loader binds what that calls now, and not on the small stack of a
-    // thread that has no room for it.
     // SAFETY: the thread's own state.
     let thread = unsafe { &mut *current() };
     thread.outer = usize::MAX;
     thread.busy += 1;
-    sys::keeping_errno(own_stack);
+    sys::keeping_errno(bind_own_stack);
     thread.busy -= 1;
+}
+
+/// The loader binds what [`own_stack`] calls, and what that calls in libc, now:
+/// not on the small stack of a thread that has no room for it. It is not called
+/// itself: in the main thread it reads `/proc/self/maps` line by line, by a
+/// quarter of a megabyte of code that most programs have no other use for.
+fn bind_own_stack() {
+    find_getattr();
+    let mut attributes = core::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut low, mut size) = (core::ptr::null_mut(), 0);
+    let processors = 0_u64;
+    // SAFETY: initialised by the first call, used by the others only then.
+    unsafe {
+        if libc::pthread_attr_init(attributes.as_mut_ptr()) == 0 {
+            let attributes = attributes.as_mut_ptr();
+            libc::pthread_attr_setaffinity_np(
+                attributes,
+                size_of_val(&processors),
+                (&raw const processors).cast(),
+            );
+            libc::pthread_attr_getstack(attributes, &mut low, &mut size);
+            libc::pthread_attr_destroy(attributes);
+        }
+    }
 }
 
 /// Learns about the calling thread; once, before its first unwinding.
@@ -224,12 +246,16 @@ pub unsafe extern "C" fn pthread_getattr_np(
 /// As for `pthread_getattr_np`.
 unsafe fn real_getattr(thread: libc::pthread_t, attributes: *mut libc::pthread_attr_t) -> core::ffi::c_int {
     type Getattr = unsafe extern "C" fn(libc::pthread_t, *mut libc::pthread_attr_t) -> core::ffi::c_int;
-    static REAL: AtomicUsize = AtomicUsize::new(0);
-    match crate::waits::real(&REAL, c"pthread_getattr_np") {
+    match find_getattr() {
         0 => libc::ENOSYS,
         // SAFETY: libc's function of this name has this type.
         real => unsafe { core::mem::transmute::<usize, Getattr>(real)(thread, attributes) },
     }
+}
+
+fn find_getattr() -> usize {
+    static REAL: AtomicUsize = AtomicUsize::new(0);
+    crate::waits::real(&REAL, c"pthread_getattr_np")
 }
 
 unsafe extern "C" {

@@ -134,7 +134,7 @@ impl Near {
         if let Some(outer) = self.outer {
             count += collect(outer, self.end, &mut frames[1..]);
         }
-        number_of(&frames[..count])
+        depot::number_of_few(&frames[..count])
     }
 }
 

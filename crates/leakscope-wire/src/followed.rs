@@ -4,15 +4,16 @@
 /// The blocks, and the end of the addresses that they may have.
 pub const BLOCKS: u64 = 4 << 42;
 pub const END: u64 = 5 << 42;
-/// A stamp of 16 bytes for each 16 bytes of blocks, in chunks as theirs:
-/// time and event of the latest death, and the events before it.
+/// A stamp of 16 bytes for each seat of a block: time and event of the latest
+/// death, and the events before it.
 pub const STAMPS: u64 = 6 << 42;
 pub const EVENT_BITS: u32 = 26;
-/// An event of four bytes for each stamp: the last use of the block.
+/// An event of four bytes for each seat: the last use of the block.
 pub const USES: u64 = 15 << 41;
 /// For each chunk, four bytes by which the offset of an address in it is
-/// multiplied, and divided by 2^32, to get the number of its block; 0 if
-/// it is part of a large block.
+/// multiplied, and divided by 2^32, to get the number of its block, 0 if it is
+/// part of a large block; and four with the seat of its first block, or 0 if it
+/// has none. Seat 0 is nobody's, and has no stamp.
 pub const STEPS: u64 = 8 << 42;
 /// That of a chunk in which pools have blocks: it is divided by 16 bytes, but
 /// uses are elsewhere.

@@ -5,8 +5,9 @@
 //! metadata, and new ones in a row, which it hands out by address: so blocks
 //! that are made one after the other lie one after the other.
 
-use super::{SLOT_SHIFT, State, meta, slot_of};
-use crate::arena::{self, CHUNK, NONE, Use};
+use super::{SLOT_SHIFT, State, meta, meta_at, number_of, seat_of, slot_of};
+use crate::arena::seats::Kind;
+use crate::arena::{self, CHUNK, Found, NONE, Use};
 use crate::lock::Lock;
 use crate::size_class::{CLASSES, RECIPROCALS, SIZES};
 use crate::thread::Thread;
@@ -23,11 +24,12 @@ pub struct Cache {
     /// dies soon, must not be taken for one to the block's next life.
     resting: u32,
     oldest: u64,
-    youngest: u64,
     /// The row of new blocks: its next one, how many are left, and whether
     /// their memory is zero.
     new: u64,
-    left: u32,
+    /// The seat of the youngest that rests.
+    youngest: u32,
+    left: u16,
     clean: bool,
 }
 
@@ -41,48 +43,40 @@ static SHARED: [Lock<Class>; CLASSES] = [const { Lock::new(Class { first: NONE }
 /// A block to hand out, and whether its memory is zero.
 pub struct Taken {
     pub slot: u64,
+    pub seat: usize,
     pub clean: bool,
 }
 
 impl Cache {
-    /// Takes a block of the class; `None` if there is no memory.
-    #[inline(always)]
-    pub fn take(&mut self, class: usize) -> Option<Taken> {
-        if self.first == 0 && self.left == 0 && !self.refill(class) {
-            return None;
-        }
-        self.take_at_hand()
-    }
-
     /// Takes a block, if there is one without asking others.
     #[inline(always)]
-    pub fn take_at_hand(&mut self) -> Option<Taken> {
+    pub fn take(&mut self) -> Option<Taken> {
         if self.first != 0 {
-            let slot = self.first;
-            self.first = meta(slot).next();
+            let (slot, seat) = (self.first, seat_of(self.first));
+            self.first = meta_at(seat).next();
             self.count -= 1;
-            return Some(Taken { slot, clean: false });
+            return Some(Taken { slot, seat, clean: false });
         }
         let slot = self.new;
         self.left = self.left.checked_sub(1)?;
         self.new += 1;
-        Some(Taken { slot, clean: self.clean })
+        Some(Taken { slot, seat: seat_of(slot), clean: self.clean })
     }
 
     /// Takes a freed block back.
     #[inline(always)]
-    pub fn put(&mut self, class: usize, slot: u64) {
-        let slot = match rest(class) {
-            0 => slot,
+    pub fn put(&mut self, class: usize, slot: u64, seat: usize) {
+        match rest(class) {
+            0 => self.push(slot, seat),
             most => {
-                self.lay_down(slot);
+                self.lay_down(slot, seat);
                 if self.resting <= most {
                     return;
                 }
-                self.take_up()
+                let (slot, seat) = self.take_up();
+                self.push(slot, seat);
             }
-        };
-        self.push(slot);
+        }
         if self.count > 2 * batch(class) {
             self.give_back(class, batch(class));
         }
@@ -90,48 +84,44 @@ impl Cache {
 
     /// Takes a freed block back that need not rest, if there is room for it.
     #[inline(always)]
-    pub fn put_at_hand(&mut self, class: usize, slot: u64) -> bool {
+    pub fn put_at_hand(&mut self, class: usize, slot: u64, seat: usize) -> bool {
         let has_room = self.count <= 2 * batch(class);
         if has_room {
-            self.push(slot);
+            self.push(slot, seat);
         }
         has_room
     }
 
     #[inline(always)]
-    fn push(&mut self, slot: u64) {
-        meta(slot).set_free(self.first, State::Free);
+    fn push(&mut self, slot: u64, seat: usize) {
+        meta_at(seat).set_free(self.first, State::Free);
         self.first = slot;
         self.count += 1;
     }
 
     #[inline(always)]
-    fn lay_down(&mut self, slot: u64) {
-        meta(slot).set_free(0, State::Free);
+    fn lay_down(&mut self, slot: u64, seat: usize) {
+        meta_at(seat).set_free(0, State::Free);
         if self.resting == 0 {
             self.oldest = slot;
         } else {
-            meta(self.youngest).set_free(slot, State::Free);
+            meta_at(self.youngest as usize).set_free(slot, State::Free);
         }
-        self.youngest = slot;
+        self.youngest = seat as u32;
         self.resting += 1;
     }
 
     /// The block that has rested longest; there is one.
     #[inline(always)]
-    fn take_up(&mut self) -> u64 {
-        let slot = self.oldest;
-        self.oldest = meta(slot).next();
+    fn take_up(&mut self) -> (u64, usize) {
+        let (slot, seat) = (self.oldest, seat_of(self.oldest));
+        self.oldest = meta_at(seat).next();
         self.resting -= 1;
-        slot
+        (slot, seat)
     }
 
     /// Gets freed blocks, or a row of new ones where there are none.
-    #[cold]
-    fn refill(&mut self, class: usize) -> bool {
-        if !arena::ready() {
-            return false;
-        }
+    fn refill(&mut self, class: usize) {
         let mut shared = SHARED[class].lock();
         while self.count < batch(class) && self.left == 0 {
             let index = match shared.first {
@@ -148,18 +138,19 @@ impl Cache {
             let chunk = unsafe { &mut *arena::chunk(index) };
             if chunk.free > 0 {
                 let count = chunk.free.min(batch(class) - self.count);
-                let (first, mut last) = (chunk.first_free, chunk.first_free);
+                let first = slot_of(index, u64::from(chunk.first_free));
+                let mut last = first;
                 for _ in 1..count {
                     last = meta(last).next();
                 }
-                chunk.first_free = meta(last).next();
+                chunk.first_free = number_of(meta(last).next());
                 chunk.free -= count;
                 meta(last).set_free(self.first, State::Free);
                 self.first = first;
                 self.count += count;
             } else {
                 let count = (chunk.capacity - chunk.carved).min(batch(class));
-                (self.new, self.left) = (slot_of(index, u64::from(chunk.carved)), count);
+                (self.new, self.left) = (slot_of(index, u64::from(chunk.carved)), count as u16);
                 self.clean = !chunk.dirty;
                 chunk.carved += count;
             }
@@ -167,7 +158,6 @@ impl Cache {
                 shared.unlink(index);
             }
         }
-        self.count > 0 || self.left > 0
     }
 
     #[cold]
@@ -182,15 +172,26 @@ impl Cache {
     }
 }
 
+/// A block of a class of which the thread has none; `None` if there is no
+/// memory.
+#[cold]
+pub fn refill(thread: &mut Thread, class: usize) -> Option<Taken> {
+    if !arena::ready() {
+        return None;
+    }
+    thread.caches[class].refill(class);
+    thread.caches[class].take()
+}
+
 /// Gives all of a thread's free blocks back.
 pub fn flush(thread: &mut Thread) {
     for (class, cache) in thread.caches.iter_mut().enumerate() {
         while cache.resting > 0 {
-            let slot = cache.take_up();
-            cache.push(slot);
+            let (slot, seat) = cache.take_up();
+            cache.push(slot, seat);
         }
         for slot in cache.new..cache.new + u64::from(cache.left) {
-            cache.push(slot);
+            cache.push(slot, seat_of(slot));
         }
         cache.left = 0;
         if cache.count > 0 {
@@ -211,7 +212,7 @@ pub fn after_fork() {
 /// followed.
 #[inline(always)]
 fn rest(class: usize) -> u32 {
-    static RESTS: [u32; CLASSES] = fitting(1 << 16, 512);
+    static RESTS: [u32; CLASSES] = fitting(1 << 15, 256);
     if arena::is_followed() || cfg!(test) { RESTS[class] } else { 0 }
 }
 
@@ -240,25 +241,20 @@ const fn fitting(bytes: u32, most: u32) -> [u32; CLASSES] {
 }
 
 fn new_chunk(class: usize) -> Option<usize> {
-    let mut index = arena::take(1, 1)?;
-    if index == 0 {
-        // Kept back, so that slot 0 can mean none.
-        index = arena::take(1, 1)?;
-    }
+    let index = super::take_chunk(Kind::of_class(class))?;
     // SAFETY: the chunk is ours.
     let chunk = unsafe { &mut *arena::chunk(index) };
     chunk.class = class as u8;
     chunk.capacity = CHUNK as u32 / SIZES[class];
     chunk.reciprocal = RECIPROCALS[class];
-    arena::set_step(index, RECIPROCALS[class], Some(slot_of(index, 0)));
+    arena::set_step(index, Found::By(RECIPROCALS[class]), chunk.seat(0));
     chunk.carved = 0;
     chunk.free = 0;
     chunk.listed = false;
-    *chunk.pooled.get_mut() = false;
     chunk.start = 0;
     chunk.set_usage(Use::Small);
     if !chunk.dirty && arena::top() > POPULATED_FROM {
-        arena::populate(index, chunk.capacity as usize);
+        arena::populate(index);
     }
     Some(index)
 }
@@ -272,8 +268,9 @@ impl Class {
         let index = (slot >> SLOT_SHIFT) as usize;
         // SAFETY: the block's chunk belongs to this class, whose lock is held.
         let chunk = unsafe { &mut *arena::chunk(index) };
-        meta(slot).set_free(if chunk.free > 0 { chunk.first_free } else { 0 }, State::Free);
-        chunk.first_free = slot;
+        let next = if chunk.free > 0 { slot_of(index, u64::from(chunk.first_free)) } else { 0 };
+        meta(slot).set_free(next, State::Free);
+        chunk.first_free = number_of(slot);
         chunk.free += 1;
         if !chunk.listed {
             self.link(index);

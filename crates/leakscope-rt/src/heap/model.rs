@@ -1,9 +1,11 @@
 //! The heap against a model: a map from addresses to blocks.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use proptest::prelude::*;
 
+use super::large::MOVED_MIN;
 use super::*;
 use crate::thread;
 
@@ -29,6 +31,9 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     ];
     prop::collection::vec(action, 1..200)
 }
+
+/// One test at a time: what another has would be found beside the model's.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// What the heap should hold: size and stack by address.
 type Model = BTreeMap<usize, (usize, u32)>;
@@ -83,6 +88,7 @@ fn act(thread: &mut Thread, model: &mut Model, action: &Action, stack: u32) {
 proptest! {
     #[test]
     fn the_heap_is_a_map_from_addresses_to_blocks(actions in actions()) {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the thread's own state, which nothing else uses in tests.
         let thread = unsafe { &mut *thread::current() };
         let mut model = Model::new();
@@ -98,5 +104,33 @@ proptest! {
             let Ok(block) = live_block(start) else { panic!("a live block is not known") };
             free(thread, block, 0);
         }
+    }
+}
+
+#[test]
+fn content_moves_whole_whatever_its_size() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the thread's own state, which nothing else uses in tests.
+    let thread = unsafe { &mut *thread::current() };
+    for size in [100, 40_000, MOVED_MIN - 1, MOVED_MIN, 20 * CHUNK + 5000] {
+        let request = Request { size, align: 16, zeroed: true, stack: 1 };
+        let [from, to] = [size, size + CHUNK].map(|size| {
+            let Some(block) = allocate(thread, Request { size, ..request }) else { panic!("no memory") };
+            block
+        });
+        // SAFETY: blocks of at least so many bytes.
+        let [old, new] =
+            [from, to].map(|block| unsafe { std::slice::from_raw_parts_mut(block.start as *mut u8, size) });
+        old.iter_mut().enumerate().for_each(|(number, byte)| *byte = number as u8 | 1);
+        move_content(from, to.start, size);
+        assert!(new.iter().enumerate().all(|(number, &byte)| byte == number as u8 | 1), "{size}");
+        // What moved away is as usable as before.
+        old.fill(7);
+        [from, to].into_iter().for_each(|block| free(thread, block, 0));
+        let Some(again) = allocate(thread, request) else { panic!("no memory") };
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(again.start as *const u8, size) };
+        assert!(bytes.iter().all(|&byte| byte == 0), "{size}");
+        free(thread, again, 0);
     }
 }

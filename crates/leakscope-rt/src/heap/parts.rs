@@ -4,7 +4,8 @@
 use core::sync::atomic::Ordering;
 
 use super::{Block, State, slot_of};
-use crate::arena::{self, CHUNK, CHUNK_SHIFT, Use};
+use crate::arena::seats::Kind;
+use crate::arena::{self, CHUNK, CHUNK_SHIFT, Found, Use};
 use crate::{pools, stamps};
 
 /// A chunk for entries of pools.
@@ -12,10 +13,7 @@ pub fn new_entries() -> Option<usize> {
     if !arena::ready() {
         return None;
     }
-    let mut index = arena::take(1, 1)?;
-    if index == 0 {
-        index = arena::take(1, 1)?;
-    }
+    let index = super::take_chunk(Kind::ENTRIES)?;
     // SAFETY: the chunk is ours; entries begin as zeros.
     let chunk = unsafe {
         core::ptr::write_bytes(arena::address_of(index) as *mut u8, 0, CHUNK);
@@ -23,8 +21,7 @@ pub fn new_entries() -> Option<usize> {
     };
     chunk.capacity = (CHUNK / pools::ENTRY) as u32;
     chunk.carved = 0;
-    *chunk.pooled.get_mut() = false;
-    arena::set_step(index, ((1_u64 << 32) / pools::ENTRY as u64) as u32, None);
+    arena::set_step(index, Found::By(((1_u64 << 32) / pools::ENTRY as u64) as u32), chunk.seat(0));
     chunk.set_usage(Use::Entries);
     Some(index)
 }
