@@ -179,12 +179,17 @@ mod tests {
         pool.extract(state, 5, 16)
     }
 
+    /// Tests run side by side, and memory counts for all together.
+    fn solver() -> Z3 {
+        Z3::new(Limits { memory: 4096, ..Limits::default() }).expect("Z3")
+    }
+
     fn check(path: impl Fn(&mut Pool, &[Term]) -> Vec<Term>) {
         let mut pool = Pool::default();
         let bytes: Vec<Term> = (0..32).map(|at| pool.input(InputId(at), 8)).collect();
         let terms = path(&mut pool, &bytes);
         let value = |InputId(at): InputId| if at < 30 { 17 * at % 251 } else { 0 };
-        let mut solver = Z3::new(Limits::default()).expect("Z3");
+        let mut solver = solver();
         let Locally::Found(model) = locally(&mut pool, &terms, value, &mut solver) else {
             panic!("no answer");
         };
@@ -206,7 +211,7 @@ mod tests {
         let (sum, told) = (hash(&mut pool, &bytes[..30]), pool.concat(bytes[30], bytes[31]));
         let (nine, ten) = (pool.constant(9, 8), pool.constant(10, 8));
         let [sum, less, more] = [pool.eq(sum, told), pool.ult(bytes[3], nine), pool.ult(ten, bytes[3])];
-        let mut solver = Z3::new(Limits::default()).expect("Z3");
+        let mut solver = solver();
         let found = locally(&mut pool, &[sum, less, more], |_| 0, &mut solver);
         assert!(matches!(found, Locally::Never(terms) if terms == [less, more]));
     }
