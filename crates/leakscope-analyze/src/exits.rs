@@ -127,7 +127,7 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
             continue;
         }
         // Deep in what came in, only new blocks are worth telling of.
-        let is_deep = matches!(base, Base::Symbol(id) if !scope.symbols.is_near_input(id));
+        let is_deep = matches!(base, Base::Symbol(id) if !scope.symbols.has_near_members(id));
         if is_deep && !value.has_heap() {
             case.escape(scope, &value);
         } else {
