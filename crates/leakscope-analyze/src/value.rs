@@ -151,26 +151,18 @@ impl Key for Base {
     }
 }
 
-impl Key for SymbolId {
-    type Order = u32;
-    fn order(self) -> u32 {
-        self.0
-    }
+macro_rules! key_by_number {
+    ($($id:ty)*) => {$(
+        impl Key for $id {
+            type Order = u32;
+            fn order(self) -> u32 {
+                self.0
+            }
+        }
+    )*};
 }
 
-impl Key for HeapId {
-    type Order = u32;
-    fn order(self) -> u32 {
-        self.0
-    }
-}
-
-impl Key for VariableId {
-    type Order = u32;
-    fn order(self) -> u32 {
-        self.0
-    }
-}
+key_by_number! { SymbolId HeapId VariableId }
 
 /// Cells of one base follow each other, those of any index last.
 impl Key for (Base, Offset) {

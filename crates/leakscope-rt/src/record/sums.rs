@@ -7,107 +7,102 @@ use leakscope_wire as wire;
 
 use crate::{accesses, activations, depot, heap, inject, sys};
 
-/// How long blocks lay idle, by allocation and last access.
-pub struct Idle {
-    table: *mut wire::Accessed,
+/// Live blocks that are alike, summed up in an entry of the record.
+pub struct Alike<Entry> {
+    table: *mut Entry,
     capacity: usize,
 }
 
-impl Idle {
+/// An entry of a record that stands for a number of blocks.
+pub trait Counted {
+    /// 0 in a free entry.
+    fn blocks(&self) -> u64;
+}
+
+impl Counted for wire::Accessed {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+}
+
+impl Counted for wire::Reachable {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+}
+
+impl<Entry: Counted> Alike<Entry> {
     /// Room for as many entries as there may be blocks.
-    pub fn new(blocks: u64) -> Option<Idle> {
+    pub fn new(blocks: u64) -> Option<Self> {
         let capacity = (2 * blocks as usize + 1).next_power_of_two();
-        let table = sys::allocate(capacity * size_of::<wire::Accessed>()) as *mut wire::Accessed;
-        (!table.is_null()).then_some(Idle { table, capacity })
+        let table = sys::allocate(capacity * size_of::<Entry>()) as *mut Entry;
+        (!table.is_null()).then_some(Alike { table, capacity })
     }
 
-    pub fn add(&mut self, stack: u32, block: heap::Block, seen: accesses::Seen) {
-        let (last_used, never) = (seen.place.unwrap_or(0), seen.place.is_none().into());
-        let injected = u32::from(inject::is_injected(block.seat));
-        let times = |idle, active| [accesses::about(idle), accesses::about(active)];
-        let like = times(seen.idle, seen.active);
-        let mut index = depot::mix(u64::from(stack), u64::from(last_used));
-        index = depot::mix(index, u64::from(like[0]) << 9 | u64::from(like[1]) << 1 | u64::from(injected));
+    /// The entry that `is_alike`, or a free one.
+    fn entry(&mut self, hash: u64, is_alike: impl Fn(&Entry) -> bool) -> &mut Entry {
+        let mut index = hash as usize;
         loop {
-            // SAFETY: within the table, in which there is always room.
-            let entry = unsafe { &mut *self.table.add(index as usize % self.capacity) };
-            if entry.blocks == 0 {
-                *entry = wire::Accessed {
-                    idle: seen.idle,
-                    active: seen.active,
-                    stack,
-                    last_used,
-                    never,
-                    injected,
-                    ..wire::Accessed::default()
-                };
-            }
-            let same = (entry.stack, entry.last_used, entry.never, entry.injected)
-                == (stack, last_used, never, injected);
-            if same && times(entry.idle, entry.active) == like {
-                let bytes = block.size() as u64;
-                entry.blocks += 1;
-                entry.bytes += bytes;
-                entry.drag = entry.drag.saturating_add(bytes.saturating_mul(seen.idle));
-                entry.idle = entry.idle.min(seen.idle);
-                entry.active = entry.active.max(seen.active);
-                return;
+            // SAFETY: within the table, zeroed, in which there is always room.
+            let entry = unsafe { &mut *self.table.add(index % self.capacity) };
+            if entry.blocks() == 0 || is_alike(entry) {
+                return entry;
             }
             index = index.wrapping_add(1);
         }
     }
 
-    pub fn for_each(&self, mut f: impl FnMut(&wire::Accessed)) {
+    pub fn for_each(&self, mut f: impl FnMut(&Entry)) {
         for index in 0..self.capacity {
             // SAFETY: within the table.
             let entry = unsafe { &*self.table.add(index) };
-            if entry.blocks > 0 {
+            if entry.blocks() > 0 {
                 f(entry);
             }
         }
+    }
+}
+
+/// How long blocks lay idle, by allocation and last access.
+pub type Idle = Alike<wire::Accessed>;
+
+impl Idle {
+    pub fn add(&mut self, stack: u32, block: heap::Block, seen: accesses::Seen) {
+        let (last_used, never) = (seen.place.unwrap_or(0), seen.place.is_none().into());
+        let injected = u32::from(inject::is_injected(block.seat));
+        let times = |idle, active| [accesses::about(idle), accesses::about(active)];
+        let like = times(seen.idle, seen.active);
+        let hash = depot::mix(u64::from(stack), u64::from(last_used));
+        let hash = depot::mix(hash, u64::from(like[0]) << 9 | u64::from(like[1]) << 1 | u64::from(injected));
+        let entry = self.entry(hash, |entry| {
+            (entry.stack, entry.last_used, entry.never, entry.injected) == (stack, last_used, never, injected)
+                && times(entry.idle, entry.active) == like
+        });
+        if entry.blocks == 0 {
+            (entry.stack, entry.last_used, entry.never, entry.injected) = (stack, last_used, never, injected);
+            (entry.idle, entry.active) = (seen.idle, seen.active);
+        }
+        let bytes = block.size() as u64;
+        entry.blocks += 1;
+        entry.bytes += bytes;
+        entry.drag = entry.drag.saturating_add(bytes.saturating_mul(seen.idle));
+        entry.idle = entry.idle.min(seen.idle);
+        entry.active = entry.active.max(seen.active);
     }
 }
 
 /// What is reachable, by allocation and last use.
-pub struct Reached {
-    table: *mut wire::Reachable,
-    capacity: usize,
-}
+pub type Reached = Alike<wire::Reachable>;
 
 impl Reached {
-    /// Room for as many entries as there may be blocks.
-    pub fn new(blocks: u64) -> Option<Reached> {
-        let capacity = (2 * blocks as usize + 1).next_power_of_two();
-        let table = sys::allocate(capacity * size_of::<wire::Reachable>()) as *mut wire::Reachable;
-        (!table.is_null()).then_some(Reached { table, capacity })
-    }
-
     /// Counts a block in. Returns how many of its kind there are by now.
     pub fn add(&mut self, stack: u32, last_used: u32, bytes: u64) -> u64 {
-        let mut index = depot::mix(u64::from(stack), u64::from(last_used)) as usize;
-        loop {
-            // SAFETY: within the table, in which there is always room.
-            let entry = unsafe { &mut *self.table.add(index % self.capacity) };
-            if entry.blocks == 0 {
-                (entry.stack, entry.last_used) = (stack, last_used);
-            }
-            if (entry.stack, entry.last_used) == (stack, last_used) {
-                entry.blocks += 1;
-                entry.bytes += bytes;
-                return entry.blocks;
-            }
-            index += 1;
-        }
-    }
-
-    pub fn for_each(&self, mut f: impl FnMut(&wire::Reachable)) {
-        for index in 0..self.capacity {
-            // SAFETY: within the table.
-            let entry = unsafe { &*self.table.add(index) };
-            if entry.blocks > 0 {
-                f(entry);
-            }
-        }
+        let hash = depot::mix(u64::from(stack), u64::from(last_used));
+        let entry = self.entry(hash, |entry| (entry.stack, entry.last_used) == (stack, last_used));
+        (entry.stack, entry.last_used) = (stack, last_used);
+        entry.blocks += 1;
+        entry.bytes += bytes;
+        entry.blocks
     }
 }
 
