@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use leakscope_core::{Confidence, Finding};
-use leakscope_ir::{FuncId, Program};
+use leakscope_ir::{Fingerprint, FuncId, Program};
 use rustc_hash::FxHashSet;
+use serde::Serialize;
 
-use crate::callgraph::{CallGraph, Component, call_graph};
+use crate::callgraph::{Component, call_graph};
 use crate::calls::followed_arguments;
 use crate::exits::summarise;
 use crate::findings;
-use crate::kept::{self, Entry, Keys, Made, Procedures};
+use crate::kept::{self, Entry, Keys, Made, Parts, Procedures};
 use crate::leaks::Leak;
 use crate::models::Models;
 use crate::relevance::is_relevant;
@@ -60,12 +61,7 @@ pub fn analyze(
     let options = simulate::Options { at_exit: config.at_exit, pedantic: config.pedantic };
     let graph = call_graph(&world);
     let keys = Keys::new(&world, &graph);
-    let ready = Ready {
-        keys: &keys,
-        graph: &graph,
-        known: (0..program.functions.len()).map(|_| OnceLock::new()).collect(),
-        kept: graph.components.iter().map(|_| OnceLock::new()).collect(),
-    };
+    let ready = Ready { keys: &keys, told: program.functions.iter().map(|_| OnceLock::new()).collect() };
     let components = &graph.components;
     let mut relevant = vec![false; program.functions.len()];
     for component in components {
@@ -82,36 +78,30 @@ pub fn analyze(
         // Nothing but the number itself depends on the order.
         let is_done = || progress(done_functions.fetch_add(count, Ordering::Relaxed) + count, all);
         let is_relevant = relevant[component.functions[0].0 as usize];
-        let key = keys.key(index, is_relevant);
-        if let Some(entry) = kept.get(key) {
-            keys.note(index, entry);
-            let _ = ready.kept[index].set(entry);
-            is_done();
-            return Done::Before(entry);
-        }
-        let outcomes = if is_relevant {
-            component_summaries(&world, &ready, component, &options)
-        } else {
-            vec![Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }]
-        };
-        for (id, outcome) in component.functions.iter().zip(&outcomes) {
-            let _ = ready.known[id.0 as usize].set(outcome.summary.clone());
-        }
-        let made = keys.make(index, key, &outcomes);
-        keys.note(index, made.entry());
+        let turns = Cycle::new(&ready, index, component, is_relevant).run(kept, &|cycle, id| {
+            if is_relevant {
+                outcome(&world, id, simulate(&world, cycle, id, &options), &options)
+            } else {
+                Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }
+            }
+        });
         is_done();
-        Done::Now(made, outcomes)
+        turns
     });
     let (mut leaks, mut cut) = (Vec::new(), Vec::new());
-    let is_new = outcomes.iter().any(|done| matches!(done, Done::Now(..)));
-    let kept = is_new.then(|| kept::write(outcomes.iter().map(Done::entry)));
-    for (component, done) in components.iter().zip(outcomes) {
-        let is_cut = |(_, is_cut): &(&FuncId, &u8)| **is_cut != 0;
-        let given_up = component.functions.iter().zip(done.entry().cut).filter(is_cut);
-        cut.extend(given_up.map(|(id, _)| program.function(*id).display.clone()));
-        match done {
-            Done::Before(entry) => leaks.extend(keys.leaks(entry)),
-            Done::Now(_, outcomes) => leaks.extend(outcomes.into_iter().flat_map(|outcome| outcome.leaks)),
+    let all = || outcomes.iter().flat_map(|turns| &turns.all);
+    let is_new = all().any(|done| matches!(done, Done::Now(..)));
+    let kept = is_new.then(|| kept::write(all().map(Done::entry)));
+    for (component, turns) in components.iter().zip(&outcomes) {
+        for (id, &last) in component.functions.iter().zip(&turns.last) {
+            let done = &turns.all[last];
+            if done.entry().is_cut {
+                cut.push(program.function(*id).display.clone());
+            }
+            match done {
+                Done::Before(entry) => leaks.extend(keys.leaks(*entry)),
+                Done::Now(_, outcome) => leaks.extend(outcome.leaks.iter().cloned()),
+            }
         }
     }
     // What a procedure loses, whoever calls it.
@@ -120,15 +110,15 @@ pub fn analyze(
         seen.insert((*id, leak.at, leak.variable.clone(), origin.stack.clone()))
     });
     let findings = findings::findings(program, leaks);
-    let summaries = ready.known.into_iter().map(OnceLock::into_inner).collect();
+    let summaries = ready.told.into_iter().map(|told| told.into_inner()?.summary.into_inner()).collect();
     cut.sort();
     Analysis { findings, summaries, cut, kept }
 }
 
-/// A cycle that is done: in an earlier run, or just now.
+/// A procedure that is done: in an earlier run, or just now.
 enum Done<'b> {
     Before(Entry<'b>),
-    Now(Made, Vec<Outcome>),
+    Now(Made, Outcome),
 }
 
 impl Done<'_> {
@@ -140,47 +130,151 @@ impl Done<'_> {
     }
 }
 
+/// What callers see of a procedure. If it was kept, it is read once somebody
+/// asks.
+struct Told<'b> {
+    print: Fingerprint,
+    entry: Option<Entry<'b>>,
+    summary: OnceLock<Arc<Summary>>,
+    form: Form,
+}
+
+/// What becomes of a summary in its cycle.
+#[derive(Clone, Copy, Serialize)]
+struct Form {
+    is_recursive: bool,
+    is_widened: bool,
+}
+
+impl Form {
+    fn of(self, mut summary: Arc<Summary>) -> Arc<Summary> {
+        if self.is_recursive {
+            Arc::make_mut(&mut summary).is_recursive = true;
+        }
+        if self.is_widened {
+            Arc::make_mut(&mut summary).widen_guards();
+        }
+        summary
+    }
+}
+
+impl<'b> Told<'b> {
+    fn of(done: &Done<'b>, form: Form) -> Told<'b> {
+        let print = Fingerprint::of(&(done.entry().told, form));
+        let (entry, summary) = match done {
+            Done::Before(entry) => (Some(*entry), OnceLock::new()),
+            Done::Now(_, outcome) => (None, form.of(outcome.summary.clone()).into()),
+        };
+        Told { print, entry, summary, form }
+    }
+
+    /// It keeps what it is given.
+    fn silent(world: &World, id: FuncId) -> Told<'b> {
+        let summary = silent(world, id);
+        let form = Form { is_recursive: false, is_widened: false };
+        Told { print: Fingerprint::of(&summary), entry: None, summary: Arc::new(summary).into(), form }
+    }
+
+    fn summary(&self, keys: &Keys, id: FuncId) -> Arc<Summary> {
+        let read = || {
+            let known = self.entry.and_then(|entry| keys.summary(entry));
+            self.form.of(Arc::new(known.unwrap_or_else(|| silent(keys.world, id))))
+        };
+        self.summary.get_or_init(read).clone()
+    }
+}
+
 struct Ready<'a, 'b> {
     keys: &'a Keys<'a>,
-    graph: &'a CallGraph,
     /// By function.
-    known: Vec<OnceLock<Arc<Summary>>>,
-    /// By cycle, what was kept of it: it is read once somebody asks.
-    kept: Vec<OnceLock<Entry<'b>>>,
+    told: Vec<OnceLock<Told<'b>>>,
 }
 
 impl Summaries for Ready<'_, '_> {
     fn summary(&self, function: FuncId) -> Option<Arc<Summary>> {
-        let known = &self.known[function.0 as usize];
-        if known.get().is_none()
-            && let Some(component) = self.graph.component_of[function.0 as usize]
-            && let Some(&entry) = self.kept[component].get()
-        {
-            let functions = &self.graph.components[component].functions;
-            let summaries = self.keys.summaries(entry).unwrap_or_else(|| {
-                functions.iter().map(|&id| Arc::new(silent(self.keys.world, id))).collect()
-            });
-            for (id, summary) in functions.iter().zip(summaries) {
-                let _ = self.known[id.0 as usize].set(summary);
-            }
-        }
-        known.get().cloned()
+        Some(self.told[function.0 as usize].get()?.summary(self.keys, function))
     }
 }
 
-/// Summaries of a cycle so far, and of all that is below it.
-struct InCycle<'a> {
-    ready: &'a dyn Summaries,
-    cycle: &'a [FuncId],
-    current: Vec<Option<Arc<Summary>>>,
+/// A cycle of procedures, of which what is known so far counts.
+struct Cycle<'c, 'a, 'b> {
+    ready: &'c Ready<'a, 'b>,
+    component: usize,
+    functions: &'c [FuncId],
+    recursive: &'c [FuncId],
+    parts: Parts,
+    told: Vec<Option<Told<'b>>>,
 }
 
-impl Summaries for InCycle<'_> {
+/// What became of the procedures of a cycle.
+struct Turns<'b> {
+    all: Vec<Done<'b>>,
+    /// By procedure, the one that counts.
+    last: Vec<usize>,
+}
+
+impl Summaries for Cycle<'_, '_, '_> {
     fn summary(&self, function: FuncId) -> Option<Arc<Summary>> {
-        match self.cycle.iter().position(|&id| id == function) {
-            Some(index) => self.current[index].clone(),
+        match self.functions.iter().position(|&id| id == function) {
+            Some(index) => Some(self.told[index].as_ref()?.summary(self.ready.keys, function)),
             None => self.ready.summary(function),
         }
+    }
+}
+
+impl<'c, 'a, 'b> Cycle<'c, 'a, 'b> {
+    fn new(
+        ready: &'c Ready<'a, 'b>,
+        index: usize,
+        component: &'c Component,
+        is_relevant: bool,
+    ) -> Cycle<'c, 'a, 'b> {
+        let Component { functions, recursive, .. } = component;
+        // Not worth several rounds: what is not known yet keeps what it is given.
+        let is_large = functions.len() > FEW;
+        let first = |&id| is_large.then(|| Told::silent(ready.keys.world, id));
+        let told = functions.iter().map(first).collect();
+        let parts = ready.keys.parts(index, is_relevant);
+        Cycle { ready, component: index, functions, recursive, parts, told }
+    }
+
+    /// Each procedure has its turn in each round: it is found among what was
+    /// `kept`, or by `make`.
+    fn run(mut self, kept: &Procedures<'b>, make: &dyn Fn(&dyn Summaries, FuncId) -> Outcome) -> Turns<'b> {
+        let keys = self.ready.keys;
+        let rounds = match self.functions.len() {
+            1 if self.recursive.is_empty() => 1,
+            0..=4 => ROUNDS,
+            5..=FEW => ROUNDS - 1,
+            _ => 1,
+        };
+        let mut all: Vec<Done> = Vec::new();
+        let mut last: Vec<Option<usize>> = vec![None; self.functions.len()];
+        for round in 1..=rounds {
+            for (index, &id) in self.functions.iter().enumerate() {
+                let told: Vec<_> = self.told.iter().map(|told| Some(told.as_ref()?.print)).collect();
+                let key = keys.key(self.component, index, &self.parts, &told);
+                // What was too much without the others' effects is so with them.
+                let is_same = |&before: &usize| all[before].entry().is_cut || all[before].entry().key == key;
+                let turn = last[index].filter(is_same).unwrap_or_else(|| {
+                    all.push(kept.get(key).map_or_else(|| self.done(key, make(&self, id)), Done::Before));
+                    all.len() - 1
+                });
+                last[index] = Some(turn);
+                let is_recursive = self.recursive.contains(&id);
+                let form = Form { is_recursive, is_widened: is_recursive && round == rounds };
+                self.told[index] = Some(Told::of(&all[turn], form));
+            }
+        }
+        for (&id, told) in self.functions.iter().zip(self.told.into_iter().flatten()) {
+            keys.note(id, &self.parts, told.print);
+            let _ = self.ready.told[id.0 as usize].set(told);
+        }
+        Turns { all, last: last.into_iter().flatten().collect() }
+    }
+
+    fn done(&self, key: Fingerprint, outcome: Outcome) -> Done<'b> {
+        Done::Now(self.ready.keys.make(self.component, key, &outcome), outcome)
     }
 }
 
@@ -191,54 +285,6 @@ pub struct Outcome {
     pub summary: Arc<Summary>,
     pub leaks: Vec<Found>,
     pub is_cut: bool,
-}
-
-fn component_summaries(
-    world: &World,
-    ready: &dyn Summaries,
-    component: &Component,
-    options: &simulate::Options,
-) -> Vec<Outcome> {
-    let recursive = &component.recursive;
-    let component = component.functions.as_slice();
-    let is_cycle = component.len() > 1 || !recursive.is_empty();
-    if !is_cycle {
-        return vec![outcome(world, component[0], simulate(world, ready, component[0], options), options)];
-    }
-    let mut cycle = InCycle { ready, cycle: component, current: vec![None; component.len()] };
-    let mut outcomes: Vec<Outcome> = Vec::new();
-    let rounds = match component.len() {
-        0..=4 => ROUNDS,
-        5..=FEW => ROUNDS - 1,
-        // Not worth it: what is not known yet keeps what it is given.
-        _ => {
-            let silent = component.iter().map(|&id| Some(Arc::new(silent(world, id))));
-            cycle.current = silent.collect();
-            1
-        }
-    };
-    for round in 1..=rounds {
-        for (index, &id) in component.iter().enumerate() {
-            // What was too much without the others' effects is so with them.
-            if outcomes.get(index).is_some_and(|before| before.is_cut) {
-                continue;
-            }
-            let mut done = outcome(world, id, simulate(world, &cycle, id, options), options);
-            if recursive.contains(&id) {
-                let summary = Arc::make_mut(&mut done.summary);
-                summary.is_recursive = true;
-                if round == rounds {
-                    summary.widen_guards();
-                }
-            }
-            cycle.current[index] = Some(done.summary.clone());
-            match outcomes.get_mut(index) {
-                Some(before) => *before = done,
-                None => outcomes.push(done),
-            }
-        }
-    }
-    outcomes
 }
 
 fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simulate::Options) -> Outcome {

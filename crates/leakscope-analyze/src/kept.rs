@@ -1,11 +1,12 @@
 //! What was found of procedures, kept from one run to the next.
 //!
-//! The key of a cycle of procedures is a hash of all that its outcome depends
-//! on: bodies, what the rest of the program says of the functions and globals in
-//! them, and what callees do. Of a callee that is its summary, so that a change
-//! that leaves the summary as it was goes no further; only those that call
-//! functions which they are given, and so are simulated again by their callers,
-//! count with all that they are made of.
+//! The key of a procedure is a hash of all that its outcome depends on: its
+//! body, what the rest of the program says of the functions and globals in it,
+//! and what callees do. Of a callee that is its summary, so that a change that
+//! leaves the summary as it was goes no further; only those that call functions
+//! which they are given, and so are simulated again by their callers, count with
+//! all that they are made of. In a cycle it is what is known of the others when
+//! the procedure's turn comes, and each turn has a key.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,27 +25,27 @@ use crate::world::World;
 #[derive(Default)]
 pub struct Procedures<'b>(FxHashMap<Fingerprint, Entry<'b>>);
 
-/// Of one cycle.
+/// Of one procedure.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Entry<'b> {
-    key: Fingerprint,
-    told: Fingerprint,
-    /// By procedure, whether it was given up.
-    #[serde(borrow)]
-    pub cut: &'b [u8],
+    pub key: Fingerprint,
+    /// All that its callers see of it.
+    pub told: Fingerprint,
+    /// It was given up.
+    pub is_cut: bool,
     #[serde(borrow)]
     leaks: &'b [u8],
     #[serde(borrow)]
-    summaries: &'b [u8],
+    summary: &'b [u8],
 }
 
 /// The same, just made.
 pub struct Made {
     key: Fingerprint,
     told: Fingerprint,
-    cut: Vec<u8>,
+    is_cut: bool,
     leaks: Vec<u8>,
-    summaries: Vec<u8>,
+    summary: Vec<u8>,
 }
 
 impl<'b> Procedures<'b> {
@@ -61,8 +62,8 @@ impl<'b> Procedures<'b> {
 
 impl Made {
     pub fn entry(&self) -> Entry<'_> {
-        let Made { key, told, cut, leaks, summaries } = self;
-        Entry { key: *key, told: *told, cut, leaks, summaries }
+        let Made { key, told, is_cut, leaks, summary } = self;
+        Entry { key: *key, told: *told, is_cut: *is_cut, leaks, summary }
     }
 }
 
@@ -79,7 +80,7 @@ struct Stored<T> {
     content: T,
 }
 
-/// Keys of all cycles of a program, as they become known.
+/// Keys of all procedures of a program, as they become known.
 pub struct Keys<'a> {
     pub world: &'a World<'a>,
     graph: &'a CallGraph,
@@ -93,10 +94,18 @@ pub struct Keys<'a> {
     ids: OnceLock<Ids<'a>>,
 }
 
+/// A procedure whose callers' keys can be made.
 struct Done {
-    key: Fingerprint,
-    /// All that its callers see of it.
+    /// All that its cycle is made of.
+    cycle: Fingerprint,
     told: Fingerprint,
+}
+
+/// What a cycle is made of, but for what the procedures in it do.
+pub struct Parts {
+    whole: Fingerprint,
+    /// By procedure.
+    each: Vec<Fingerprint>,
 }
 
 /// From names to ids.
@@ -123,25 +132,56 @@ impl<'a> Keys<'a> {
             .enumerate()
             .map(|(index, label)| Fingerprint::of(&(label, world.told_of_global(GlobalId(index as u32)))))
             .collect();
-        let done = graph.components.iter().map(|_| OnceLock::new()).collect();
+        let done = program.functions.iter().map(|_| OnceLock::new()).collect();
         Keys { world, graph, functions, globals, function_facts, global_facts, done, ids: OnceLock::new() }
     }
 
-    /// The key of a cycle whose callees are done.
-    pub fn key(&self, component: usize, is_relevant: bool) -> Fingerprint {
-        let mut parts = Vec::new();
-        for &id in &self.graph.components[component].functions {
+    /// Of a cycle whose callees are done.
+    pub fn parts(&self, component: usize, is_relevant: bool) -> Parts {
+        let of_function = |&id: &FuncId| {
             let function = self.world.program.function(id);
-            parts.push(function.fingerprint);
-            parts.push(Fingerprint::of(&(
+            let own = (
                 self.functions[id.0 as usize],
                 &self.world.program.files[function.at.file.0 as usize],
                 self.world.never_null.parameters(id),
-            )));
+            );
+            let mut parts = vec![function.fingerprint, Fingerprint::of(&own)];
             let mentioned = &self.graph.mentioned[id.0 as usize];
             self.add(component, &mentioned.functions, &mentioned.globals, &mut parts);
-        }
-        Fingerprint::of(&(is_relevant, parts))
+            Fingerprint::of(&(is_relevant, parts))
+        };
+        let each: Vec<Fingerprint> =
+            self.graph.components[component].functions.iter().map(of_function).collect();
+        Parts { whole: Fingerprint::of(&each), each }
+    }
+
+    /// The key of a procedure while `told` is what callers see of those in its
+    /// cycle.
+    pub fn key(
+        &self,
+        component: usize,
+        index: usize,
+        parts: &Parts,
+        told: &[Option<Fingerprint>],
+    ) -> Fingerprint {
+        let cycle = &self.graph.components[component].functions;
+        let mentioned = &self.graph.mentioned[cycle[index].0 as usize].functions;
+        let inside = |id: &FuncId| Some((*id, told[cycle.iter().position(|other| other == id)?]));
+        let inside: Vec<_> = mentioned
+            .iter()
+            .filter(|id| self.graph.component_of[id.0 as usize] == Some(component))
+            .filter_map(inside)
+            .collect();
+        let is_simulated = inside.iter().any(|(id, _)| self.is_simulated(*id));
+        let does = |(id, told): &(FuncId, _)| Fingerprint::of(&(self.function_facts[id.0 as usize], told));
+        let mut does: Vec<Fingerprint> = inside.iter().map(does).collect();
+        does.sort();
+        Fingerprint::of(&(parts.each[index], does, is_simulated.then_some((parts.whole, told))))
+    }
+
+    /// Whether callers simulate it again.
+    fn is_simulated(&self, id: FuncId) -> bool {
+        !self.world.called_parameters(id).is_empty()
     }
 
     /// What is known of functions and globals that a cycle mentions.
@@ -154,11 +194,9 @@ impl<'a> Keys<'a> {
     ) {
         let function = |id: &FuncId| {
             let fact = self.function_facts[id.0 as usize];
-            let other = self.graph.component_of[id.0 as usize].filter(|other| *other != component);
-            let does = other.and_then(|other| self.done[other].get()).map(|done| {
-                let is_simulated = !self.world.called_parameters(*id).is_empty();
-                if is_simulated { done.key } else { done.told }
-            });
+            let is_outside = self.graph.component_of[id.0 as usize] != Some(component);
+            let done = self.done[id.0 as usize].get().filter(|_| is_outside);
+            let does = done.map(|done| if self.is_simulated(*id) { done.cycle } else { done.told });
             Fingerprint::of(&(fact, does))
         };
         let start = parts.len();
@@ -168,36 +206,32 @@ impl<'a> Keys<'a> {
         parts[start..].sort();
     }
 
-    /// Keeps what was found of a cycle.
-    pub fn make(&self, component: usize, key: Fingerprint, outcomes: &[Outcome]) -> Made {
-        let renamed = |outcome: &Outcome, with: &mut Recorder| rename::summary(with, &outcome.summary);
+    /// Keeps what was found of a procedure.
+    pub fn make(&self, component: usize, key: Fingerprint, outcome: &Outcome) -> Made {
         let mut recorder = Recorder::new(self);
-        let summaries: Vec<Summary> =
-            outcomes.iter().map(|outcome| renamed(outcome, &mut recorder)).collect();
+        let summary = rename::summary(&mut recorder, &outcome.summary);
         let (functions, globals) = (recorder.functions.clone(), recorder.globals.clone());
-        let summaries = recorder.stored(summaries);
+        let summary = recorder.stored(summary);
         let (functions, globals) = closure(self.world, functions, globals);
-        let mut parts = vec![Fingerprint::of(&summaries)];
+        let mut parts = vec![Fingerprint::of(&summary)];
         self.add(component, &functions, &globals, &mut parts);
 
         let mut recorder = Recorder::new(self);
-        let leaks = outcomes.iter().flat_map(|outcome| &outcome.leaks);
-        let leaks: Vec<Found> = leaks.map(|found| renamed_leak(&mut recorder, found)).collect();
+        let leaks: Vec<Found> =
+            outcome.leaks.iter().map(|found| renamed_leak(&mut recorder, found)).collect();
         let leaks = if leaks.is_empty() { Vec::new() } else { recorder.stored(leaks) };
-        let cut = outcomes.iter().map(|outcome| u8::from(outcome.is_cut)).collect();
-        Made { key, told: Fingerprint::of(&parts), cut, leaks, summaries }
+        Made { key, told: Fingerprint::of(&parts), is_cut: outcome.is_cut, leaks, summary }
     }
 
-    /// A cycle is done: its callers' keys can be made.
-    pub fn note(&self, component: usize, entry: Entry) {
-        let _ = self.done[component].set(Done { key: entry.key, told: entry.told });
+    /// A procedure is done, and this is what callers see of it.
+    pub fn note(&self, id: FuncId, parts: &Parts, told: Fingerprint) {
+        let _ = self.done[id.0 as usize].set(Done { cycle: parts.whole, told });
     }
 
-    /// Of all procedures of a cycle; `None` where names are not those of this
-    /// program.
-    pub fn summaries(&self, entry: Entry) -> Option<Vec<Arc<Summary>>> {
-        let (summaries, mut reader): (Vec<Summary>, _) = self.read(entry.summaries)?;
-        Some(summaries.iter().map(|summary| Arc::new(rename::summary(&mut reader, summary))).collect())
+    /// `None` where names are not those of this program.
+    pub fn summary(&self, entry: Entry) -> Option<Summary> {
+        let (summary, mut reader): (Summary, _) = self.read(entry.summary)?;
+        Some(rename::summary(&mut reader, &summary))
     }
 
     pub fn leaks(&self, entry: Entry) -> Vec<Found> {

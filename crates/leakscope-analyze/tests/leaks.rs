@@ -187,3 +187,16 @@ void other(void) { char *q = malloc(2); free(q); }";
     let own = source.replace("malloc(2)", "malloc(opaque())");
     assert_eq!(analysed(source, &own), ["other"]);
 }
+
+#[test]
+fn a_change_in_a_cycle_is_followed_no_further() {
+    let source = "int odd(int n);
+int even(int n) { char *p = malloc(3); free(p); return n ? odd(n - 1) : 1; }
+int third(int n) { return n ? even(n - 1) : 0; }
+int odd(int n) { return n ? third(n - 1) : 0; }";
+    assert_eq!(analysed(source, source), [""; 0]);
+    let larger = source.replace("malloc(3)", "malloc(4)");
+    assert_eq!(analysed(source, &larger), ["even", "odd"], "it asks for the one that it calls");
+    let leaks = source.replace("free(p)", "keep(p)");
+    assert_eq!(analysed(source, &leaks), ["even", "odd"]);
+}

@@ -153,7 +153,18 @@ impl Shims {
         for name in names {
             shims.put(&shims.folder.join(name))?;
         }
+        shims.renew(&shims.folder.join(BY_PATH))?;
         Ok(shims)
+    }
+
+    /// A project that was configured under another leakscope goes on with the
+    /// stand-ins that it found then: they become this one's.
+    fn renew(&self, folder: &Path) -> Result<(), StoreError> {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder { self.renew(&entry.path())? } else { self.put(&entry.path())? }
+        }
+        Ok(())
     }
 
     fn put(&self, path: &Path) -> Result<(), StoreError> {

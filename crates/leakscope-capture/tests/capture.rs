@@ -239,6 +239,19 @@ fn compilers_named_by_path() {
 }
 
 #[test]
+fn compilers_found_under_a_leakscope_that_is_gone() {
+    let project = Project::new(&[MAIN, OTHER]);
+    let configure = "echo \"prog: ; $CC main.c other.c -o prog\" > Makefile";
+    assert!(project.capture_with(("CC", "/usr/bin/gcc"), configure).status.success());
+    let old = "for f in $(find .leakscope/shims -type l); do ln -sf /usr/bin/gone $f; done";
+    assert!(project.plain(old).status.success());
+    let output = project.capture("make");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(summary(&output), "captured 2 units, 1 link");
+    assert_eq!(project.composition("prog"), BOTH);
+}
+
+#[test]
 fn shims_stand_aside_outside_a_capture() {
     let project = Project::new(&[MAIN, OTHER]);
     assert!(project.capture("gcc -c main.c").status.success());
