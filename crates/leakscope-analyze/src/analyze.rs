@@ -252,8 +252,7 @@ impl<'c, 'a, 'b> Cycle<'c, 'a, 'b> {
         let mut last: Vec<Option<usize>> = vec![None; self.functions.len()];
         for round in 1..=rounds {
             for (index, &id) in self.functions.iter().enumerate() {
-                let told: Vec<_> = self.told.iter().map(|told| Some(told.as_ref()?.print)).collect();
-                let key = keys.key(self.component, index, &self.parts, &told);
+                let key = keys.key(self.component, index, &self.parts, &self.prints());
                 // What was too much without the others' effects is so with them.
                 let is_same = |&before: &usize| all[before].entry().is_cut || all[before].entry().key == key;
                 let turn = last[index].filter(is_same).unwrap_or_else(|| {
@@ -266,11 +265,15 @@ impl<'c, 'a, 'b> Cycle<'c, 'a, 'b> {
                 self.told[index] = Some(Told::of(&all[turn], form));
             }
         }
+        keys.note(self.component, &self.parts, &self.prints());
         for (&id, told) in self.functions.iter().zip(self.told.into_iter().flatten()) {
-            keys.note(id, &self.parts, told.print);
             let _ = self.ready.told[id.0 as usize].set(told);
         }
         Turns { all, last: last.into_iter().flatten().collect() }
+    }
+
+    fn prints(&self) -> Vec<Option<Fingerprint>> {
+        self.told.iter().map(|told| Some(told.as_ref()?.print)).collect()
     }
 
     fn done(&self, key: Fingerprint, outcome: Outcome) -> Done<'b> {

@@ -96,17 +96,13 @@ pub struct Keys<'a> {
 
 /// A procedure whose callers' keys can be made.
 struct Done {
-    /// All that its cycle is made of.
-    cycle: Fingerprint,
+    /// All that it depends on.
+    key: Fingerprint,
     told: Fingerprint,
 }
 
-/// What a cycle is made of, but for what the procedures in it do.
-pub struct Parts {
-    whole: Fingerprint,
-    /// By procedure.
-    each: Vec<Fingerprint>,
-}
+/// What the procedures of a cycle depend on, but for what the others in it do.
+pub struct Parts(Vec<Fingerprint>);
 
 /// From names to ids.
 struct Ids<'a> {
@@ -150,9 +146,7 @@ impl<'a> Keys<'a> {
             self.add(component, &mentioned.functions, &mentioned.globals, &mut parts);
             Fingerprint::of(&(is_relevant, parts))
         };
-        let each: Vec<Fingerprint> =
-            self.graph.components[component].functions.iter().map(of_function).collect();
-        Parts { whole: Fingerprint::of(&each), each }
+        Parts(self.graph.components[component].functions.iter().map(of_function).collect())
     }
 
     /// The key of a procedure while `told` is what callers see of those in its
@@ -165,18 +159,29 @@ impl<'a> Keys<'a> {
         told: &[Option<Fingerprint>],
     ) -> Fingerprint {
         let cycle = &self.graph.components[component].functions;
-        let mentioned = &self.graph.mentioned[cycle[index].0 as usize].functions;
-        let inside = |id: &FuncId| Some((*id, told[cycle.iter().position(|other| other == id)?]));
-        let inside: Vec<_> = mentioned
-            .iter()
-            .filter(|id| self.graph.component_of[id.0 as usize] == Some(component))
-            .filter_map(inside)
-            .collect();
-        let is_simulated = inside.iter().any(|(id, _)| self.is_simulated(*id));
-        let does = |(id, told): &(FuncId, _)| Fingerprint::of(&(self.function_facts[id.0 as usize], told));
-        let mut does: Vec<Fingerprint> = inside.iter().map(does).collect();
+        let is_inside = |id: &&FuncId| self.graph.component_of[id.0 as usize] == Some(component);
+        let position = |id: &FuncId| cycle.iter().position(|other| other == id);
+        let mentioned = |index: usize| {
+            let functions = &self.graph.mentioned[cycle[index].0 as usize].functions;
+            functions.iter().filter(is_inside).filter_map(position)
+        };
+        let mut does = FxHashMap::default();
+        let mut open: Vec<usize> = mentioned(index).collect();
+        while let Some(other) = open.pop() {
+            if does.contains_key(&other) {
+                continue;
+            }
+            let is_simulated = self.is_simulated(cycle[other]);
+            if is_simulated {
+                open.extend(mentioned(other));
+            }
+            let made_of = is_simulated.then_some(parts.0[other]);
+            let fact = self.function_facts[cycle[other].0 as usize];
+            does.insert(other, Fingerprint::of(&(fact, told[other], made_of)));
+        }
+        let mut does: Vec<Fingerprint> = does.into_values().collect();
         does.sort();
-        Fingerprint::of(&(parts.each[index], does, is_simulated.then_some((parts.whole, told))))
+        Fingerprint::of(&(parts.0[index], does))
     }
 
     /// Whether callers simulate it again.
@@ -196,7 +201,7 @@ impl<'a> Keys<'a> {
             let fact = self.function_facts[id.0 as usize];
             let is_outside = self.graph.component_of[id.0 as usize] != Some(component);
             let done = self.done[id.0 as usize].get().filter(|_| is_outside);
-            let does = done.map(|done| if self.is_simulated(*id) { done.cycle } else { done.told });
+            let does = done.map(|done| if self.is_simulated(*id) { done.key } else { done.told });
             Fingerprint::of(&(fact, does))
         };
         let start = parts.len();
@@ -223,9 +228,16 @@ impl<'a> Keys<'a> {
         Made { key, told: Fingerprint::of(&parts), is_cut: outcome.is_cut, leaks, summary }
     }
 
-    /// A procedure is done, and this is what callers see of it.
-    pub fn note(&self, id: FuncId, parts: &Parts, told: Fingerprint) {
-        let _ = self.done[id.0 as usize].set(Done { cycle: parts.whole, told });
+    /// The procedures of a cycle are done, and `told` is what callers see of
+    /// them.
+    pub fn note(&self, component: usize, parts: &Parts, told: &[Option<Fingerprint>]) {
+        let functions = &self.graph.components[component].functions;
+        for (index, (id, own)) in functions.iter().zip(told).enumerate() {
+            let key = self.key(component, index, parts, told);
+            if let &Some(told) = own {
+                let _ = self.done[id.0 as usize].set(Done { key, told });
+            }
+        }
     }
 
     /// `None` where names are not those of this program.
