@@ -10,6 +10,7 @@
 
 mod cells;
 mod flow;
+mod library;
 mod range;
 
 use llvm_sys::core::*;
@@ -73,6 +74,8 @@ struct World<'m> {
     own: FxHashMap<Value<'m>, Function<'m>>,
     /// What the program compares with, in order, and its neighbours.
     steps: Vec<i128>,
+    /// Whether functions of the library that call nobody are so in this program.
+    is_undisturbed: bool,
     visits: u32,
     has_changed: bool,
     come_to: FxHashSet<&'m str>,
@@ -120,19 +123,21 @@ impl<'m> World<'m> {
             |function: &Function<'_>| function.name() == "main" && function.value().users().next().is_none();
         let is_open = |function: &Function<'_>| !own.contains_key(&function.value()) && !is_main(function);
         let open: FxHashSet<Value<'_>> = module.bodies().filter(is_open).map(Function::value).collect();
+        let is_undisturbed = library::is_undisturbed(module);
         let mut world = World {
             prefix: prefix.to_owned(),
             contents: cells.all.iter().map(|cell| Grown { range: Some(cell.initial), times: 0 }).collect(),
             values: FxHashMap::default(),
             called: Vec::new(),
             is_called: FxHashSet::default(),
-            writes: writes(&bodies, &cells, &open),
+            writes: writes(&bodies, &cells, &open, is_undisturbed),
             open_writes: FxHashSet::default(),
             bodies,
             own,
             steps: steps(module),
             open,
             cells,
+            is_undisturbed,
             visits: 0,
             has_changed: false,
             come_to: FxHashSet::default(),
@@ -165,6 +170,11 @@ impl<'m> World<'m> {
             self.called.push(self.bodies[&function]);
             self.has_changed = true;
         }
+    }
+
+    /// Whether a call of what has no body leaves the program's variables alone.
+    fn is_quiet(&self, call: Value<'m>) -> bool {
+        self.is_undisturbed && library::is_quiet(call)
     }
 
     /// Whether a function returns, as far as is known.
@@ -230,6 +240,7 @@ fn writes<'m>(
     bodies: &FxHashMap<Value<'m>, Function<'m>>,
     cells: &Cells,
     open: &FxHashSet<Value<'m>>,
+    is_undisturbed: bool,
 ) -> FxHashMap<Value<'m>, FxHashSet<CellId>> {
     let mut writes: FxHashMap<Value<'m>, FxHashSet<CellId>> = FxHashMap::default();
     let mut calls: FxHashMap<Value<'m>, FxHashSet<Value<'m>>> = FxHashMap::default();
@@ -240,9 +251,10 @@ fn writes<'m>(
                 own.extend(cells.at(at));
             }
             if let Some(called) = at.called().filter(|_| !at.is_intrinsic()) {
-                match bodies.contains_key(&called) {
-                    true => drop(callees.insert(called)),
-                    false => callees.extend(open),
+                if bodies.contains_key(&called) {
+                    callees.insert(called);
+                } else if !(is_undisturbed && library::is_quiet(at)) {
+                    callees.extend(open);
                 }
             }
         }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::cells::CellId;
 use super::range::{Range, allowed, mirrored, opposite};
-use super::{Grown, MOST_VISITS, PATIENCE, World, bits_of, number};
+use super::{Grown, MOST_VISITS, PATIENCE, World, bits_of, library, number};
 use crate::ir::{Block, Opcode, Value};
 use crate::llvm::Function;
 
@@ -233,7 +233,7 @@ impl<'w, 'm> Flow<'w, 'm> {
                 Some(called) if self.world.own.contains_key(&called) => {
                     self.world.values.get(&called).and_then(|grown| grown.range)
                 }
-                _ => Some(library_result(at).unwrap_or(Range::all(bits))),
+                _ => Some(library::result(at).unwrap_or(Range::all(bits))),
             },
             Opcode::LLVMAdd
             | Opcode::LLVMSub
@@ -274,7 +274,9 @@ impl<'w, 'm> Flow<'w, 'm> {
             return true;
         }
         let Some(&body) = self.world.own.get(&called) else {
-            known.forget_cells(&self.world.open_writes);
+            if !self.world.is_quiet(at) {
+                known.forget_cells(&self.world.open_writes);
+            }
             return true;
         };
         self.world.note_called(called);
@@ -491,10 +493,4 @@ impl<'w, 'm> Flow<'w, 'm> {
 fn predicate(comparison: Value<'_>) -> LLVMIntPredicate {
     // SAFETY: asked of comparisons of integers only.
     unsafe { LLVMGetICmpPredicate(comparison.raw) }
-}
-
-/// What functions of the C library promise of their results.
-fn library_result(call: Value<'_>) -> Option<Range> {
-    let is_byte_or_end = matches!(call.called_name()?, "getc" | "fgetc" | "getchar" | "getc_unlocked");
-    is_byte_or_end.then_some(Range { low: -1, high: 255 })
 }
