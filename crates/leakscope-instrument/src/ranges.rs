@@ -250,6 +250,7 @@ fn writes<'m>(
             if at.is(Opcode::LLVMStore) {
                 own.extend(cells.at(at));
             }
+            own.extend(cells.given(at));
             if let Some(called) = at.called().filter(|_| !at.is_intrinsic()) {
                 if bodies.contains_key(&called) {
                     callees.insert(called);

@@ -244,3 +244,40 @@ fn functions_get_what_all_calls_pass() {
          }",
     );
 }
+
+#[test]
+fn what_was_scanned_and_checked_stays_so() {
+    check(
+        "static int date(const char *s, int *m, int *d) {
+             if (sscanf(s, \"%d-%d\", m, d) != 2) return -1;
+             if (*m < 1 || *m > 12 || *d < 1 || *d > 31) return -1;
+             return 0;
+         }
+         int main(int argc, char **argv) {
+             int m = 6, d = 1, kept = 1, n = 0;
+             int *pointer = &kept;
+             if (argc > 1 && date(argv[1], &m, &d) < 0) return 1;
+             puts(\"read\");
+             if (m > 12)
+                 leak(); // closed
+             if (d == 0)
+                 leak(); // closed
+             if (d == 31)
+                 leak(); // open
+             scanf(\"%d\", &n);
+             if (n < 5) return 1;
+             scanf(\"%d\", &n);
+             if (n < 5)
+                 leak(); // open
+             if (argc > 2) *pointer = argc;
+             if (kept == 3)
+                 leak(); // open
+             char text[8] = \"1234567\", *end;
+             long first = strtol(text, &end, 10);
+             if (argc > 3) *end = 1;
+             if (text[7])
+                 leak(); // open
+             return first;
+         }",
+    );
+}

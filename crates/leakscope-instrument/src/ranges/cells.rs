@@ -1,5 +1,6 @@
-//! Variables of the program whose numbers can be followed: only code that reads and
-//! writes them, each number as a whole, has their addresses.
+//! Variables whose numbers can be followed: only code that reads and writes them, each
+//! number as a whole, has their addresses. Of variables of a function, the library may get
+//! them for the time of a call.
 
 use llvm_sys::LLVMLinkage;
 use llvm_sys::core::*;
@@ -8,9 +9,9 @@ use llvm_sys::target::{LLVMOffsetOfElement, LLVMStoreSizeOfType};
 use rustc_hash::FxHashMap;
 
 use super::range::Range;
-use super::{bits_of, number};
+use super::{bits_of, library, number};
 use crate::ir::{Opcode, Value};
-use crate::llvm::{Layout, Module};
+use crate::llvm::{Function, Layout, Module};
 
 /// A number in a variable, by its place in the list.
 pub type CellId = usize;
@@ -26,6 +27,15 @@ pub struct Cells {
     pub all: Vec<Cell>,
     /// By loads and stores.
     of: FxHashMap<LLVMValueRef, CellId>,
+    /// Those that a call may write.
+    given: FxHashMap<LLVMValueRef, Vec<CellId>>,
+}
+
+/// Everything that is done with a variable.
+#[derive(Default)]
+struct Uses<'m> {
+    accesses: Vec<Access<'m>>,
+    calls: Vec<Value<'m>>,
 }
 
 /// A load or store of a part of a variable.
@@ -39,9 +49,16 @@ struct Access<'m> {
 
 impl Cells {
     pub fn of(module: &Module<'_>) -> Cells {
-        let mut cells = Cells::default();
+        let (layout, mut cells) = (module.layout(), Cells::default());
         for variable in module.variables() {
-            cells.add(variable, module.layout());
+            cells.add_global(variable, layout);
+        }
+        let locals = module.bodies().flat_map(Function::instructions).filter(|at| at.is(Opcode::LLVMAlloca));
+        for local in locals {
+            let mut uses = Uses::default();
+            if collect(local, 0, layout, &mut uses) {
+                cells.add(uses, |_, bits| Range::all(bits));
+            }
         }
         cells
     }
@@ -51,7 +68,12 @@ impl Cells {
         self.of.get(&access.raw).copied()
     }
 
-    fn add(&mut self, variable: Value<'_>, layout: Layout<'_>) {
+    /// What a call may write of them.
+    pub fn given(&self, call: Value<'_>) -> &[CellId] {
+        self.given.get(&call.raw).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn add_global(&mut self, variable: Value<'_>, layout: Layout<'_>) {
         // SAFETY: a live variable; one that is defined has an initial value.
         let initial = unsafe {
             let is_own = LLVMGetLinkage(variable.raw) == LLVMLinkage::LLVMInternalLinkage;
@@ -60,35 +82,48 @@ impl Cells {
             }
             Value::new(LLVMGetInitializer(variable.raw))
         };
-        let mut accesses = Vec::new();
-        if !collect(variable, 0, layout, &mut accesses) {
-            return;
+        let mut uses = Uses::default();
+        if collect(variable, 0, layout, &mut uses) {
+            // What a call writes may be anything.
+            let constant = uses.calls.is_empty().then_some(initial);
+            let initial = |offset, bits| part(constant?, offset, bits, layout);
+            self.add(uses, |offset, bits| initial(offset, bits).unwrap_or(Range::all(bits)));
         }
+    }
+
+    fn add(&mut self, Uses { mut accesses, calls }: Uses<'_>, initial: impl Fn(u64, u32) -> Range) {
         accesses.sort_by_key(|access| (access.offset, access.bytes));
         let same = |a: &Access<'_>, b: &Access<'_>| (a.offset, a.bytes) == (b.offset, b.bytes);
         let apart = |a: &Access<'_>, b: &Access<'_>| same(a, b) || a.offset + a.bytes <= b.offset;
         if !accesses.windows(2).all(|pair| apart(&pair[0], &pair[1])) {
             return;
         }
+        let before = self.all.len();
         for group in accesses.chunk_by(same) {
             let Some(bits) =
                 group[0].bits.filter(|_| group.iter().all(|access| access.bits == group[0].bits))
             else {
                 continue;
             };
-            let initial = part(initial, group[0].offset, bits, layout).unwrap_or(Range::all(bits));
             self.of.extend(group.iter().map(|access| (access.at.raw, self.all.len())));
-            self.all.push(Cell { bits, initial });
+            self.all.push(Cell { bits, initial: initial(group[0].offset, bits) });
+        }
+        for call in calls {
+            self.given.entry(call.raw).or_default().extend(before..self.all.len());
         }
     }
 }
 
-/// Takes in all loads and stores through an address; false if it is used otherwise.
-fn collect<'m>(address: Value<'m>, offset: u64, layout: Layout<'m>, found: &mut Vec<Access<'m>>) -> bool {
+/// Takes in all that is done with an address; false if something is not understood.
+fn collect<'m>(address: Value<'m>, offset: u64, layout: Layout<'m>, found: &mut Uses<'m>) -> bool {
     address.users().all(|user| {
         let moved = match user.opcode() {
             Some(Opcode::LLVMLoad) => user,
             Some(Opcode::LLVMStore) if user.operand(0) != address => user.operand(0),
+            Some(Opcode::LLVMCall) if library::lets_go(user) => {
+                found.calls.push(user);
+                return true;
+            }
             _ => {
                 let step = constant_step(user, address, layout);
                 return step.is_some_and(|step| collect(user, offset + step, layout, found));
@@ -100,7 +135,7 @@ fn collect<'m>(address: Value<'m>, offset: u64, layout: Layout<'m>, found: &mut 
                 && LLVMGetOrdering(user.raw) == llvm_sys::LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
             (is_plain, LLVMStoreSizeOfType(layout.raw(), moved.ty().raw))
         };
-        found.push(Access { at: user, offset, bytes, bits: bits_of(moved) });
+        found.accesses.push(Access { at: user, offset, bytes, bits: bits_of(moved) });
         is_plain
     })
 }

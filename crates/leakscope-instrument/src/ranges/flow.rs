@@ -266,6 +266,7 @@ impl<'w, 'm> Flow<'w, 'm> {
     /// Whether a call comes back, as far as is known.
     fn call(&mut self, known: &mut Known<'m>, at: Value<'m>) -> bool {
         let Some(called) = at.called() else { return true };
+        known.forget_cells(self.world.cells.given(at));
         if let Some(name) = at.called_name().filter(|name| name.starts_with(&self.world.prefix)) {
             self.world.come_to.insert(name);
             return true;

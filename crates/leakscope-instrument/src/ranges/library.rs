@@ -26,6 +26,18 @@ const STRINGS: [&str; 2] = [
     "_ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
 ];
 
+/// Functions that neither keep nor return addresses that they get.
+#[rustfmt::skip]
+const LET_GO: &[&str] = &[
+    "scanf", "fscanf", "sscanf", "__isoc99_scanf", "__isoc99_fscanf", "__isoc99_sscanf", "__isoc23_scanf",
+    "__isoc23_fscanf", "__isoc23_sscanf", "read", "__read_chk", "fread", "__fread_chk", "write", "fwrite", "memcmp",
+    "bcmp", "strlen", "strcmp", "strncmp", "printf", "fprintf", "snprintf", "sprintf", "__printf_chk", "__fprintf_chk",
+    "__snprintf_chk", "__sprintf_chk", "puts", "fputs",
+];
+
+/// And what the compiler does with memory.
+const MEMORY: [&str; 4] = ["llvm.lifetime.", "llvm.memcpy.", "llvm.memmove.", "llvm.memset."];
+
 /// What makes quiet functions call the program, or lets it be called at any time.
 const DISTURBS: &[&str] = &[
     "signal",
@@ -54,6 +66,13 @@ pub fn is_quiet(call: Value<'_>) -> bool {
         is_modelled(name) || QUIET.contains(&name) || STRINGS.iter().any(|begin| name.starts_with(begin))
     };
     call.called().is_some_and(Value::is_declaration) && call.called_name().is_some_and(is_quiet)
+}
+
+/// Whether a call only reads and writes what its arguments point to while it lasts.
+pub fn lets_go(call: Value<'_>) -> bool {
+    let is_declared = call.called().is_some_and(Value::is_declaration);
+    let lets_go = |name: &str| LET_GO.contains(&name) || MEMORY.iter().any(|begin| name.starts_with(begin));
+    is_declared && call.called_name().is_some_and(lets_go)
 }
 
 /// What a call of a library's function returns.
