@@ -32,12 +32,11 @@ const TEXT_EVERY: usize = 4;
 /// And one of so many others has parts that its parents were read in, where there are such.
 const PARTS_EVERY: usize = 2;
 
-/// And of texts that are not stepped by parts, one in so many has a counted text that is longer, where it has such.
-const LENGTHS_EVERY: usize = 4;
+/// And one of so many others has a counted text that is longer, where there are such.
+const LENGTHS_EVERY: usize = 8;
 
-/// Texts without spaces are stepped by bytes one time in so many, others in so many.
+/// Texts of letters and signs without spaces are stepped by bytes one time in so many.
 const BYTES_EVERY: usize = 2;
-const BYTES_OF_WORDS_EVERY: usize = 10;
 
 /// Makes children of runs.
 #[derive(Debug)]
@@ -158,6 +157,19 @@ fn crossed(base: &Input, other: &Input, bounds: &Bounds, choices: &mut Choices) 
         return child;
     }
     let part = &parts[choices.below(parts.len())];
+    if choices.below(LENGTHS_EVERY) == 0 {
+        match part {
+            Part::Arguments => {}
+            Part::Stdin => child.stdin = longer(&base.stdin, bounds.stdin_bytes, choices),
+            Part::File(name) => {
+                let text = longer(&base.files[name], bounds.file_bytes, choices);
+                child.files.insert(name.clone(), text);
+            }
+        }
+        if child != *base {
+            return child;
+        }
+    }
     for _ in 0..=choices.below(MOST_STEPS) {
         match part {
             Part::Arguments => {
@@ -209,18 +221,21 @@ fn crossed_parts(
     which.with(base, made)
 }
 
+/// A text in which something that is counted is longer, where there is such and room.
+fn longer(text: &[u8], most: u32, choices: &mut Choices) -> Vec<u8> {
+    let counts = counted(text);
+    if counts.is_empty() {
+        return text.to_vec();
+    }
+    let made = lengthened(text, &counts[choices.below(counts.len())], 1 + choices.below(MOST_ADDED));
+    if made.len() <= most as usize { made } else { text.to_vec() }
+}
+
 /// A step between texts: of lines, or of words where that is tossed or there
 /// are no lines.
 fn text_step(text: &[u8], other: &[u8], most: usize, choices: &mut Choices) -> Vec<u8> {
-    let counts = counted(text);
-    if !counts.is_empty() && choices.below(LENGTHS_EVERY) == 0 {
-        let made = lengthened(text, &counts[choices.below(counts.len())], 1 + choices.below(MOST_ADDED));
-        if made.len() <= most {
-            return made;
-        }
-    }
-    let has_words = text.iter().chain(other).any(u8::is_ascii_whitespace);
-    if choices.below(if has_words { BYTES_OF_WORDS_EVERY } else { BYTES_EVERY }) == 0 {
+    let is_one_word = text.iter().chain(other).all(u8::is_ascii_graphic);
+    if is_one_word && choices.below(BYTES_EVERY) == 0 {
         return byte_step(text, other, most, choices);
     }
     let has_lines = text.contains(&b'\n') || other.contains(&b'\n');

@@ -1,6 +1,6 @@
 //! Inputs that do what one run did and then what another did: a run came to a
-//! branch that reads a flag, and another one set it. Where there are no lines and
-//! words, each byte may be a command, and the beginning of what the second did too much.
+//! branch that reads a flag, and another one set it. In one word without spaces, each byte
+//! may be a command, and the beginning of what the second did too much.
 
 use crate::input::{Bounds, Input};
 use crate::parts::{Parts, Text};
@@ -29,7 +29,7 @@ fn bytes_of_both(first: &Input, second: &Input, bounds: &Bounds) -> Vec<Input> {
     let mut made = Vec::new();
     for which in [Text::Stdin].into_iter().chain(first.files.keys().cloned().map(Text::File)) {
         let (Some(text), Some(other)) = (which.of(first), which.of(second)) else { continue };
-        let is_plain = |text: &[u8]| !text.is_empty() && !text.iter().any(u8::is_ascii_whitespace);
+        let is_plain = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_graphic);
         if !is_plain(text) || !is_plain(other) || which.most(bounds) == 0 {
             continue;
         }
