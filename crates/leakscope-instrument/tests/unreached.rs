@@ -9,6 +9,7 @@ use leakscope_instrument::{Extent, Line, Meant, unreached};
 
 const HEAD: &str = "\
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,30 @@ fn what_is_written_elsewhere_is_not_known() {
                  leak(); // closed
              late = 7;
              exit(0);
+         }",
+    );
+}
+
+#[test]
+fn a_signal_may_come_at_any_call() {
+    check(
+        "static int stopped, told;
+         static void stop(int number) { stopped = 1; }
+         static int tell(const char *s) { told = 2; return puts(s); }
+         int main(int argc, char **argv) {
+             int (*say)(const char *) = argc > 1 ? tell : puts;
+             signal(SIGINT, stop);
+             stopped = 0;
+             while (getchar() != EOF) {}
+             if (stopped)
+                 leak(); // open
+             if (stopped > 1)
+                 leak(); // closed
+             told = 1;
+             say(argv[0]);
+             if (told == 2)
+                 leak(); // open
+             return 0;
          }",
     );
 }
