@@ -1,5 +1,5 @@
 //! Inputs from parts of inputs that went new ways: lines and words repeated,
-//! swapped, left out, and taken from one another.
+//! swapped, left out, taken from one another, and counted texts made longer.
 //!
 //! A solver turns one decision at a time. What programs do after several
 //! commands in a row, with options that were found apart, or with one key
@@ -8,6 +8,7 @@
 
 use crate::input::{Bounds, Input};
 use crate::knowledge::Knowledge;
+use crate::lengths::{MOST_ADDED, counted, lengthened};
 use crate::parts::{Parts, Text};
 use crate::target::ProgramOption;
 use crate::texts::with_text_anywhere;
@@ -30,6 +31,12 @@ const TEXT_EVERY: usize = 4;
 
 /// And one of so many others has parts that its parents were read in, where there are such.
 const PARTS_EVERY: usize = 2;
+
+/// And one of so many others has a counted text that is longer, where there are such.
+const LENGTHS_EVERY: usize = 8;
+
+/// Texts of letters and signs without spaces are stepped by bytes one time in so many.
+const BYTES_EVERY: usize = 2;
 
 /// Makes children of runs.
 #[derive(Debug)]
@@ -150,6 +157,19 @@ fn crossed(base: &Input, other: &Input, bounds: &Bounds, choices: &mut Choices) 
         return child;
     }
     let part = &parts[choices.below(parts.len())];
+    if choices.below(LENGTHS_EVERY) == 0 {
+        match part {
+            Part::Arguments => {}
+            Part::Stdin => child.stdin = longer(&base.stdin, bounds.stdin_bytes, choices),
+            Part::File(name) => {
+                let text = longer(&base.files[name], bounds.file_bytes, choices);
+                child.files.insert(name.clone(), text);
+            }
+        }
+        if child != *base {
+            return child;
+        }
+    }
     for _ in 0..=choices.below(MOST_STEPS) {
         match part {
             Part::Arguments => {
@@ -201,9 +221,23 @@ fn crossed_parts(
     which.with(base, made)
 }
 
+/// A text in which something that is counted is longer, where there is such and room.
+fn longer(text: &[u8], most: u32, choices: &mut Choices) -> Vec<u8> {
+    let counts = counted(text);
+    if counts.is_empty() {
+        return text.to_vec();
+    }
+    let made = lengthened(text, &counts[choices.below(counts.len())], 1 + choices.below(MOST_ADDED));
+    if made.len() <= most as usize { made } else { text.to_vec() }
+}
+
 /// A step between texts: of lines, or of words where that is tossed or there
 /// are no lines.
 fn text_step(text: &[u8], other: &[u8], most: usize, choices: &mut Choices) -> Vec<u8> {
+    let is_one_word = text.iter().chain(other).all(u8::is_ascii_graphic);
+    if is_one_word && choices.below(BYTES_EVERY) == 0 {
+        return byte_step(text, other, most, choices);
+    }
     let has_lines = text.contains(&b'\n') || other.contains(&b'\n');
     let ends: fn(&u8) -> bool =
         if has_lines && choices.below(2) == 0 { |&byte| byte == b'\n' } else { u8::is_ascii_whitespace };
@@ -220,6 +254,31 @@ fn text_step(text: &[u8], other: &[u8], most: usize, choices: &mut Choices) -> V
             made.extend(piece);
         }
     }
+    made
+}
+
+/// A step between texts in which each byte may be a command: the beginning of one and the end of the
+/// other, a piece more, twice or less.
+fn byte_step(text: &[u8], other: &[u8], most: usize, choices: &mut Choices) -> Vec<u8> {
+    let mut cut = |text: &[u8]| {
+        let (a, b) = (choices.below(text.len() + 1), choices.below(text.len() + 1));
+        (a.min(b), a.max(b))
+    };
+    let ((from, to), (start, end)) = (cut(text), cut(other));
+    let mut made = match choices.below(5) {
+        0 => [&text[..from], &other[start..]].concat(),
+        1 => [&text[..from], &other[start..end], &text[from..]].concat(),
+        2 => [&text[..to], &text[from..]].concat(),
+        3 => [&text[..from], text.get(from + 1..).unwrap_or_default()].concat(),
+        _ => {
+            let mut made = text.to_vec();
+            if !made.is_empty() {
+                made.swap(from.min(text.len() - 1), to.min(text.len() - 1));
+            }
+            made
+        }
+    };
+    made.truncate(most);
     made
 }
 
@@ -261,6 +320,9 @@ mod tests {
         check(&text("a b\n"), &text(""), &text("a b\na b\n"));
         check(&text("a b\na b\n"), &text(""), &text("a b\nb\na "));
         check(&text("k=1\nl=2\n"), &text(""), &text("k=1\nk=1\n"));
+        check(&text("!!@"), &text("b.!"), &text("b.!!@"));
+        check(&text("ab"), &text(""), &text("abab"));
+        check(&text("\x01x\x02yz"), &text(""), &text("\x03xaa\x02yz"));
         let options = |words: &[&str]| Input {
             args: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
             ..Input::default()

@@ -1,11 +1,15 @@
 //! Inputs that do what one run did and then what another did: a run came to a
-//! branch that reads a flag, and another one set it.
+//! branch that reads a flag, and another one set it. In one word without spaces, each byte
+//! may be a command, and the beginning of what the second did too much.
 
 use crate::input::{Bounds, Input};
-use crate::parts::Parts;
+use crate::parts::{Parts, Text};
 
 /// So many times what is made up otherwise may come of it.
 const LONGER: usize = 2;
+
+/// So many bytes of the second text are left out at most.
+const MOST_LEFT_OUT: usize = 3;
 
 /// The first input, then the second, within the bounds: whole lines, and the
 /// arguments of both; the arguments alone, for files that are read twice;
@@ -16,7 +20,27 @@ pub fn joined(
     bounds: &Bounds,
 ) -> Vec<Input> {
     let in_parts = parts_of_both((first, first_parts), (second, second_parts), bounds);
-    of_lines(first, second, bounds).into_iter().chain(in_parts).collect()
+    let in_bytes = bytes_of_both(first, second, bounds);
+    of_lines(first, second, bounds).into_iter().chain(in_parts).chain(in_bytes).collect()
+}
+
+/// The first text, and the second without its first bytes.
+fn bytes_of_both(first: &Input, second: &Input, bounds: &Bounds) -> Vec<Input> {
+    let mut made = Vec::new();
+    for which in [Text::Stdin].into_iter().chain(first.files.keys().cloned().map(Text::File)) {
+        let (Some(text), Some(other)) = (which.of(first), which.of(second)) else { continue };
+        let is_plain = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_graphic);
+        if !is_plain(text) || !is_plain(other) || which.most(bounds) == 0 {
+            continue;
+        }
+        for start in (1..other.len()).take(MOST_LEFT_OUT) {
+            let both = [text, &other[start..]].concat();
+            if both.len() <= LONGER * which.most(bounds) {
+                made.push(which.with(first, both));
+            }
+        }
+    }
+    made
 }
 
 /// The parts of the first input, then those of the second; and without the last part of the
@@ -100,7 +124,6 @@ fn texts(first: &[u8], second: &[u8], most: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::Text;
 
     #[test]
     fn lines_and_arguments_of_both() {
@@ -129,8 +152,16 @@ mod tests {
         let parts = |begins: &[usize]| Parts::at(Text::Stdin, begins);
         let bounds = Bounds { stdin_bytes: 5, ..Bounds::default() };
         let found = joined(&(&first, parts(&[1, 3])), &(&second, parts(&[1, 3])), &bounds);
-        assert_eq!(found[found.len() - 2..], [input("habcd?"), input("hab!!cd?")]);
+        assert!([input("habcd?"), input("hab!!cd?")].iter().all(|both| found.contains(both)));
         let found = joined(&(&first, parts(&[0])), &(&second, Parts::default()), &bounds);
-        assert_eq!(found.last(), Some(&input("hab!!hcd?")));
+        assert!(found.contains(&input("hab!!hcd?")));
+    }
+
+    #[test]
+    fn bytes_of_both() {
+        let input = |stdin: &str| Input { stdin: stdin.into(), ..Input::default() };
+        let none = Parts::default;
+        let found = joined(&(&input("b.!"), none()), &(&input("!!@"), none()), &Bounds::default());
+        assert!(found.contains(&input("b.!!@")));
     }
 }

@@ -15,7 +15,7 @@ use crate::places::{PlaceId, WayId};
 use crate::schedule::{Candidate, Edge};
 use crate::solve::Run;
 use crate::target::{ProgramOption, TIMES_BITS};
-use crate::texts::Compared;
+use crate::texts::{Compared, stage};
 use crate::trace::{Decision, Trace, Way, mixed};
 use crate::wording::{Word, words};
 
@@ -70,6 +70,9 @@ pub struct Knowledge {
     pub words: BTreeSet<Word>,
     /// Texts that the program compared its own with, and with how many of these.
     pub texts: BTreeMap<Vec<u8>, u32>,
+    /// The same for each stage behind the first, and pairs that were tried there.
+    texts_later: FxHashMap<(Vec<u8>, usize), u32>,
+    tried_later: FxHashSet<(Compared, usize)>,
     /// Words that no input was made for yet, with the input whose run came to
     /// them first.
     pub untried: Vec<(Word, Input)>,
@@ -91,6 +94,10 @@ const MOST_HELD: usize = 64 << 20;
 /// ways.
 const MOST_SEEN: u32 = 4;
 const MOST_SEEN_NEW: u32 = 10;
+
+/// And of so many behind others, in each stage, and in all.
+const MOST_SEEN_LATER: u32 = 3;
+const MOST_LATER: usize = 400;
 
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
@@ -124,7 +131,13 @@ impl Knowledge {
             if matches!(word, Word::Texts(_)) && !run.is_new {
                 continue;
             }
-            if let Word::Text(Compared { wanted, .. }) = &word {
+            if let Word::Text(text) = &word {
+                let stage = stage(text, &run.input);
+                if stage > 0 && run.is_new && self.may_try_later(text, stage) {
+                    self.untried.push((word, run.input.clone()));
+                    continue;
+                }
+                let wanted = &text.wanted;
                 let tried = self.texts.entry(wanted.clone()).or_default();
                 let most = if run.is_new { MOST_SEEN_NEW } else { MOST_SEEN };
                 if *tried >= most || self.words.contains(&word) {
@@ -147,6 +160,21 @@ impl Knowledge {
         let run = Arc::new(run);
         self.note_ways(&run);
         run
+    }
+
+    /// Whether a text is worth a try behind others, and notes that.
+    fn may_try_later(&mut self, text: &Compared, stage: usize) -> bool {
+        let tried = self.texts_later.entry((text.wanted.clone(), stage)).or_default();
+        if *tried >= MOST_SEEN_LATER
+            || self.tried_later.len() >= MOST_LATER
+            || !self.tried_later.insert((text.clone(), stage))
+        {
+            return false;
+        }
+        *tried += 1;
+        // The crossing may take it, too.
+        self.texts.entry(text.wanted.clone()).or_default();
+        true
     }
 
     /// Runs that went a way, those with small inputs.

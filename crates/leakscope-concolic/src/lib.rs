@@ -18,6 +18,7 @@ mod joining;
 mod journal;
 mod knowledge;
 mod launch;
+mod lengths;
 mod local;
 mod objects;
 mod one_byte;

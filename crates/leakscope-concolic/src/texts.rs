@@ -6,7 +6,7 @@ use crate::input::{Bounds, Input};
 
 /// What a comparison of strings of different lengths saw, and what it would
 /// have taken.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Compared {
     pub seen: Vec<u8>,
     pub wanted: Vec<u8>,
@@ -29,6 +29,21 @@ pub fn with_text_anywhere(wanted: &[u8], base: &Input, bounds: &Bounds) -> Vec<I
         places
     };
     made(base, bounds, anywhere, wanted)
+}
+
+/// Bytes of a text that are one stage.
+const STAGE: usize = 8;
+
+/// About how far into the input what was seen stands: what a program compares its first word with, it may
+/// compare the next with again.
+pub fn stage(text: &Compared, input: &Input) -> usize {
+    let first = |found: &[u8]| match text.seen.is_empty() {
+        true => Some(found.len()),
+        false => places(found, &text.seen).first().map(|&(from, _)| from),
+    };
+    let texts = [&input.stdin].into_iter().chain(input.files.values());
+    let in_text = texts.filter(|text| !text.is_empty()).find_map(|text| Some(first(text)? / STAGE));
+    in_text.or_else(|| input.args.iter().position(|argument| first(argument).is_some())).unwrap_or(0)
 }
 
 /// From where to where something stands.
@@ -132,6 +147,21 @@ mod tests {
     fn a_longer_word_takes_the_place_of_a_shorter_one() {
         assert_eq!(made("ab=1\nb=2", "b", "port"), ["ab=1\nport=2", "aport=1\nb=2"]);
         assert_eq!(made("x", "y", "port"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_stands_behind_other_words_is_a_later_stage() {
+        let check = |stdin: &str, args: &[&str], expected: usize| {
+            let args = args.iter().map(|word| word.as_bytes().to_vec()).collect();
+            let input = Input { stdin: stdin.into(), args, ..Input::default() };
+            let text = Compared { seen: b"x".to_vec(), wanted: b"insert".to_vec() };
+            assert_eq!(stage(&text, &input), expected);
+        };
+        check("x 1;", &[], 0);
+        check("create table a(x);x 1;", &[], 1);
+        check("create table a(b);x 1;", &[], 2);
+        check("", &["a", "x"], 1);
+        check("", &[], 0);
     }
 
     #[test]

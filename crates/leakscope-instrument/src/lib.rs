@@ -26,6 +26,7 @@ mod nearby;
 mod objects;
 mod passed;
 mod pools;
+mod ranges;
 mod roots;
 mod sample;
 mod scopes;

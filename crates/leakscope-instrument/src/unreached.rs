@@ -16,6 +16,7 @@ use crate::InstrumentError;
 use crate::builder::Builder;
 use crate::ir::{Opcode, Value};
 use crate::llvm::{Context, Kind, Module, PassOptions, Vectors};
+use crate::ranges;
 use crate::symbolic::{begins_line, file_of};
 use crate::track::{ALLOCATORS, forget_meaning};
 
@@ -49,15 +50,23 @@ const POINT: &str = "leakscope_point_";
 /// Touches memory that the program cannot: of LLVM's `memory` attribute.
 const ELSEWHERE: u64 = 0b1100;
 
-/// Two ways to simplify, each of which sees what the other does not. In the first,
+/// Three ways to simplify, each of which shows what the others do not. In the first,
 /// functions learn what they do to memory before they are inlined: what is called
 /// twice with nothing between gives the same twice. In the second, what was
-/// compared is looked at, across loops too, before two comparisons become one.
-const PIPELINES: [&str; 2] = [
+/// compared is looked at, across loops too, before two comparisons become one. The third
+/// leaves comparisons as they are, for `ranges`.
+const PIPELINES: [&str; 3] = [
     "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(function-attrs),function(gvn),default<O2>",
     "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(inline),\
      function(sroa,early-cse<memssa>,jump-threading,constraint-elimination,simplifycfg),default<O2>",
+    "function(sroa,early-cse<memssa>),cgscc(inline),globalopt,\
+     function(sroa,early-cse<memssa>,gvn,jump-threading)",
 ];
+
+/// Programs of so many instructions are small; in them, functions are inlined that LLVM takes
+/// for so large.
+const MOST_INLINED: usize = 20_000;
+const THRESHOLD: &str = "1500";
 
 /// For each of the lines, whether code of it is there and none of it can be
 /// reached.
@@ -104,10 +113,14 @@ fn unreached_by(
             continue;
         }
         forget_assumptions(&module);
+        inline_more(&module);
         module.run_passes(pipeline, &PassOptions::new(Vectors::None)).map_err(InstrumentError::Optimise)?;
+        let come_to = ranges::reached(&module, POINT);
         for (number, is_left) in is_left.iter_mut().enumerate() {
-            let point = module.function(&format!("{POINT}{number}"));
-            *is_left |= point.is_some_and(|point| point.value().users().next().is_some());
+            let name = format!("{POINT}{number}");
+            let has_calls =
+                module.function(&name).is_some_and(|point| point.value().users().next().is_some());
+            *is_left |= has_calls && come_to.as_ref().is_none_or(|come_to| come_to.contains(name.as_str()));
         }
     }
     Ok(is_there.into_iter().zip(is_left).map(|(is_there, is_left)| is_there && !is_left).collect())
@@ -184,6 +197,16 @@ fn forget_assumptions(module: &Module<'_>) {
                     _ => {}
                 }
             }
+        }
+    }
+}
+
+/// In small programs, most is seen of functions that are part of their callers.
+fn inline_more(module: &Module<'_>) {
+    let size: usize = module.bodies().map(|function| function.instructions().count()).sum();
+    if size <= MOST_INLINED {
+        for function in module.bodies() {
+            function.set_string("function-inline-threshold", THRESHOLD);
         }
     }
 }

@@ -80,6 +80,7 @@ impl Frontiers {
     pub fn new(program: &Program, places: &Places) -> Frontiers {
         let ways = places.ways().filter(|(_, ways)| !ways.is_empty()).collect();
         let mut writes: FxHashMap<Variable, Vec<Spot>> = FxHashMap::default();
+        let mut first: FxHashMap<Variable, Vec<Spot>> = FxHashMap::default();
         let mut foreign: FxHashMap<Variable, FuncId> = FxHashMap::default();
         let mut callers: FxHashMap<FuncId, Vec<(FuncId, Vec<Operand>)>> = FxHashMap::default();
         // What is passed, and the parameters that then point to it.
@@ -115,12 +116,13 @@ impl Frontiers {
                         foreign.insert(variable, from);
                     }
                 }
-                // What the first block writes is written anyway.
-                if block == 0 {
+                let spot = Spot::new(file.clone(), instruction.at.line);
+                // What the first block writes is written anyway, if the function is called.
+                let is_first = block == 0;
+                if is_first && (matches!(variable, Variable::Local(..)) || function.name == "main") {
                     continue;
                 }
-                let spot = Spot::new(file.clone(), instruction.at.line);
-                let known = writes.entry(variable).or_default();
+                let known = if is_first { &mut first } else { &mut writes }.entry(variable).or_default();
                 if spot.line != 0 && !known.contains(&spot) {
                     known.push(spot);
                 }
@@ -131,6 +133,12 @@ impl Frontiers {
             let spots = writes.get(parameter).cloned().unwrap_or_default();
             let known = writes.entry(*local).or_default();
             known.extend(spots.into_iter().filter(|spot| !known.contains(spot)).collect::<Vec<_>>());
+        }
+        for (variable, spots) in first {
+            let known = writes.entry(variable).or_default();
+            if known.len() + spots.len() <= MOST_WRITES {
+                known.extend(spots);
+            }
         }
         Frontiers { ways, writes, foreign, callers }
     }

@@ -1,0 +1,95 @@
+//! Inputs in which a counted text is longer: a byte, or a number before a colon, that may say how
+//! many bytes follow it, and more of these. A solver that turns `i < length` leaves all that
+//! follows where it was, and so no longer what it was.
+
+/// Longer ones are taken for something else.
+const MOST_COUNTED: usize = 64;
+
+/// So many bytes are added at most.
+pub const MOST_ADDED: usize = 3;
+
+/// Stands in what is added.
+const PLAIN: u8 = b'a';
+
+/// A count, and the text behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Where the count stands, in one byte or in digits.
+    from: usize,
+    to: usize,
+    count: usize,
+    is_text: bool,
+    /// Where what it counts ends.
+    end: usize,
+}
+
+/// All that may be counts in a text. In one of letters, only those in digits are.
+pub fn counted(text: &[u8]) -> Vec<Counted> {
+    let is_binary = text.iter().any(|byte| !(byte.is_ascii_graphic() || byte.is_ascii_whitespace()));
+    if is_binary { bytes(text) } else { digits(text) }
+}
+
+/// Counts in a byte, which may have zeros behind it that belong to it.
+fn bytes(text: &[u8]) -> Vec<Counted> {
+    let mut found = Vec::new();
+    for (at, &byte) in text.iter().enumerate() {
+        for width in [1, 2, 4] {
+            let count = usize::from(byte);
+            let has_room = at + width + count <= text.len();
+            if count <= MOST_COUNTED && has_room && text[at + 1..at + width].iter().all(|&byte| byte == 0) {
+                found.push(Counted { from: at, to: at + 1, count, is_text: false, end: at + width + count });
+            }
+        }
+    }
+    found
+}
+
+fn digits(text: &[u8]) -> Vec<Counted> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    for (at, byte) in text.iter().enumerate() {
+        if byte.is_ascii_digit() {
+            continue;
+        }
+        let number = std::str::from_utf8(&text[from..at]).ok().and_then(|number| number.parse().ok());
+        if let Some(count) = number.filter(|&count: &usize| *byte == b':' && count <= MOST_COUNTED)
+            && at + 1 + count <= text.len()
+        {
+            found.push(Counted { from, to: at, count, is_text: true, end: at + 1 + count });
+        }
+        from = at + 1;
+    }
+    found
+}
+
+/// The text with so many bytes more behind what is counted.
+pub fn lengthened(text: &[u8], counted: &Counted, more: usize) -> Vec<u8> {
+    let count = counted.count + more;
+    let new = if counted.is_text { count.to_string().into_bytes() } else { vec![count as u8] };
+    let (before, behind) = (&text[counted.to..counted.end], &text[counted.end..]);
+    [&text[..counted.from], &new, before, &vec![PLAIN; more], behind].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(text: &[u8]) -> Vec<Vec<u8>> {
+        counted(text).iter().map(|counted| lengthened(text, counted, 2)).collect()
+    }
+
+    #[test]
+    fn a_counted_text_gets_longer_and_what_follows_moves() {
+        assert!(made(b"\x02xy\x01z\xff").contains(&b"\x04xyaa\x01z\xff".to_vec()));
+        assert!(made(b"\x02xy\x01z\xff").contains(&b"\x02xy\x03zaa\xff".to_vec()));
+        assert!(made(b"\x01\0\0\0z!").contains(&b"\x03\0\0\0zaa!".to_vec()));
+        assert!(made(b"\0!").contains(&b"\x02aa!".to_vec()));
+    }
+
+    #[test]
+    fn so_does_one_that_is_counted_in_digits() {
+        assert_eq!(made(b"d3:abc1:xe"), [b"d5:abcaa1:xe".to_vec(), b"d3:abc3:xaae".to_vec()]);
+        assert_eq!(made(b"9:abc"), Vec::<Vec<u8>>::new());
+        assert_eq!(made(b"a 1 b"), Vec::<Vec<u8>>::new());
+    }
+}

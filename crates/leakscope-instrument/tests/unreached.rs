@@ -1,0 +1,308 @@
+//! What no input leads to, as far as is shown without a run. Lines of small programs
+//! say what is expected: `closed`, or `open` where some input does lead there, or where nothing of
+//! the program says that none does.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use leakscope_instrument::{Extent, Line, Meant, unreached};
+
+const HEAD: &str = "\
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void leak(void);
+";
+
+fn bitcode(source: &str) -> Vec<u8> {
+    let flags =
+        ["-w", "-g", "-O1", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "-o", "-", "-x", "c", "-"];
+    let mut command = Command::new("clang-19");
+    let mut child = command.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{source}");
+    output.stdout
+}
+
+#[track_caller]
+fn check(body: &str) {
+    let source = format!("{HEAD}{body}");
+    let wanted: Vec<(u32, bool)> = source
+        .lines()
+        .zip(1..)
+        .filter_map(|(text, line)| Some((line, text.split_once("// ")?.1.starts_with("closed"))))
+        .collect();
+    assert!(!wanted.is_empty());
+    let folder = std::env::current_dir().unwrap();
+    let file = folder.join("<stdin>").display().to_string();
+    let lines: Vec<Line> = ["<stdin>", "-", &file, &folder.join("-").display().to_string()]
+        .iter()
+        .flat_map(|file| {
+            wanted.iter().map(|&(line, _)| Line { file: (*file).to_owned(), line, meant: Meant::All })
+        })
+        .collect();
+    let closed = unreached(&[bitcode(&source)], Extent::Whole, &lines).unwrap();
+    for (line, expected) in wanted {
+        let found = lines.iter().zip(&closed).any(|(at, &is_closed)| at.line == line && is_closed);
+        let text = source.lines().nth(line as usize - 1).unwrap_or_default();
+        assert_eq!(found, expected, "line {line}: {}", text.trim());
+    }
+}
+
+#[test]
+fn a_counter_does_not_get_past_what_ends_its_loop() {
+    check(
+        "static int bad_line(const char *s) { return strlen(s) < 3; }
+         int main(void) {
+             char line[80];
+             int bad = 0, errors = 0, c;
+             while (bad < 3 && fgets(line, sizeof line, stdin))
+                 if (bad_line(line)) bad++;
+             if (bad > 3)
+                 leak(); // closed
+             if (bad == 3)
+                 leak(); // open
+             while ((c = getchar()) != EOF)
+                 if (c == 'x' && ++errors == 4) break;
+             if (errors > 4)
+                 leak(); // closed
+             if (errors > 3)
+                 leak(); // open
+             if (c > 255)
+                 leak(); // closed
+             if (c < 0)
+                 leak(); // open
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn a_variable_has_what_was_stored() {
+    check(
+        "static int stack[16], depth, limit = 10, mode, passed;
+         static void push(int v) { if (depth == 16) return; stack[depth++] = v; }
+         static void pop(void) { if (depth > 0) depth--; }
+         static int run(const char *s) { push(*s); return 0; }
+         static int drop(const char *s) { pop(); return *s; }
+         static int (*const commands[])(const char *) = {run, drop};
+         int main(int argc, char **argv) {
+             if (argc < 2) return 1;
+             limit = atoi(argv[1]);
+             if (limit < 1 || limit > 50) return 2;
+             for (int i = 2; i < argc; i++) {
+                 commands[i & 1](argv[i]);
+                 if (*argv[i] == 'm') mode = *argv[i] & 3;
+                 passed += 3;
+             }
+             if (depth > 16)
+                 leak(); // closed
+             if (depth < 0)
+                 leak(); // closed
+             if (depth == 16)
+                 leak(); // open
+             if (limit > 60)
+                 leak(); // closed
+             if (limit == 50)
+                 leak(); // open
+             if (mode == 4)
+                 leak(); // closed
+             if (mode == 1)
+                 leak(); // open
+             if (passed < 0)
+                 leak(); // open
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn what_is_written_elsewhere_is_not_known() {
+    check(
+        "static int by_address, by_copy, by_jump, by_callback, late, outer;
+         static struct { int a, b; } pair, whole;
+         static volatile int by_signal;
+         int shared;
+         static void set(int *at) { scanf(\"%d\", at); }
+         static int compare(const void *a, const void *b) { by_callback = 9; return 0; }
+         static void at_end(void) {
+             if (late == 7)
+                 leak(); // open
+             if (late == 8)
+                 leak(); // closed
+         }
+         static void inner(int n) { if (n > 0) inner(n - 1); else outer = 5; }
+         int main(int argc, char **argv) {
+             char values[8];
+             set(&by_address);
+             if (by_address == 3)
+                 leak(); // open
+             memcpy(&by_copy, argv[0], sizeof by_copy);
+             if (by_copy == 3)
+                 leak(); // open
+             memcpy(&whole, argv[0], sizeof whole);
+             if (whole.b == 3)
+                 leak(); // open
+             if (by_signal == 3)
+                 leak(); // open
+             if (shared)
+                 leak(); // closed
+             pair.a = argc > 3 ? 2 : 1;
+             if (pair.b)
+                 leak(); // closed
+             if (pair.a == 2)
+                 leak(); // open
+             atexit(at_end);
+             by_callback = 1;
+             qsort(values, 8, 1, compare);
+             if (by_callback == 9)
+                 leak(); // open
+             outer = 1;
+             inner(argc);
+             if (outer == 5)
+                 leak(); // open
+             if (outer == 6)
+                 leak(); // closed
+             late = 7;
+             exit(0);
+         }",
+    );
+}
+
+#[test]
+fn a_signal_may_come_at_any_call() {
+    check(
+        "static int stopped, told;
+         static void stop(int number) { stopped = 1; }
+         static int tell(const char *s) { told = 2; return puts(s); }
+         int main(int argc, char **argv) {
+             int (*say)(const char *) = argc > 1 ? tell : puts;
+             signal(SIGINT, stop);
+             stopped = 0;
+             while (getchar() != EOF) {}
+             if (stopped)
+                 leak(); // open
+             if (stopped > 1)
+                 leak(); // closed
+             told = 1;
+             say(argv[0]);
+             if (told == 2)
+                 leak(); // open
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn a_jump_back_keeps_nothing() {
+    check(
+        "static jmp_buf back;
+         static int step;
+         int main(void) {
+             step = 0;
+             if (setjmp(back)) {
+                 if (step == 2)
+                     leak(); // open
+                 return 1;
+             }
+             step = 2;
+             longjmp(back, 1);
+         }",
+    );
+}
+
+#[test]
+fn numbers_wrap_around() {
+    check(
+        "int main(int argc, char **argv) {
+             unsigned char small = 0;
+             unsigned sum = 0;
+             int up = 1;
+             for (char *p = argv[0]; *p; p++) { small++; sum += *p; up *= 3; }
+             if (small == 0)
+                 leak(); // open
+             if (sum < 5)
+                 leak(); // open
+             if (up < 0)
+                 leak(); // open
+             unsigned char length = argv[0][0];
+             if (length > 255)
+                 leak(); // closed
+             if (length + 1 > 255)
+                 leak(); // open
+             int n = argv[0][1] & 15;
+             if (n - 16 >= 0)
+                 leak(); // closed
+             if ((unsigned)(n - 1) > 14)
+                 leak(); // open
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn functions_get_what_all_calls_pass() {
+    check(
+        "static int level(int n, int most) {
+             if (n > most) return -1;
+             if (n > 9)
+                 leak(); // closed
+             if (n == 8)
+                 leak(); // open
+             int c = getchar();
+             return c == '(' ? level(n + 1, most) : c == ')' ? n : level(n, most);
+         }
+         int main(void) {
+             int depth = level(0, 8);
+             if (depth > 8)
+                 leak(); // closed
+             if (depth < -1)
+                 leak(); // closed
+             if (depth == -1)
+                 leak(); // open
+             if (depth == 8)
+                 leak(); // open
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn what_was_scanned_and_checked_stays_so() {
+    check(
+        "static int date(const char *s, int *m, int *d) {
+             if (sscanf(s, \"%d-%d\", m, d) != 2) return -1;
+             if (*m < 1 || *m > 12 || *d < 1 || *d > 31) return -1;
+             return 0;
+         }
+         int main(int argc, char **argv) {
+             int m = 6, d = 1, kept = 1, n = 0;
+             int *pointer = &kept;
+             if (argc > 1 && date(argv[1], &m, &d) < 0) return 1;
+             puts(\"read\");
+             if (m > 12)
+                 leak(); // closed
+             if (d == 0)
+                 leak(); // closed
+             if (d == 31)
+                 leak(); // open
+             scanf(\"%d\", &n);
+             if (n < 5) return 1;
+             scanf(\"%d\", &n);
+             if (n < 5)
+                 leak(); // open
+             if (argc > 2) *pointer = argc;
+             if (kept == 3)
+                 leak(); // open
+             char text[8] = \"1234567\", *end;
+             long first = strtol(text, &end, 10);
+             if (argc > 3) *end = 1;
+             if (text[7])
+                 leak(); // open
+             return first;
+         }",
+    );
+}
