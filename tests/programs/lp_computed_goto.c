@@ -1,6 +1,6 @@
 // An interpreter goes from one instruction to the next by computed goto: the compiler marks no ends of its locals' lives,
 // but a local of an instruction's own block is gone with it.
-// valgrind: differs: registers hold the local until the next instruction's comes
+// valgrind -O2: differs: registers hold the local until the next instruction's comes
 // stdout: 3 strings, 11 bytes
 #include <stdio.h>
 #include <stdlib.h>

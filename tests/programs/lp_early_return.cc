@@ -1,5 +1,5 @@
 // An early return among objects that clean up after themselves: the one raw buffer is lost at that return.
-// valgrind: differs: the return leads through destructors, and the frame dies at the closing brace
+// valgrind -O2: differs: the return leads through destructors, and the frame dies at the closing brace
 // stdout: 2 settings
 #include <cstdio>
 #include <cstring>

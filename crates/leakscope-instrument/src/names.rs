@@ -134,6 +134,11 @@ impl<'m> Names<'m> {
             || call.called_name().is_some_and(is_librarys)
     }
 
+    /// Whether the compiler made what is called.
+    pub fn is_made_callee(&self, call: Value<'m>) -> bool {
+        call.called().is_some_and(|called| self.types.is_artificial(called))
+    }
+
     /// Whether the function is a library's.
     pub fn is_in_library(&self) -> bool {
         self.is_librarys

@@ -32,7 +32,10 @@ impl Objects {
         file: &str,
         call: Value<'m>,
     ) {
-        let Some(name) = call.called_name().filter(|_| names.is_librarys_callee(call)) else { return };
+        // Nobody wrote the destructor that the compiler makes of those of the members.
+        let is_implicit = |name: &str| is_destructor(name) && names.is_made_callee(call);
+        let is_meant = |name: &&str| names.is_librarys_callee(call) || is_implicit(name);
+        let Some(name) = call.called_name().filter(is_meant) else { return };
         let Some(object) = names.object_of(call) else { return };
         let kind = if is_destructor(name) {
             let (place, slot) = exits.of(call);
@@ -122,7 +125,7 @@ pub fn is_destructor(symbol: &str) -> bool {
 
 /// Whether a symbol of C++ is that of `operator=`, which may be a template.
 fn is_assignment(symbol: &str) -> bool {
-    symbol.contains("aSE") || symbol.contains("EaSI")
+    symbol.contains("aSE") || symbol.contains("EaSI") || symbol.starts_with("_ZNSt3anyaSI")
 }
 
 /// Gives what the compiler made no line: it is nowhere in the source, and whoever

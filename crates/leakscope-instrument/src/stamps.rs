@@ -233,6 +233,7 @@ impl<'m> Body<'_, 'm> {
             }
         }
         self.variable_locals(&instructions, &returns);
+        self.ends_callable(&returns);
         if self.may_be_threads() {
             returns.iter().for_each(|&end| self.return_from(end));
         }

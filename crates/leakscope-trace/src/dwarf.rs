@@ -86,14 +86,32 @@ impl Debug {
 
     /// Calls `f` for every entry, outer ones before those inside them, with its
     /// depth in its unit.
-    pub fn for_each(&self, mut f: impl FnMut(Die, &Entry, isize)) {
+    pub fn for_each(&self, f: impl FnMut(Die, &Entry, isize)) {
+        self.for_each_in(|_| true, f);
+    }
+
+    /// The same in units with a compiler, as it names itself, that `is_wanted`.
+    pub fn for_each_in(&self, is_wanted: fn(&str) -> bool, mut f: impl FnMut(Die, &Entry, isize)) {
         for (index, unit) in self.units.iter().enumerate() {
             let Ok(unit) = self.dwarf.unit(unit.header.clone()) else { continue };
+            if !is_wanted(&self.producer(&unit)) {
+                continue;
+            }
             let mut entries = unit.entries();
             while let Ok(Some(entry)) = entries.next_dfs() {
                 f(Die { unit: index, offset: entry.offset() }, entry, entry.depth());
             }
         }
+    }
+
+    /// What a unit was compiled by.
+    fn producer(&self, unit: &gimli::Unit<Reader>) -> String {
+        let text = || {
+            let root = unit.entry(UnitOffset(unit.header.size_of_header())).ok()?;
+            let name = root.attr_value(gimli::DW_AT_producer)?;
+            Some(self.dwarf.attr_string(unit, name).ok()?.to_string_lossy().ok()?.into_owned())
+        };
+        text().unwrap_or_default()
     }
 
     pub fn entry(&self, die: Die) -> Option<Entry> {
@@ -342,9 +360,17 @@ impl Debug {
 
     /// Calls `f` with the addresses, file and line of each row of the line
     /// tables.
-    pub fn for_each_line(&self, mut f: impl FnMut((u64, u64), &str, u32)) {
+    pub fn for_each_line(&self, f: impl FnMut((u64, u64), &str, u32)) {
+        self.for_each_line_in(|_| true, f);
+    }
+
+    /// The same in units with a compiler that `is_wanted`.
+    pub fn for_each_line_in(&self, is_wanted: fn(&str) -> bool, mut f: impl FnMut((u64, u64), &str, u32)) {
         for unit in &self.units {
             let Ok(unit) = self.dwarf.unit(unit.header.clone()) else { continue };
+            if !is_wanted(&self.producer(&unit)) {
+                continue;
+            }
             let Some(program) = unit.line_program.clone() else { continue };
             let mut rows = program.rows();
             let mut before: Option<(u64, u64, u32)> = None;

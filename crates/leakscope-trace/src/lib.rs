@@ -9,6 +9,7 @@ mod counted;
 mod dwarf;
 mod events;
 mod findings;
+mod frames;
 mod frees;
 mod handed;
 mod holders;
@@ -28,6 +29,7 @@ mod wrappers;
 
 pub use code::code_ranges;
 pub use findings::{Note, Outcome, analyse, analyse_stale};
+pub use frames::frames;
 pub use moments::Moment;
 pub use profile::profile;
 pub use record::{Process, Record, TraceError, read_folder, read_records, read_sound};

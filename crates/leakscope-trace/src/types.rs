@@ -17,7 +17,7 @@ pub struct Types {
 pub struct Found {
     /// How the source writes it, after the name of the whole: `.head[3]`.
     pub path: String,
-    is_pointer: bool,
+    pub is_pointer: bool,
     /// What it points to, if that is known.
     pub target: Option<Die>,
 }
@@ -39,6 +39,11 @@ impl Types {
             each(&debug, die, entry, depth);
         });
         Types { debug, complete }
+    }
+
+    /// The same without types that are complete in another unit alone.
+    pub fn of_units(debug: Debug) -> Types {
+        Types { debug, complete: HashMap::new() }
     }
 
     /// A word of a block of so many bytes, to whose start a pointer to `target`
@@ -207,6 +212,53 @@ impl Types {
                     .try_fold(element, |bytes, count| bytes.checked_mul(count.unwrap_or(0)))
             }
             _ => None,
+        }
+    }
+
+    /// Whether memory of a type has room for a pointer.
+    pub fn may_point(&self, kind: Die) -> bool {
+        self.may_point_from(kind, 0)
+    }
+
+    fn may_point_from(&self, kind: Die, depth: usize) -> bool {
+        let Some((kind, entry)) = self.plain(kind).filter(|_| depth <= DEPTH_MAX) else { return false };
+        let inside = |die, entry: &Entry| {
+            self.type_of(die, entry).is_some_and(|kind| self.may_point_from(kind, depth + 1))
+        };
+        match entry.tag() {
+            gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_reference_type
+            | gimli::DW_TAG_rvalue_reference_type => true,
+            gimli::DW_TAG_base_type => self.size(kind) == Some(8),
+            gimli::DW_TAG_array_type => inside(kind, &entry),
+            tag if is_record(tag) => self.debug.children(kind).iter().any(|(die, member)| {
+                matches!(member.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance) && inside(*die, member)
+            }),
+            _ => false,
+        }
+    }
+
+    /// Whether the end of an object of a type runs code: a destructor of its own,
+    /// or of a part.
+    pub fn has_destructor(&self, kind: Die) -> bool {
+        self.has_destructor_from(kind, 0)
+    }
+
+    fn has_destructor_from(&self, kind: Die, depth: usize) -> bool {
+        let Some((kind, entry)) = self.plain(kind).filter(|_| depth <= DEPTH_MAX) else { return false };
+        let inside = |die, entry: &Entry| {
+            self.type_of(die, entry).is_some_and(|kind| self.has_destructor_from(kind, depth + 1))
+        };
+        match entry.tag() {
+            gimli::DW_TAG_array_type => inside(kind, &entry),
+            tag if is_record(tag) => self.debug.children(kind).iter().any(|(die, part)| match part.tag() {
+                gimli::DW_TAG_subprogram => {
+                    self.debug.name(*die, part).is_some_and(|name| name.starts_with('~'))
+                }
+                gimli::DW_TAG_member | gimli::DW_TAG_inheritance => inside(*die, part),
+                _ => false,
+            }),
+            _ => false,
         }
     }
 

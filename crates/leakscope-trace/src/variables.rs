@@ -27,7 +27,7 @@ struct Placed {
 
 /// What of a variable is at a place: the optimiser may take it apart.
 #[derive(Clone, Copy)]
-struct Part {
+pub struct Part {
     within: u64,
     /// `None` if it goes on to the variable's end.
     bytes: Option<u64>,
@@ -35,7 +35,7 @@ struct Part {
 
 /// Where a variable is.
 #[derive(Clone, Copy)]
-enum At {
+pub enum At {
     Static(u64),
     ThreadLocal(u64),
     /// So far from the base of its function's frame.
@@ -222,7 +222,7 @@ impl Variables {
 }
 
 /// Where the parts of a variable are; none that are computed.
-fn parts(debug: &Debug, die: Die, location: &Expression) -> Vec<(At, Part)> {
+pub fn parts(debug: &Debug, die: Die, location: &Expression) -> Vec<(At, Part)> {
     let mut operations = location.clone().operations(debug.encoding(die));
     let (mut found, mut at, mut within) = (Vec::new(), None, 0);
     while let Ok(Some(operation)) = operations.next() {

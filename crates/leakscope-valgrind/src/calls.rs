@@ -63,11 +63,18 @@ struct Call {
     entry: u32,
     /// Whose code made the call, once somebody has asked.
     by: Caller,
-    /// The last result before the call, if it is a pointer: the function may
-    /// have been given it. Else 0.
-    given: usize,
+    given: Given,
     /// What it was given first.
     arguments: [usize; ARGUMENTS],
+}
+
+/// The last result before a call, if it is a pointer: the function may have been
+/// given it. Else 0.
+#[derive(Clone, Copy)]
+pub struct Given {
+    pub word: usize,
+    /// Registers that have it, but not for the call.
+    pub elsewhere: u16,
 }
 
 /// Who made a call.
@@ -184,7 +191,7 @@ impl Calls {
     /// A call wrote its return address to `slot`. `given` is the last result,
     /// if it is a pointer.
     #[inline]
-    pub fn call(&mut self, slot: usize, address: usize, given: usize, arguments: [usize; ARGUMENTS]) {
+    pub fn call(&mut self, slot: usize, address: usize, given: Given, arguments: [usize; ARGUMENTS]) {
         while self.list.last().is_some_and(|top| top.slot <= slot) {
             self.list.pop();
         }
@@ -317,10 +324,10 @@ impl Calls {
         self.list.last().map(|top| top.address as u64)
     }
 
-    /// The result that the function that runs may have been given, or 0.
+    /// The result that the function that runs may have been given.
     #[inline]
-    pub fn given(&self) -> usize {
-        self.list.last().map_or(0, |top| top.given)
+    pub fn given(&self) -> Given {
+        self.list.last().map_or(Given { word: 0, elsewhere: 0 }, |top| top.given)
     }
 
     /// How many calls have not returned.
@@ -429,7 +436,7 @@ impl Calls {
                 floor: never,
                 entry: never,
                 by: Caller::Unknown,
-                given: 0,
+                given: Given { word: 0, elsewhere: 0 },
                 arguments,
             });
         }

@@ -3,10 +3,11 @@
 use leakscope_wire::Cause;
 
 use crate::arena;
-use crate::calls::{self, Carries};
-use crate::heap::{self, Block, Held, NOWHERE, Point, USED_SINCE_MEMORY, USED_SINCE_REGISTER};
+use crate::calls::{self, Carries, Given};
+use crate::frames::{self, Function};
+use crate::heap::{self, Block, Held, NOWHERE, Point, TEMPORARY, USED_SINCE_MEMORY, USED_SINCE_REGISTER};
 use crate::inside;
-use crate::ir::{RAX, REGISTERS, RESTORED, RSP};
+use crate::ir::{RAX, RDX, REGISTERS, RESTORED, RSP};
 use crate::memory::Single;
 use crate::modules;
 use crate::parts;
@@ -21,6 +22,11 @@ const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf000;
 /// Registers that are dead after a return: not the result, not the stack
 /// pointer. (The second half of a result in two registers is taken for dead.)
 pub const DEAD: u16 = !(KEPT | 1 << RAX | 1 << RSP);
+/// In the argument of a call: from this bit on, registers that were set.
+pub const REGISTERS_SET: u32 = 32;
+/// Arguments are put into their registers right before the call: the code was not
+/// optimised.
+pub const IN_ORDER: u64 = 1 << 48;
 const DEAD_REGISTERS: [usize; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
 const KEPT_REGISTERS: [usize; 6] = [3, 5, 12, 13, 14, 15];
 /// Whether a register's content is dead, or the result, after a return.
@@ -32,6 +38,10 @@ pub fn dies_by_return(register: usize) -> bool {
 pub const PRELOADED: u32 = 0;
 pub const LINKER: u32 = u32::MAX;
 
+/// Where the frame pointer points to lie the caller's one and the return address,
+/// then the frame ends.
+const BELOW_BASE: usize = 16;
+
 /// So deep are the calls in the function that a thread was started with:
 /// libc's own function has called it.
 const OUTERMOST: usize = 2;
@@ -42,6 +52,49 @@ const FRAME_MAX: usize = 16 << 20;
 /// A store covers a word that pointed into the heap.
 pub unsafe extern "C" fn on_store(old: usize, site: u32) {
     stamp(old, site);
+}
+
+/// The same in a frame that is known, at `address`.
+pub unsafe extern "C" fn on_frame_store(old: usize, site: u32, address: usize) {
+    if !frames::has_ended(address, old) {
+        stamp(old, site);
+    }
+}
+
+/// A variable ends while its function goes on. Its frame is that of `base`; `slot`
+/// says how far below its end the variable begins, and above that its size.
+pub unsafe extern "C" fn on_scope_end(base: usize, slot: u64, site: u32) {
+    let (below, bytes) = (slot as u32 as usize, (slot >> 32) as usize);
+    let thread = tool::current();
+    let end = base.wrapping_add(BELOW_BASE);
+    if thread.calls.frame_end() != end {
+        return;
+    }
+    let death = stamping(thread, site);
+    for place in aligned_words(end - below, end - below + bytes).iter() {
+        let (address, word) = (core::ptr::from_ref(place) as usize, *place);
+        if arena::is_within(word)
+            && frames::end(address, word)
+            && death.is_some()
+            && !thread.calls.is_stale(word)
+            && let Some(block) = heap::pointed_to(word)
+        {
+            let point = Point { context: thread.calls.context(), site };
+            // Of several variables that end together one that points to its start is meant.
+            if word != block.start && stamps::are_one_place(block.stamps[0].point, point) {
+                continue;
+            }
+            stamps::stamp_block(block, point, Held::at_word((end - address) / 8));
+        }
+    }
+}
+
+/// The same with a call, if that has returned: exceptions may lead to the same place.
+pub unsafe extern "C" fn on_scope_end_behind_call(base: usize, slot: u64, site: u32, returned: usize) {
+    if tool::current().returned_to == returned {
+        // SAFETY: as the caller's.
+        unsafe { on_scope_end(base, slot, site) };
+    }
 }
 
 /// The same in the code of a library, at `address`.
@@ -102,14 +155,16 @@ fn unkept(thread: &mut Thread, result: usize, start: usize) -> Option<&'static m
 /// A call wrote to `slot` where it returns to. The last result goes, if it was
 /// only in registers: one that is in its register no longer must point to a
 /// start, as what is left of a flag in a pointer's register does not.
-/// `unkept_since` is as `start` above, or 0.
+/// `unkept_since` is as `start` above, or 0. Above the site in `what` are the
+/// registers that were set shortly before.
 pub unsafe extern "C" fn on_call(
     guest: *const u8,
     address: usize,
     slot: usize,
-    site: u32,
+    what: u64,
     unkept_since: usize,
 ) {
+    let (site, set, in_order) = (what as u32, (what >> REGISTERS_SET) as u16, what & IN_ORDER != 0);
     // SAFETY: VEX gives the guest state.
     let registers = unsafe { registers_at(guest, REGISTERS) };
     let thread = tool::current();
@@ -128,9 +183,18 @@ pub unsafe extern "C" fn on_call(
     }
     if core::mem::replace(HAS_RED_ZONE.get(), 0) == RAISED {
         let death = stamping(thread, *RAISED_AT.get());
-        die(thread, registers, 0, slot - RED_ZONE, slot, death);
+        die(thread, registers, [0; 2], slot - RED_ZONE, slot, death);
     }
-    let given = if arena::is_within(last_result) { last_result } else { 0 };
+    let mut given = Given { word: 0, elsewhere: 0 };
+    if arena::is_within(last_result) {
+        let is_old = |register: &usize| {
+            let word = registers[*register];
+            let is_left = in_order || word == thread.dead[*register];
+            word == last_result && is_left && set >> register & 1 == 0
+        };
+        let elsewhere = DEAD_REGISTERS.into_iter().filter(is_old).fold(0, |mask, it| mask | 1 << it);
+        given = Given { word: last_result, elsewhere };
+    }
     thread.calls.call(slot, address, given, FIRST_ARGUMENTS.map(|register| registers[register]));
 }
 
@@ -187,6 +251,8 @@ pub const SETS_RESULT: u32 = 1 << 16;
 /// rest of it what the register had before; or the register is as it was.
 pub const IS_FLAG: u32 = 1 << 0;
 pub const IS_LEFT: u32 = 1 << 1;
+/// The second register of results has a part of it, too.
+pub const TWO_RESULTS: u64 = 1 << 32;
 /// From this bit on, without the first: the registers that have what the caller
 /// had in them.
 pub const GIVEN_BACK: u32 = 17;
@@ -194,19 +260,22 @@ pub const GIVEN_BACK: u32 = 17;
 /// A return: the frame from `low` on is gone, and so is what registers hold
 /// that the caller cannot expect to be there. `what` says which registers were
 /// restored from the frame, and whether the result goes on.
-pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u32) {
+pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u64) {
+    let (what, has_two) = (what as u32, what & TWO_RESULTS != 0);
     // SAFETY: VEX gives the guest state.
     let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
     let thread = tool::current();
     let is_flag = what & IS_FLAG != 0 || what & IS_LEFT != 0 && registers[RAX] == thread.flag;
     thread.flag = if is_flag { registers[RAX] } else { 0 };
-    let result = if what & SETS_RESULT != 0 && !is_flag { registers[RAX] } else { 0 };
+    let sets_result = what & SETS_RESULT != 0 || has_two;
+    let result = if sets_result && !is_flag { registers[RAX] } else { 0 };
+    let second = if has_two { registers[RDX] } else { 0 };
     let time = stamps::time();
     let death = stamping(thread, site);
     if now.wrapping_sub(low) < FRAME_MAX {
         let red_zone = if *HAS_RED_ZONE.get() != 0 { RED_ZONE } else { 0 };
         let death = death.map(|death| Death { put_aside: (what >> GIVEN_BACK << 1) as u16, ..death });
-        die(thread, registers, result, low - red_zone, now, death);
+        die(thread, registers, [result, second], low - red_zone, now, death);
     }
     *HAS_RED_ZONE.get() = 0;
     if death.is_some() {
@@ -220,8 +289,8 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
         }
         // What the function neither was given nor wrote is not its result.
         let given = thread.calls.given();
-        let is_result = given != registers[RAX] || is_left(registers, given);
-        thread.dead_result = if is_result { 0 } else { given };
+        let is_result = given.word != registers[RAX] || is_left(registers, given);
+        thread.dead_result = if is_result { 0 } else { given.word };
         // SAFETY: the return address was read from there just now.
         thread.returned_to = unsafe { *((now - 8) as *const usize) };
     }
@@ -235,6 +304,10 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
         _ => Carries::Nothing,
     };
     thread.calls.leave(now, carries);
+    // Not followed any further: if nobody keeps it, this was the last of it.
+    if let Some(block) = heap::pointed_to(second).filter(|_| death.is_some()) {
+        stamps::stamp_register(block, call_of_result(thread), NOWHERE);
+    }
     pools::returns(now, registers[RAX]);
 }
 
@@ -266,7 +339,8 @@ fn registers_die(
     before: u64,
 ) {
     let given = thread.calls.given();
-    let is_given = given != 0 && given != registers[RAX] && is_left(registers, given);
+    let is_given = given.word != 0 && given.word != registers[RAX] && is_left(registers, given);
+    let given = given.word;
     let mut last = result;
     for register in KEPT_REGISTERS.into_iter().filter(|register| was_restored >> register & 1 == 1) {
         let word = restored[register];
@@ -297,8 +371,9 @@ fn registers_die(
 /// Whether a function leaves the word in a register in which it may have been
 /// given it.
 #[inline]
-fn is_left(registers: &[usize; 16], word: usize) -> bool {
-    DEAD_REGISTERS.iter().any(|&register| registers[register] == word)
+fn is_left(registers: &[usize; 16], given: Given) -> bool {
+    let is_there = |&&register: &&usize| registers[register] == given.word;
+    DEAD_REGISTERS.iter().filter(is_there).any(|&register| given.elsewhere >> register & 1 == 0)
 }
 
 /// Whether there may be data below the stack pointer: the running function
@@ -326,7 +401,7 @@ pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site
     let high = now - RED_ZONE;
     if high.wrapping_sub(low) < FRAME_MAX {
         let death = stamping(thread, site);
-        die(thread, registers, 0, low, high, death);
+        die(thread, registers, [0; 2], low, high, death);
     }
 }
 
@@ -347,7 +422,7 @@ pub unsafe extern "C" fn on_jump(guest: *const u8, low: usize, now: usize, site:
     let is_set = |register: &&usize| registers[**register] != thread.dead[**register];
     let given = ARGUMENTS.iter().filter(is_set).fold(KEPT, |given, register| given | 1 << register);
     let death = stamping(thread, site).map(|death| Death { put_aside: given, ..death });
-    die(thread, registers, 0, low - red_zone, end, death);
+    die(thread, registers, [0; 2], low - red_zone, end, death);
 }
 
 /// Frames are jumped over, up to `now`: those of an exception up to its
@@ -359,7 +434,7 @@ fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, 
     }
     let site_of_throw = stamps::site_of_cause(Cause::Unwound);
     let unwound = Death { site: site_of_throw, context: Some(thread.thrown.context), put_aside: KEPT };
-    die(thread, registers, 0, low - RED_ZONE, now, is_followed(site).then_some(unwound));
+    die(thread, registers, [0; 2], low - RED_ZONE, now, is_followed(site).then_some(unwound));
     stamps::tick();
     thread.thrown.landed = stamps::clock();
     thread.note_dead(registers);
@@ -374,6 +449,17 @@ pub unsafe extern "C" fn on_switch(guest: *const u8, low: usize, now: usize, sit
     let stack = thread.stack.0..=thread.stack.1;
     if !stack.contains(&low) || !stack.contains(&now) {
         return thread.calls.switch(low, now);
+    }
+    // What a function took from the stack for itself, it gives back so, too.
+    if now > low && is_followed(site) && !thread.calls.is_left(now) {
+        if function_of(site).is_none() {
+            // SAFETY: as the caller's.
+            return unsafe { on_raise(guest, low, now, site) };
+        }
+        // SAFETY: VEX gives the guest state.
+        let registers = unsafe { registers_at(guest, REGISTERS) };
+        let death = stamping(thread, site);
+        return die(thread, registers, [0; 2], low, now, death);
     }
     if now > low {
         // SAFETY: VEX gives the guest state.
@@ -400,6 +486,11 @@ fn stamping(thread: &Thread, site: u32) -> Option<Death> {
         context: None,
         put_aside: KEPT,
     })
+}
+
+/// The function with a site, if its frame is known.
+fn function_of(site: u32) -> Option<Function> {
+    frames::function_at(stamps::site(site)?.address.checked_sub(1)?)
 }
 
 /// Whether the code is the program's.
@@ -436,7 +527,7 @@ fn note_use(block: Option<&mut Block>, point: Point) {
 fn die(
     thread: &mut Thread,
     registers: &[usize; 16],
-    result: usize,
+    results: [usize; 2],
     low: usize,
     high: usize,
     death: Option<Death>,
@@ -445,14 +536,14 @@ fn die(
     const FEW: usize = 24;
     let words = aligned_words(thread.mapped_from(low, high), high);
     if words.len() <= FEW || any_within(words) {
-        die_slowly(thread, registers, result, words, death);
+        die_slowly(thread, registers, results, words, death);
     }
 }
 
 fn die_slowly(
     thread: &mut Thread,
     registers: &[usize; 16],
-    result: usize,
+    results: [usize; 2],
     words: &mut [usize],
     death: Option<Death>,
 ) {
@@ -460,9 +551,12 @@ fn die_slowly(
     for place in words.iter_mut().filter(|word| arena::is_within(**word)) {
         let below = end.wrapping_sub(place as *const usize as usize);
         let word = core::mem::replace(place, 0);
+        if frames::has_ended(place as *const usize as usize, word) {
+            continue;
+        }
         // What a function put aside for its caller is back in its register.
         if let Some(Death { site, context, put_aside }) = death
-            && word != result
+            && !results.contains(&word)
             && !is_in(put_aside, registers, word)
             && !thread.calls.is_stale(word)
             && let Some(block) = heap::pointed_to(word)
@@ -473,8 +567,17 @@ fn die_slowly(
                 None => Held::at_word(below / 8),
                 Some(_) => thread.calls.in_frame(place as *const usize as usize, thread.thrown.depth),
             };
-            let context = context.unwrap_or_else(|| thread.calls.context());
-            stamps::stamp_block(block, Point { context, site }, held);
+            let is_temporary = frames::are_known()
+                && context.is_none()
+                && function_of(site).is_some_and(|function| function.is_temporary(below));
+            let point = Point { context: context.unwrap_or_else(|| thread.calls.context()), site };
+            if is_temporary {
+                if block.stamped() <= before {
+                    stamps::stamp_register(block, point, TEMPORARY);
+                }
+            } else {
+                stamps::stamp_block(block, point, held);
+            }
         }
     }
 }

@@ -59,6 +59,9 @@ const FRAME_WORDS: u32 = 12;
 /// It is not known, or said by the instruction.
 pub const NOWHERE: Held = Held(0);
 
+/// In a place of a frame that no variable has: told as a register that none has.
+pub const TEMPORARY: Held = Held(IN_REGISTER | 16);
+
 impl Held {
     /// A word, counted from 0 on.
     #[inline]

@@ -20,6 +20,7 @@ use core::ffi::c_void;
 use leakscope_wire::Cause;
 
 use crate::events::RED_ZONE;
+use crate::frames::{self, Function};
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
 use crate::machine::{self, KEPT, is_epilogue, is_jump};
@@ -82,9 +83,11 @@ pub unsafe extern "C" fn block(
             lowest: 0,
             instruction: 0,
             next: start as u64,
+            before: 0,
             owner: modules::owner(start),
             is_users: modules::is_users(start as u64),
             sites: [(0, 0); 2],
+            function: None,
             uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
             index: 0,
             start,
@@ -92,6 +95,7 @@ pub unsafe extern "C" fn block(
             result: if machine::is_return_point(start) { Returned::Unread } else { Returned::Kept },
             passes_count: false,
             ends: false,
+            set: 0,
             saved: 0,
             restored: 0,
             given_back: 0,
@@ -117,6 +121,11 @@ pub unsafe extern "C" fn block(
                 let parts = &(&(*extents).base)[..(*extents).n_used as usize];
                 block.begin_if_pools(parts);
             }
+        }
+        if input.jumpkind == vg::Ijk_Boring
+            && let Some(to) = ir::constant_value(input.next)
+        {
+            block.end_scopes(to, None);
         }
         block.end(input.jumpkind);
         block.code.0
@@ -145,10 +154,14 @@ struct Block<'a> {
     /// Address of the instruction that we are in, and of the next.
     instruction: u64,
     next: u64,
+    /// Of the instruction that was executed before; 0 if it is not known.
+    before: u64,
     owner: Owner,
     is_users: bool,
     /// The latest site numbers, by instruction and cause.
     sites: [(u64, u32); 2],
+    /// The function that the instruction is in, if its frame is known.
+    function: Option<Function>,
     /// The uses to note, if any are wanted.
     uses: Option<Uses>,
     /// Of the statement that we are in.
@@ -162,6 +175,8 @@ struct Block<'a> {
     passes_count: bool,
     /// Nothing but a return leaves the block from here on.
     ends: bool,
+    /// Registers that were written to since the last call.
+    set: u16,
     /// Registers whose value from the block's start is in memory, or in another
     /// one that is followed.
     saved: u16,
@@ -191,7 +206,8 @@ impl Block<'_> {
                     if arm.IMark.addr != self.next {
                         self.leave_by_jump();
                     }
-                    self.instruction = arm.IMark.addr;
+                    self.enter(arm.IMark.addr);
+                    (self.before, self.instruction) = (self.instruction, arm.IMark.addr);
                     self.next = arm.IMark.addr + u64::from(arm.IMark.len);
                     if !is_epilogue(arm.IMark.addr as usize, arm.IMark.len as usize) {
                         self.statement = arm.IMark.addr;
@@ -224,11 +240,76 @@ impl Block<'_> {
                         self.code.call(Some(call.guard), &ON_WRITE, &[call.mAddr, size, site]);
                     }
                 }
-                vg::Ist_Exit => self.raise_before_exit(),
+                vg::Ist_Exit => {
+                    self.raise_before_exit();
+                    let to = &*arm.Exit.dst;
+                    if to.tag == vg::Ico_U64 {
+                        self.end_scopes(to.Ico.U64, Some(arm.Exit.guard));
+                    }
+                }
                 _ => {}
             }
         }
         self.code.add(statement);
+    }
+
+    /// Control comes to an instruction from the one before it, or as the block
+    /// begins.
+    fn enter(&mut self, address: u64) {
+        if self.instruction != 0 {
+            self.end_scopes(address, None);
+            self.give_back();
+        }
+        if self.function.is_none_or(|function| !function.contains(address)) {
+            self.function = frames::function_at(address).filter(|_| self.is_users);
+        }
+        // A call may be the last of a scope.
+        if self.instruction == 0 && machine::is_return_point(address as usize) {
+            let returned = constant(address);
+            self.end_scopes_between(address - 1, address, |code, [base, what, site]| {
+                code.call(None, &ON_SCOPE_END_BEHIND_CALL, &[base, what, site, returned]);
+            });
+        }
+    }
+
+    /// What the user's function took from the stack for itself, it may give back
+    /// by a register: before anything is called.
+    fn give_back(&mut self) {
+        if !self.is_users || self.stack.is_stack() {
+            return;
+        }
+        // By several ways that were made one the last jump says which it was.
+        let own = self.instruction;
+        if self.before != 0 && is_jump(self.before as usize) {
+            self.instruction = self.before;
+        }
+        self.raise(&ON_SWITCH, Cause::ScopeEnd, None);
+        self.instruction = own;
+        for known in self.known.iter_mut().filter(|known| matches!(known, Known::Stack(_))) {
+            *known = Known::Frame;
+        }
+        (self.entry, self.stack, self.lowest) = (self.code.register(RSP), Known::Stack(0), 0);
+    }
+
+    /// The variables that end where control goes on with `to`.
+    fn end_scopes(&mut self, to: u64, guard: Option<*mut IRExpr>) {
+        self.end_scopes_between(self.instruction, to, |code, arguments| {
+            code.call(guard, &ON_SCOPE_END, &arguments);
+        });
+    }
+
+    fn end_scopes_between(&mut self, from: u64, to: u64, tell: impl Fn(&mut Code, [*mut IRExpr; 3])) {
+        let Some(function) = self.function.filter(|function| function.contains(to)) else { return };
+        let falls = to == self.next;
+        for slot in function.ends(from, to) {
+            // Without a statement that returns, the closing brace is the place.
+            let falls_off = falls && slot.is_outermost == 1 && function.results() == 0;
+            let site = if falls_off { to } else { from } + 1;
+            let number = stamps::new_site(site, Cause::ScopeEnd as u32, Way::default());
+            let base = self.code.register(RBP);
+            let what = constant(u64::from(slot.bytes) << 32 | u64::from(slot.below));
+            tell(&mut self.code, [base, what, constant(u64::from(number))]);
+        }
     }
 
     /// If an allocation function of the program's begins here: a call of our own
@@ -351,6 +432,7 @@ impl Block<'_> {
             }
             return;
         }
+        self.set |= 1 << register;
         self.mark_red_zone(data);
         self.save(data, register);
         // A register that a call need not keep got its value since the last
@@ -446,8 +528,10 @@ impl Block<'_> {
             }
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
+            let two = self.function.is_some_and(|function| function.results() == 2);
+            let two = if two { events::TWO_RESULTS } else { 0 };
             let what = u32::from(self.restored) | sets_result | self.written | given_back;
-            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(what));
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u64::from(what) | two));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
                 let old = self.code.register(RAX);
@@ -472,15 +556,14 @@ impl Block<'_> {
 
     /// Calls a helper for what dies below the stack pointer; `more` is its last
     /// argument.
-    fn raise(&mut self, helper: &Helper, cause: Cause, more: Option<u32>) {
-        let (helper, cause, more) =
-            if self.stack.is_stack() { (helper, cause, more) } else { (&ON_SWITCH, Cause::Unwound, None) };
+    fn raise(&mut self, helper: &Helper, cause: Cause, more: Option<u64>) {
+        let (helper, more) = if self.stack.is_stack() { (helper, more) } else { (&ON_SWITCH, None) };
         let low = self.code.binary(vg::Iop_Add64, self.entry, constant(self.lowest as u64), vg::Ity_I64);
         let now = self.code.register(RSP);
         let site = self.site(cause as u32);
         match more {
             Some(more) => {
-                self.code.call(None, helper, &[ir::guest_state(), low, now, site, constant(more.into())])
+                self.code.call(None, helper, &[ir::guest_state(), low, now, site, constant(more)])
             }
             None => self.code.call(None, helper, &[ir::guest_state(), low, now, site]),
         }
@@ -538,4 +621,12 @@ helper!(STAND_IN, c"leakscope_stand_in", events::stand_in, false);
 helper!(ON_JUMP, c"leakscope_jump", events::on_jump, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
+helper!(ON_FRAME_STORE, c"leakscope_frame_store", events::on_frame_store, false);
+helper!(ON_SCOPE_END, c"leakscope_scope_end", events::on_scope_end, false);
+helper!(
+    ON_SCOPE_END_BEHIND_CALL,
+    c"leakscope_scope_end_behind_call",
+    events::on_scope_end_behind_call,
+    false
+);
 helper!(ON_USE, c"leakscope_use", events::on_use, false);

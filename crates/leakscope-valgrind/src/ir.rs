@@ -10,6 +10,7 @@ use crate::vg::{self, IRExpr, IRSB, IRStmt, IRTemp, IRType};
 pub const REGISTERS: usize = offset_of!(vg::VexGuestAMD64State, guest_RAX);
 /// Numbers of registers, as the processor counts them.
 pub const RAX: usize = 0;
+pub const RDX: usize = 2;
 pub const RSP: usize = 4;
 pub const RBP: usize = 5;
 

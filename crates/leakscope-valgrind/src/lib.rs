@@ -30,6 +30,8 @@ mod calls;
 #[cfg(all(valgrind, not(test)))]
 mod events;
 #[cfg(all(valgrind, not(test)))]
+mod frames;
+#[cfg(all(valgrind, not(test)))]
 mod holders;
 #[cfg(all(valgrind, not(test)))]
 mod inside;

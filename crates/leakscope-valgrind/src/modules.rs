@@ -129,6 +129,13 @@ pub fn is_users(address: u64) -> bool {
     module.is_some_and(|module| module.is_users)
 }
 
+/// How far the module at an address was shifted, if it is the one at `path`.
+pub fn bias_of(address: usize, path: &[u8]) -> Option<usize> {
+    update();
+    let module = MODULES.get().list.iter().rfind(|it| (it.start..it.end).contains(&address))?;
+    (&module.path[..module.path_bytes] == path).then_some(module.bias)
+}
+
 fn is_users_path(path: &[u8]) -> bool {
     let is_library = path.windows(3).any(|part| part == b".so");
     !is_library || !path.starts_with(b"/usr/") && !path.starts_with(b"/lib")

@@ -38,6 +38,12 @@ pub fn site(number: u32) -> Option<Site> {
     SITES.get().get((number as usize).checked_sub(1)?).copied()
 }
 
+/// Whether two points are the same instruction, reached by the same calls.
+pub fn are_one_place(a: Point, b: Point) -> bool {
+    let address = |point: Point| site(point.site).map(|site| site.address);
+    a.context == b.context && address(a) == address(b)
+}
+
 static TIME: Single<u64> = Single::new(0);
 
 /// How many stamps there were.

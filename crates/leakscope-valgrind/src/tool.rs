@@ -7,7 +7,7 @@ use leakscope_wire::Cause;
 use crate::calls::Calls;
 use crate::heap::Point;
 use crate::memory::Single;
-use crate::{calls, events, heap, inside, instrument, life, modules, pools, replace, stamps, vg};
+use crate::{calls, events, frames, heap, inside, instrument, life, modules, pools, replace, stamps, vg};
 
 /// A thread of the program.
 pub struct Thread {
@@ -240,6 +240,11 @@ unsafe extern "C" fn option(text: *const c_char) -> vg::Bool {
         options.snapshot_signal = number(signal) as u32;
     } else if bytes == b"--allocator=inside" {
         inside::choose();
+    } else if let Some(table) = value(b"--frames=") {
+        let start = bytes.len() - table.len();
+        if let Some(Ok(path)) = text.to_bytes_with_nul().get(start..).map(CStr::from_bytes_with_nul) {
+            frames::load(path);
+        }
     } else if let Some(function) = value(b"--pool=") {
         return pools::add_function(function).into();
     } else {
@@ -255,7 +260,7 @@ pub fn number(text: &[u8]) -> usize {
 }
 
 unsafe extern "C" fn usage() {
-    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n    --snapshot-signal=N     signal that asks for a snapshot, 0 for none [0]\n    --allocator=inside      the program has malloc inside, as a static one\n    --pool=ROLE,...,NAME    a function of the program's own allocator\n";
+    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n    --snapshot-signal=N     signal that asks for a snapshot, 0 for none [0]\n    --allocator=inside      the program has malloc inside, as a static one\n    --frames=FILE           where the program's locals end\n    --pool=ROLE,...,NAME    a function of the program's own allocator\n";
     // SAFETY: a C string without directives.
     unsafe { vg::vgPlain_printf(text.as_ptr()) };
 }

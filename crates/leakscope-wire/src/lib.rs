@@ -10,12 +10,14 @@
 
 pub mod env;
 pub mod followed;
+mod frames;
 mod sampled;
 mod steps;
 pub mod symbolic;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+pub use frames::{Frame, FramesHeader, Scope, Slot};
 pub use sampled::{Accessed, BURST_PLACES, Burst, Returned, Sampling};
 pub use steps::{Argument, BEHIND_ARGUMENT, BY_STEPS, Step, StepKind};
 

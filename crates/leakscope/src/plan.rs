@@ -86,6 +86,7 @@ impl Plan {
                 snapshot_signal: options.snapshot_signal,
                 allocator: *allocator,
                 pools: pools.clone(),
+                frames: frames_of(&self.shown, records.path()),
             };
             return valgrind.command(&self.shown, records.path(), &options);
         }
@@ -364,4 +365,12 @@ fn on_leak_text(action: OnLeak) -> Option<&'static str> {
         OnLeak::Abort => Some(wire_env::ON_LEAK_ABORT),
         OnLeak::Stop => Some(wire_env::ON_LEAK_STOP),
     }
+}
+
+/// A file in `folder` that says where the program's locals end. Without it the
+/// run is as good as on optimised code.
+fn frames_of(program: &Path, folder: &Path) -> Option<PathBuf> {
+    let path = folder.join("frames");
+    fs::write(&path, leakscope_trace::frames(program)?).ok()?;
+    Some(path)
 }

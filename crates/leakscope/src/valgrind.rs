@@ -88,6 +88,9 @@ impl Valgrind {
         for function in &options.pools {
             command.arg(format!("--pool={}", pool_option(function)));
         }
+        if let Some(frames) = &options.frames {
+            command.arg(with("--frames=", frames));
+        }
         match options.allocator {
             Allocator::Library => {}
             Allocator::Inside => _ = command.arg("--allocator=inside"),
@@ -109,6 +112,8 @@ pub struct ToolOptions {
     pub allocator: Allocator,
     /// The program's own allocators.
     pub pools: Vec<PoolFunction>,
+    /// Says where the program's locals end, if it was not optimised.
+    pub frames: Option<PathBuf>,
 }
 
 /// A function as our tool reads it.

@@ -1,6 +1,6 @@
 //! Containers of the C++ library that end what they hold without touching it:
 //! vectors and deques move the bounds of their elements, optionals and variants
-//! change a flag. What lies outside is nobody's: its pointers die there, and are
+//! change a flag, `std::function` and `std::any` call what knows their content. What lies outside is nobody's: its pointers die there, and are
 //! cleared, else they would hold blocks and die once more when the memory is used.
 
 use leakscope_wire::Cause;
@@ -63,13 +63,33 @@ impl<'m> Body<'_, 'm> {
         self.epochs.refresh(builder);
     }
 
+    /// The end of a `std::function`, where it returns: what is small enough lies in
+    /// the object itself.
+    pub(super) fn ends_callable(&mut self, returns: &[Value<'m>]) {
+        const DESTRUCTOR: &str = "_ZNSt14_Function_baseD2Ev";
+        const FUNCTOR_BYTES: u64 = 16;
+        let Some(object) = self.function.parameters().next() else { return };
+        for &end in returns.iter().filter(|_| self.function.value().name() == DESTRUCTOR) {
+            let builder = &self.shared.builder;
+            let site = self.sites.of(builder, Cause::HolderFreed, end.location(), None);
+            builder.before(end);
+            builder.call(self.shared.emptied, &[object, builder.offset(object, FUNCTOR_BYTES), site]);
+            self.epochs.refresh(builder);
+        }
+    }
+
     /// What an optional or a variant held ended before this store to its flag, or
-    /// will have ended when the function returns.
+    /// will have ended when the function returns; so for what `std::any` holds behind
+    /// its flag, and `std::function` before it.
     fn empties(&mut self, at: Value<'m>, flag: Value<'m>) {
         let symbol = self.function.value().name();
         let is_optional = symbol.contains("_Optional_payload_base") && symbol.ends_with("10_M_destroyEv");
         let is_variant = symbol.contains("16_Variant_storageI") && symbol.ends_with("8_M_resetEv");
+        let is_any = symbol == "_ZNSt3any5resetEv";
+        let is_callable = symbol.starts_with("_ZNSt8functionI") && symbol.ends_with("EaSEDn");
+        let is_behind = is_any && flag.name().starts_with("_M_manager");
         let ends = match flag.name() {
+            name if (is_any || is_callable) && name.starts_with("_M_manager") => vec![at],
             name if is_optional && name.starts_with("_M_engaged") => {
                 self.function.instructions().filter(|at| at.is(Opcode::LLVMRet)).collect()
             }
@@ -80,7 +100,11 @@ impl<'m> Body<'_, 'm> {
         for end in ends {
             let site = self.sites.of(builder, Cause::HolderFreed, at.location(), None);
             builder.before(end);
-            builder.call(self.shared.emptied, &[flag.operand(0), flag, site]);
+            let (from, to) = match is_behind {
+                true => (builder.offset(flag, 8), builder.offset(flag, 16)),
+                false => (flag.operand(0), flag),
+            };
+            builder.call(self.shared.emptied, &[from, to, site]);
             self.epochs.refresh(builder);
         }
     }

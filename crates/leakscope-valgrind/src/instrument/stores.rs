@@ -4,9 +4,10 @@
 use leakscope_wire::Cause;
 
 use super::{
-    Block, Known, ON_CALL, ON_EXCHANGE, ON_LIBRARYS_STORE, ON_STORE, ON_VARIADIC, ON_WRITE, Returned,
+    Block, Known, ON_CALL, ON_EXCHANGE, ON_FRAME_STORE, ON_LIBRARYS_STORE, ON_STORE, ON_VARIADIC, ON_WRITE, Returned,
 };
 use crate::arena;
+use crate::events;
 use crate::ir::{self, RAX, RBP, constant};
 use crate::machine::is_repeated;
 use crate::modules::Owner;
@@ -21,7 +22,10 @@ impl Block<'_> {
             let unkept_since = if is_kept { 0 } else { self.start as u64 };
             self.marks_red_zone = true;
             let site = self.site(Cause::Overwritten as u32);
-            self.code.call(None, &ON_CALL, &[ir::guest_state(), data, address, site, constant(unkept_since)]);
+            let set = u64::from(core::mem::take(&mut self.set)) << events::REGISTERS_SET;
+            let in_order = if self.function.is_some() { events::IN_ORDER } else { 0 };
+            let what = constant(ir::constant_value(site).unwrap_or(0) | set | in_order);
+            self.code.call(None, &ON_CALL, &[ir::guest_state(), data, address, what, constant(unkept_since)]);
             if core::mem::replace(&mut self.passes_count, false) && self.owner == Owner::Program {
                 self.code.call(None, &ON_VARIADIC, &[ir::guest_state(), constant(0), address]);
             }
@@ -63,7 +67,9 @@ impl Block<'_> {
                 8.. if self.is_users => self.site_of_place(word, |block| block.way_to(address, word)),
                 _ => self.site(Cause::Overwritten as u32),
             };
-            if self.is_users {
+            if self.function.is_some() && self.known(address) == Known::Frame {
+                self.code.call(Some(guard), &ON_FRAME_STORE, &[old, site, place]);
+            } else if self.is_users {
                 self.code.call(Some(guard), &ON_STORE, &[old, site]);
             } else {
                 self.code.call(Some(guard), &ON_LIBRARYS_STORE, &[old, site, place]);

@@ -1,0 +1,152 @@
+//! Frames of code that was not optimised, as debug information has them: where
+//! the locals of inner scopes end, and what is no variable. `leakscope run`
+//! gives a table for the program ([`leakscope_wire::Frame`]); without one, and
+//! for libraries, a local ends with its function.
+//!
+//! A local that has ended stays as it is in memory, since nothing says for
+//! certain that the program does not read it again; it is noted here, so that it
+//! does not die a second time.
+
+use core::ffi::CStr;
+
+use leakscope_wire::{Frame, FramesHeader, Scope, Slot};
+use zerocopy::FromBytes;
+
+use crate::memory::{self, Single};
+use crate::{modules, vg};
+
+struct Table {
+    frames: &'static [Frame],
+    slots: &'static [Slot],
+    scopes: &'static [Scope],
+    path: &'static [u8],
+}
+
+static TABLE: Single<Table> = Single::new(Table { frames: &[], slots: &[], scopes: &[], path: &[] });
+
+/// Reads the table. Of one that cannot be read, nothing is known.
+pub fn load(path: &CStr) {
+    if let Some(table) = file(path).and_then(table_of) {
+        *TABLE.get() = table;
+    }
+}
+
+fn file(path: &CStr) -> Option<&'static [u8]> {
+    const FROM_END: i32 = 2;
+    // SAFETY: a C string, our own descriptor, and memory for as many bytes as
+    // are read.
+    unsafe {
+        let file = vg::vgPlain_fd_open(path.as_ptr(), 0, 0);
+        if file < 0 {
+            return None;
+        }
+        let bytes = usize::try_from(vg::vgPlain_lseek(file, 0, FROM_END)).ok()?;
+        vg::vgPlain_lseek(file, 0, 0);
+        let memory = memory::own(bytes.max(1));
+        let mut done = 0;
+        while done < bytes {
+            let count = vg::vgPlain_read(file, memory.add(done).cast(), (bytes - done).min(1 << 20) as i32);
+            match usize::try_from(count) {
+                Ok(count) if count > 0 => done += count,
+                _ => break,
+            }
+        }
+        vg::vgPlain_close(file);
+        (done == bytes).then(|| core::slice::from_raw_parts(memory, bytes))
+    }
+}
+
+fn table_of(bytes: &'static [u8]) -> Option<Table> {
+    let (header, bytes) = FramesHeader::read_from_prefix(bytes).ok()?;
+    let (frames, bytes) = <[Frame]>::ref_from_prefix_with_elems(bytes, header.frames as usize).ok()?;
+    let (slots, bytes) = <[Slot]>::ref_from_prefix_with_elems(bytes, header.slots as usize).ok()?;
+    let (scopes, bytes) = <[Scope]>::ref_from_prefix_with_elems(bytes, header.scopes as usize).ok()?;
+    Some(Table { frames, slots, scopes, path: bytes.get(..header.path_bytes as usize)? })
+}
+
+/// Whether there is a table.
+#[inline]
+pub fn are_known() -> bool {
+    !TABLE.get().frames.is_empty()
+}
+
+/// A function with a known frame.
+#[derive(Clone, Copy)]
+pub struct Function {
+    frame: &'static Frame,
+    /// Where it begins in memory.
+    start: u64,
+}
+
+/// The function at an address, if its frame is known.
+pub fn function_at(address: u64) -> Option<Function> {
+    if !are_known() {
+        return None;
+    }
+    let table = TABLE.get();
+    let bias = modules::bias_of(address as usize, table.path)? as u64;
+    let at = address.wrapping_sub(bias);
+    let next = table.frames.partition_point(|frame| frame.start <= at);
+    let frame = table.frames[..next].last().filter(|frame| at < frame.end)?;
+    Some(Function { frame, start: frame.start.wrapping_add(bias) })
+}
+
+impl Function {
+    pub fn contains(self, address: u64) -> bool {
+        address.wrapping_sub(self.start) < self.frame.end - self.frame.start
+    }
+
+    /// How many registers have its result; 0 if it has none.
+    pub fn results(self) -> u32 {
+        self.frame.results
+    }
+
+    fn slots(self) -> &'static [Slot] {
+        let first = self.frame.first_slot as usize;
+        TABLE.get().slots.get(first..first + self.frame.slots as usize).unwrap_or_default()
+    }
+
+    /// The variables that end where control goes from one instruction of the
+    /// function to another.
+    pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = Slot> {
+        let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
+        self.slots().iter().copied().filter(move |slot| is_in(slot, from) && !is_in(slot, to))
+    }
+
+    /// Whether the frame has no variable so far below its end, in no scope: the
+    /// compiler keeps something of its own there.
+    pub fn is_temporary(self, below: usize) -> bool {
+        let is_there = |slot: &Slot| (slot.below as usize).wrapping_sub(below) < slot.bytes as usize;
+        below <= self.frame.bytes as usize && !self.slots().iter().any(is_there)
+    }
+}
+
+fn is_in(slot: &Slot, at: u64) -> bool {
+    let first = slot.first_scope as usize;
+    let scopes = TABLE.get().scopes.get(first..first + slot.scopes as usize).unwrap_or_default();
+    scopes.iter().any(|scope| (u64::from(scope.start)..u64::from(scope.end)).contains(&at))
+}
+
+/// Words of variables that have ended, by address; of two with one place here
+/// the later one.
+static ENDED: Single<[(usize, usize); ENDED_MAX]> = Single::new([(0, 0); ENDED_MAX]);
+const ENDED_MAX: usize = 1 << 10;
+
+/// A word at an address ends. False if it has ended before.
+pub fn end(address: usize, word: usize) -> bool {
+    core::mem::replace(&mut ENDED.get()[address / 8 % ENDED_MAX], (address, word)) != (address, word)
+}
+
+/// Whether a word that goes from its place has ended before.
+#[inline]
+pub fn has_ended(address: usize, word: usize) -> bool {
+    if !are_known() {
+        return false;
+    }
+    let known = &mut ENDED.get()[address / 8 % ENDED_MAX];
+    let is_it = *known == (address, word);
+    if is_it {
+        *known = (0, 0);
+    }
+    is_it
+}
