@@ -1,5 +1,5 @@
 // A local of an inner block ends with the block, while the function goes on.
-// valgrind: differs: gcc leaves no instruction where the scope of a block ends: the next store, or the return, is seen instead
+// valgrind: differs: gcc leaves no instruction where the scope of a block ends: the last statement in it is told
 // stdout: key=colour value=blue
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // continue and break leave the loop's body by different ways, both before the free at its end.
-// valgrind -O2: differs: gcc leaves no instruction where the scope of a block ends: the next store, or the return, is seen instead
+// valgrind -O2: differs: gcc has command in a register alone: its last use is told
 // stdin: # a comment
 // stdin: set depth
 // stdin: # another

@@ -1,6 +1,6 @@
 // A loop skips some files by `continue` and stops at another by `break`: each leaves the iteration's raw header behind.
 // gap: -O2: the optimiser leaves no use on the line
-// valgrind: differs: gcc leaves no instruction where the scope of a block ends: the next store, or the return, is seen instead
+// valgrind -O2: differs: all ways out of the body lead through a destructor at its closing brace
 // stdout: 2 read, 4 visited
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Each turn of a loop makes a local of its own and ends it at the closing brace: one block is lost each time.
-// valgrind: differs: gcc leaves no instruction where the body of a loop ends: the next pass over it, or the return, is seen instead
+// valgrind: differs: gcc leaves no instruction where the body of a loop ends: the last statement in it is told
 // lsan: differs: an old word on the dead stack hides a block
 // stdout: 4 of 5 are palindromes
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // A function that returns a pointer loses one in its loop, before it is known what it returns.
-// valgrind: differs: without optimisation a local of a loop is there until the next round or the end of the function; at -O2 it is in the register for results, which the next call needs
+// valgrind: differs: gcc leaves no instruction where the body of a loop ends: the last statement that ran is told; at -O2 value is in the register for results, and its last use is told
 // stdout: none
 #include <stdio.h>
 #include <stdlib.h>

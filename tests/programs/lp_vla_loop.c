@@ -1,6 +1,6 @@
 // The fields of a line are kept in a variable-length array that ends with each round of the loop.
 // valgrind -O2: differs: gcc keeps copy in a register, which the next strtok overwrites, and gives both arrays back by one instruction
-// valgrind-variable: differs: debug information gives an array of variable length no place
+// valgrind-variable -O0: differs: debug information gives an array of variable length no place
 // stdin: a,b,c
 // stdin: d,!,f
 // stdin: g,h

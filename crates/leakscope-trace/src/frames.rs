@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use addr2line::gimli::{self, AttributeValue, Operation};
-use leakscope_wire::{Frame, FramesHeader, Scope, Slot};
+use leakscope_wire::{Brace, Frame, FramesHeader, Scope, Slot};
 use object::{Object, ObjectSection, ReadCache, SectionKind};
 use zerocopy::IntoBytes;
 
@@ -40,7 +40,9 @@ pub fn frames(program: &Path) -> Option<Vec<u8>> {
         table.add(done);
     }
     let mut lines = Vec::new();
-    types.debug.for_each_line_in(is_unoptimised, |(start, end), _, line| lines.push((start, end, line)));
+    types
+        .debug
+        .for_each_line_in(is_unoptimised, |(start, end), _, line| lines.push(Line { start, end, line }));
     lines.sort_unstable();
     for function in &mut table.functions {
         function.end_before_cleanup(&lines, &code);
@@ -78,6 +80,11 @@ fn calls(code: &[u8]) -> bool {
     code.windows(5).any(|bytes| matches!(bytes, [0xe8, _, _, _, 0 | 0xff]))
 }
 
+/// Whether it begins with a load of the result from the frame, as clang makes it.
+fn loads_result(code: &[u8]) -> bool {
+    matches!(code, [0x8a | 0x8b, 0x45 | 0x85, ..] | [0x48, 0x8b, 0x45 | 0x85, ..])
+}
+
 #[derive(Default)]
 struct Table {
     functions: Vec<Function>,
@@ -90,20 +97,51 @@ struct Function {
     /// What is added to offsets of variables, to count from the frame's end.
     base: i64,
     variables: Vec<Variable>,
-    /// Scopes around the entry that is read, with their depth.
-    around: Vec<(isize, Vec<Scope>)>,
+    /// The code of each block of the source.
+    blocks: Vec<Vec<Scope>>,
+    /// The blocks around the entry that is read, with their depth.
+    around: Vec<(isize, usize)>,
     /// We are in another function, which is declared or lies in this one.
     others: Option<isize>,
     /// The optimiser was at it.
     is_optimised: bool,
 }
 
+#[derive(Default)]
 struct Variable {
     below: u32,
     bytes: u32,
     scopes: Vec<Scope>,
-    /// It lives as long as the function, and may be the last pointer to a block.
-    is_outermost: bool,
+    /// The block of the source that it is in, by number; none for the function's own.
+    block: Option<usize>,
+    may_point: bool,
+    has_destructor: bool,
+    brace: Brace,
+}
+
+/// The line of a piece of code.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    start: u64,
+    end: u64,
+    line: u32,
+}
+
+/// The last line of some code, which is the closing brace of its scope, and what is
+/// before it; none if `is_code` of nothing that the brace has.
+fn before_brace<'a>(
+    lines: &[&'a Line],
+    start: u64,
+    is_code: impl Fn(&Line) -> bool,
+) -> Option<(&'a Line, Vec<Scope>)> {
+    let last = lines.iter().map(|line| line.line).max()?;
+    let (brace, body): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.line == last);
+    if !brace.iter().any(|line| is_code(line)) {
+        return None;
+    }
+    let from_start = |address: u64| address.saturating_sub(start) as u32;
+    let scope = |line: &&Line| Scope { start: from_start(line.start), end: from_start(line.end) };
+    Some((brace[0], body.iter().map(scope).collect()))
 }
 
 impl Function {
@@ -126,8 +164,16 @@ impl Function {
             None => 0,
         };
         let frame = Frame { start, end, bytes, results, first_slot: 0, slots: 0 };
-        let (variables, around) = (Vec::new(), Vec::new());
-        Some(Function { frame, depth, base, variables, around, others: None, is_optimised: false })
+        Some(Function {
+            frame,
+            depth,
+            base,
+            variables: Vec::new(),
+            blocks: Vec::new(),
+            around: Vec::new(),
+            others: None,
+            is_optimised: false,
+        })
     }
 
     /// An entry inside of the function.
@@ -142,8 +188,10 @@ impl Function {
             gimli::DW_TAG_lexical_block => {
                 let from_start = |address: u64| (address.wrapping_sub(self.frame.start)) as u32;
                 let ranges = types.debug.ranges(die, entry).into_iter();
-                let scopes = ranges.map(|(start, end)| Scope { start: from_start(start), end: from_start(end) });
-                self.around.push((depth, scopes.collect()));
+                let scopes =
+                    ranges.map(|(start, end)| Scope { start: from_start(start), end: from_start(end) });
+                self.around.push((depth, self.blocks.len()));
+                self.blocks.push(scopes.collect());
             }
             gimli::DW_TAG_inlined_subroutine => self.is_optimised = true,
             gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
@@ -155,7 +203,11 @@ impl Function {
                             None => self.frame.bytes = 0,
                         }
                     }
-                    Some(_) => self.is_optimised = true,
+                    // An array of variable length is nowhere at first, with clang.
+                    Some(_) => {
+                        let bytes = types.type_of(die, entry).and_then(|kind| types.size(kind));
+                        self.is_optimised |= bytes.is_some_and(|bytes| bytes > 0);
+                    }
                     None => {}
                 }
             }
@@ -167,43 +219,55 @@ impl Function {
         let offset = match parts(&types.debug, die, at)[..] {
             [(At::Frame(offset), _)] => offset,
             // Not in the frame, or behind a pointer there, which the compiler made.
-            _ => return Some(Variable { below: 0, bytes: 0, scopes: Vec::new(), is_outermost: false }),
+            _ => return Some(Variable::default()),
         };
         let below = u32::try_from(-offset.wrapping_add(self.base)).ok()?;
         let kind = types.type_of(die, entry)?;
         let bytes = u32::try_from(types.size(kind)?).ok()?;
-        let (around, may_point) = (self.around.last(), types.may_point(kind));
-        let scopes = around.map(|(_, scopes)| scopes.clone()).filter(|_| may_point);
-        // What has a destructor ends there.
-        let is_outermost = around.is_none() && may_point && !types.has_destructor(kind);
-        Some(Variable { below, bytes, scopes: scopes.unwrap_or_default(), is_outermost })
+        let (block, may_point) = (self.around.last().map(|&(_, block)| block), types.may_point(kind));
+        let scopes = block.map(|block| self.blocks[block].clone()).filter(|_| may_point).unwrap_or_default();
+        let has_destructor = types.has_destructor(kind);
+        Some(Variable { below, bytes, scopes, block, may_point, has_destructor, brace: Brace::None })
     }
 
-    /// Where the closing brace has calls of its own, of destructors or a check of
-    /// the stack, the function's locals end before it.
-    fn end_before_cleanup(&mut self, lines: &[(u64, u64, u32)], code: &Code) {
+    /// Where a closing brace has code of its own, as destructors, a check of the stack or
+    /// the result of several returns, locals without destructors end before it.
+    fn end_before_cleanup(&mut self, lines: &[Line], code: &Code) {
         let Frame { start, end, .. } = self.frame;
-        let first = lines.partition_point(|line| line.1 <= start);
-        let own: Vec<_> = lines[first..].iter().take_while(|line| line.0 < end).collect();
-        let Some(brace) = own.last().map(|line| line.2) else { return };
-        let is_brace = |line: &&&(u64, u64, u32)| line.2 == brace;
-        let bytes = |&&(start, end, _): &&(u64, u64, u32)| bytes_at(code, start, end);
-        if own.iter().any(|line| line.2 > brace) || !own.iter().filter(is_brace).any(|line| calls(bytes(line))) {
-            return;
+        let first = lines.partition_point(|line| line.end <= start);
+        let own: Vec<&Line> = lines[first..].iter().take_while(|line| line.start < end).collect();
+        let bytes = |line: &Line| bytes_at(code, line.start, line.end);
+        let is_code = |line: &Line| calls(bytes(line)) || loads_result(bytes(line));
+        if let Some((brace, body)) = before_brace(&own, start, is_code)
+            && own.last().is_some_and(|last| last.line == brace.line)
+        {
+            self.end_in(None, &body, Brace::Function);
+            // As `main` does where the source says nothing.
+            if bytes(brace).starts_with(&[0xb8, 0, 0, 0, 0]) {
+                self.frame.results = 0;
+            }
         }
-        let from_start = |address: u64| address.saturating_sub(start) as u32;
-        let body: Vec<Scope> = own
-            .iter()
-            .filter(|line| !is_brace(line))
-            .map(|line| Scope { start: from_start(line.0), end: from_start(line.1.min(end)) })
-            .collect();
-        for variable in self.variables.iter_mut().filter(|it| it.is_outermost) {
-            variable.scopes.clone_from(&body);
+        for (number, scopes) in self.blocks.clone().iter().enumerate() {
+            let is_inside = |line: &&&Line| {
+                let at = (line.start.saturating_sub(start)) as u32;
+                scopes.iter().any(|scope| (scope.start..scope.end).contains(&at))
+            };
+            let has_destructor = |it: &Variable| it.block == Some(number) && it.has_destructor;
+            let inside: Vec<&Line> = own.iter().filter(is_inside).copied().collect();
+            if self.variables.iter().any(has_destructor)
+                && let Some((_, body)) = before_brace(&inside, start, |line| calls(bytes(line)))
+            {
+                self.end_in(Some(number), &body, Brace::Block);
+            }
         }
-        // As `main` does where the source says nothing.
-        const RETURN_ZERO: &[u8] = &[0xb8, 0, 0, 0, 0];
-        if own.iter().find(|line| is_brace(line)).is_some_and(|line| bytes(line).starts_with(RETURN_ZERO)) {
-            self.frame.results = 0;
+    }
+
+    /// The variables of a block, or of the function, end with `body`.
+    fn end_in(&mut self, block: Option<usize>, body: &[Scope], brace: Brace) {
+        let is_meant = |it: &&mut Variable| it.block == block && it.may_point && !it.has_destructor;
+        for variable in self.variables.iter_mut().filter(is_meant) {
+            variable.scopes = body.to_vec();
+            variable.brace = brace;
         }
     }
 
@@ -233,7 +297,7 @@ impl Table {
                     bytes: variable.bytes,
                     first_scope: scopes.len() as u32,
                     scopes: variable.scopes.len() as u32,
-                    is_outermost: variable.is_outermost.into(),
+                    brace: variable.brace as u32,
                 });
                 scopes.extend(variable.scopes);
             }
@@ -268,11 +332,12 @@ fn frame_bytes(code: &[u8]) -> Option<u32> {
     })
 }
 
-/// Whether a structure is returned in two registers, with a pointer in the second.
+/// Whether a structure with pointers is returned in two general registers. Large
+/// numbers as the second word may have a point, and another register.
 fn has_two_words(types: &Types, kind: Die) -> bool {
-    types.size(kind) == Some(16)
-        && types.descend(kind, 8).is_some_and(|second| second.is_pointer)
-        && !types.has_destructor(kind)
+    let is_pointer = |offset| types.descend(kind, offset).map(|word| word.is_pointer);
+    let has_pointer = is_pointer(0) == Some(true) || is_pointer(8) == Some(true);
+    types.size(kind) == Some(16) && has_pointer && is_pointer(8) != Some(false) && !types.has_destructor(kind)
 }
 
 #[cfg(test)]
@@ -282,7 +347,8 @@ mod tests {
     #[test]
     fn frames_are_read_off_the_first_instructions() {
         assert_eq!(frame_bytes(&[0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x89]), Some(16 + 0x20));
-        let pushed = [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x54, 0x53, 0x48, 0x81, 0xec, 0, 1, 0, 0];
+        let pushed =
+            [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x54, 0x53, 0x48, 0x81, 0xec, 0, 1, 0, 0];
         assert_eq!(frame_bytes(&pushed), Some(16 + 16 + 256));
         assert_eq!(frame_bytes(&[0x55, 0x48, 0x89, 0xe5, 0x89, 0x7d]), Some(16 + 128));
         assert_eq!(frame_bytes(&[0x48, 0x83, 0xec, 0x20]), None);

@@ -232,7 +232,8 @@ impl Types {
             gimli::DW_TAG_base_type => self.size(kind) == Some(8),
             gimli::DW_TAG_array_type => inside(kind, &entry),
             tag if is_record(tag) => self.debug.children(kind).iter().any(|(die, member)| {
-                matches!(member.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance) && inside(*die, member)
+                matches!(member.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance)
+                    && inside(*die, member)
             }),
             _ => false,
         }

@@ -63,7 +63,9 @@ struct Call {
     entry: u32,
     /// Whose code made the call, once somebody has asked.
     by: Caller,
-    given: Given,
+    /// Of [`Given`], which has no room for it.
+    elsewhere: u16,
+    given: usize,
     /// What it was given first.
     arguments: [usize; ARGUMENTS],
 }
@@ -205,7 +207,8 @@ impl Calls {
             floor: self.floor,
             entry,
             by: Caller::Unknown,
-            given,
+            elsewhere: given.elsewhere,
+            given: given.word,
             arguments,
         });
     }
@@ -327,7 +330,8 @@ impl Calls {
     /// The result that the function that runs may have been given.
     #[inline]
     pub fn given(&self) -> Given {
-        self.list.last().map_or(Given { word: 0, elsewhere: 0 }, |top| top.given)
+        let top = self.list.last();
+        top.map_or(Given { word: 0, elsewhere: 0 }, |top| Given { word: top.given, elsewhere: top.elsewhere })
     }
 
     /// How many calls have not returned.
@@ -436,7 +440,8 @@ impl Calls {
                 floor: never,
                 entry: never,
                 by: Caller::Unknown,
-                given: Given { word: 0, elsewhere: 0 },
+                elsewhere: 0,
+                given: 0,
                 arguments,
             });
         }

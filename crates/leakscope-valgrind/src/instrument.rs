@@ -17,7 +17,7 @@ mod stores;
 
 use core::ffi::c_void;
 
-use leakscope_wire::Cause;
+use leakscope_wire::{Brace, Cause};
 
 use crate::events::RED_ZONE;
 use crate::frames::{self, Function};
@@ -302,8 +302,10 @@ impl Block<'_> {
         let Some(function) = self.function.filter(|function| function.contains(to)) else { return };
         let falls = to == self.next;
         for slot in function.ends(from, to) {
-            // Without a statement that returns, the closing brace is the place.
-            let falls_off = falls && slot.is_outermost == 1 && function.results() == 0;
+            // Without a statement that leaves it, the closing brace is the place.
+            let falls_off = falls
+                && (slot.brace == Brace::Block as u32
+                    || slot.brace == Brace::Function as u32 && function.results() == 0);
             let site = if falls_off { to } else { from } + 1;
             let number = stamps::new_site(site, Cause::ScopeEnd as u32, Way::default());
             let base = self.code.register(RBP);
@@ -562,9 +564,7 @@ impl Block<'_> {
         let now = self.code.register(RSP);
         let site = self.site(cause as u32);
         match more {
-            Some(more) => {
-                self.code.call(None, helper, &[ir::guest_state(), low, now, site, constant(more)])
-            }
+            Some(more) => self.code.call(None, helper, &[ir::guest_state(), low, now, site, constant(more)]),
             None => self.code.call(None, helper, &[ir::guest_state(), low, now, site]),
         }
     }

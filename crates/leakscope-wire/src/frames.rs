@@ -43,8 +43,21 @@ pub struct Slot {
     /// or if it can hold no pointer.
     pub first_scope: u32,
     pub scopes: u32,
-    /// 1 if it belongs to the function as a whole, and has no destructor.
-    pub is_outermost: u32,
+    /// [`Brace`].
+    pub brace: u32,
+}
+
+/// Whose closing brace comes right after what a variable lives in, if there is code
+/// at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Brace {
+    #[default]
+    None,
+    /// The function's: who falls off its end comes there, and without a result
+    /// nobody else does without a jump.
+    Function,
+    Block,
 }
 
 /// A piece of code, counted from its function's start.

@@ -4,7 +4,8 @@
 use leakscope_wire::Cause;
 
 use super::{
-    Block, Known, ON_CALL, ON_EXCHANGE, ON_FRAME_STORE, ON_LIBRARYS_STORE, ON_STORE, ON_VARIADIC, ON_WRITE, Returned,
+    Block, Known, ON_CALL, ON_EXCHANGE, ON_FRAME_STORE, ON_LIBRARYS_STORE, ON_STORE, ON_VARIADIC, ON_WRITE,
+    Returned,
 };
 use crate::arena;
 use crate::events;
