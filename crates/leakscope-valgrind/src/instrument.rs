@@ -12,15 +12,16 @@
 //! VEX has optimised the block before: of several writes to one register in a
 //! block only the last is there.
 
+mod scopes;
 pub mod steps;
 mod stores;
 
 use core::ffi::c_void;
 
-use leakscope_wire::{Brace, Cause};
+use leakscope_wire::Cause;
 
 use crate::events::RED_ZONE;
-use crate::frames::{self, Function};
+use crate::frames::Function;
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
 use crate::machine::{self, KEPT, is_epilogue, is_jump};
@@ -251,67 +252,6 @@ impl Block<'_> {
             }
         }
         self.code.add(statement);
-    }
-
-    /// Control comes to an instruction from the one before it, or as the block
-    /// begins.
-    fn enter(&mut self, address: u64) {
-        if self.instruction != 0 {
-            self.end_scopes(address, None);
-            self.give_back();
-        }
-        if self.function.is_none_or(|function| !function.contains(address)) {
-            self.function = frames::function_at(address).filter(|_| self.is_users);
-        }
-        // A call may be the last of a scope.
-        if self.instruction == 0 && machine::is_return_point(address as usize) {
-            let returned = constant(address);
-            self.end_scopes_between(address - 1, address, |code, [base, what, site]| {
-                code.call(None, &ON_SCOPE_END_BEHIND_CALL, &[base, what, site, returned]);
-            });
-        }
-    }
-
-    /// What the user's function took from the stack for itself, it may give back
-    /// by a register: before anything is called.
-    fn give_back(&mut self) {
-        if !self.is_users || self.stack.is_stack() {
-            return;
-        }
-        // By several ways that were made one the last jump says which it was.
-        let own = self.instruction;
-        if self.before != 0 && is_jump(self.before as usize) {
-            self.instruction = self.before;
-        }
-        self.raise(&ON_SWITCH, Cause::ScopeEnd, None);
-        self.instruction = own;
-        for known in self.known.iter_mut().filter(|known| matches!(known, Known::Stack(_))) {
-            *known = Known::Frame;
-        }
-        (self.entry, self.stack, self.lowest) = (self.code.register(RSP), Known::Stack(0), 0);
-    }
-
-    /// The variables that end where control goes on with `to`.
-    fn end_scopes(&mut self, to: u64, guard: Option<*mut IRExpr>) {
-        self.end_scopes_between(self.instruction, to, |code, arguments| {
-            code.call(guard, &ON_SCOPE_END, &arguments);
-        });
-    }
-
-    fn end_scopes_between(&mut self, from: u64, to: u64, tell: impl Fn(&mut Code, [*mut IRExpr; 3])) {
-        let Some(function) = self.function.filter(|function| function.contains(to)) else { return };
-        let falls = to == self.next;
-        for slot in function.ends(from, to) {
-            // Without a statement that leaves it, the closing brace is the place.
-            let falls_off = falls
-                && (slot.brace == Brace::Block as u32
-                    || slot.brace == Brace::Function as u32 && function.results() == 0);
-            let site = if falls_off { to } else { from } + 1;
-            let number = stamps::new_site(site, Cause::ScopeEnd as u32, Way::default());
-            let base = self.code.register(RBP);
-            let what = constant(u64::from(slot.bytes) << 32 | u64::from(slot.below));
-            tell(&mut self.code, [base, what, constant(u64::from(number))]);
-        }
     }
 
     /// If an allocation function of the program's begins here: a call of our own
