@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{Binary, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, ValueId, Width};
+use leakscope_ir::{
+    Binary, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, ValueId, Width,
+};
 
 use crate::case::{Case, Flight};
 use crate::confirm::confirm_leaks;
@@ -26,6 +28,8 @@ const MAX_CALLBACKS: usize = 4;
 /// Functions of so many blocks are followed for what is in memory that they get:
 /// in larger ones, other ways are of more interest.
 const SMALL: usize = 12;
+/// Bytes up to which a function is followed for how far it goes.
+const MAX_MEASURE: i64 = 64;
 /// Functions in the memory that one argument leads to.
 const MAX_GIVEN: usize = 16;
 
@@ -97,10 +101,7 @@ impl Simulation<'_, '_> {
     }
 
     fn is_small_number(&self, operand: &Operand) -> bool {
-        let Operand::Value(value) = operand else { return false };
-        let block = self.body.block(self.flow.block_of[value.0 as usize]);
-        let made = block.instructions.iter().find(|instruction| instruction.result == *value);
-        match made.map(|instruction| &instruction.op) {
+        match self.made_by(operand) {
             Some(Op::Cast { width: Width::SignExtended(32) | Width::ZeroExtended(32), .. }) => true,
             Some(Op::Cast { value, width: Width::Kept }) => self.is_small_number(value),
             _ => false,
@@ -323,7 +324,12 @@ impl Simulation<'_, '_> {
         };
         let called = world.called_parameters(callee);
         let mut callbacks: Vec<(u32, Given)> = called.iter().filter_map(given).collect();
-        if callbacks.is_empty() || self.depth >= MAX_CALLBACKS {
+        let is_word = |index: &u32| match arguments.get(*index as usize) {
+            Some(Value::Int(number @ 0..=MAX_MEASURE)) => number % 4 == 0,
+            _ => false,
+        };
+        let is_measured = || world.measured_parameters(callee).iter().any(is_word);
+        if callbacks.is_empty() && !is_measured() || self.depth >= MAX_CALLBACKS {
             return None;
         }
         // Numbers may choose among them.

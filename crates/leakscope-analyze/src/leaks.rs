@@ -80,8 +80,8 @@ impl Simulation<'_, '_> {
         for block in lost {
             case.blocks.remove(&block);
             if roots.contains(&block) {
-                let path = case.path.clone();
-                case.pending.push(Arc::new(Pending { block, at, variable: variable.clone(), path }));
+                let (cause, variable, path) = (Cause::Overwritten, variable.clone(), case.path.clone());
+                case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
             }
         }
     }
@@ -97,14 +97,15 @@ impl Simulation<'_, '_> {
             return;
         }
         let (variable, path) = (self.place(case, global), case.path.clone());
-        case.pending.push(Arc::new(Pending { block: HeapId::recent(site), at, variable, path }));
+        let (block, cause) = (HeapId::recent(site), Cause::Overwritten);
+        case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
     }
 
     /// A case goes on to the procedure's callers: what waited for it is lost.
     pub fn settle(&mut self, case: &mut Case) {
         for pending in std::mem::take(&mut case.pending) {
-            let Pending { block, at, variable, path } = &*pending;
-            self.leak_on(*block, *at, Cause::Overwritten, variable.clone(), path.as_ref());
+            let Pending { block, at, cause, variable, path } = &*pending;
+            self.leak_on(*block, *at, *cause, variable.clone(), path.as_ref());
         }
     }
 
@@ -146,10 +147,6 @@ impl Simulation<'_, '_> {
         if case.feasibility == Feasibility::Dead {
             return;
         }
-        // Whether the exception goes on is not known before a handler is found.
-        if case.flight == Flight::Sought {
-            return case.drop_unreachable(&self.result.scope);
-        }
         let lost = self.unreachable(case, &Value::Top);
         let roots = self.roots(case, &lost);
         for block in lost {
@@ -164,9 +161,6 @@ impl Simulation<'_, '_> {
     pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
         if case.feasibility == Feasibility::Dead {
             return;
-        }
-        if case.flight == Flight::Sought {
-            return case.drop_unreachable(&self.result.scope);
         }
         let lost = self.unreachable(case, &Value::Top);
         let roots = self.roots(case, &self.in_sight(before, &lost));
@@ -204,8 +198,14 @@ impl Simulation<'_, '_> {
             || case.pending.iter().any(|pending| self.is_wanted(pending.block))
     }
 
-    pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
-        self.leak_on(block, at, cause, variable, case.path.as_ref());
+    pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &mut Case) {
+        // Whether the exception goes on is not known before a handler is found.
+        if case.flight == Flight::Sought {
+            let path = case.path.clone();
+            case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
+        } else {
+            self.leak_on(block, at, cause, variable, case.path.as_ref());
+        }
     }
 
     fn leak_on(

@@ -153,6 +153,8 @@ enum Place {
     Positive,
     Null,
     Realloc,
+    /// A byte that is 1.
+    Set,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -210,8 +212,9 @@ impl Model {
             found: found.to_owned(),
         };
         let place = |key, text: &str| {
-            Place::named(text)
-                .ok_or_else(|| wrong(key, "new, table, borrowed, argN, withinN, nonnull, positive or null", text))
+            Place::named(text).ok_or_else(|| {
+                wrong(key, "new, table, borrowed, argN, withinN, nonnull, positive or null", text)
+            })
         };
         let returns = entry.returns.as_deref().map(|text| place("returns", text)).transpose()?;
         let mut out = Vec::new();
@@ -219,9 +222,10 @@ impl Model {
             let to = member_named(member).ok_or_else(|| wrong("out", MEMBER, member))?;
             out.push((to, place("out", text)?));
         }
-        let clears = entry.clears.iter().map(|member| {
-            member_named(member).ok_or_else(|| wrong("clears", MEMBER, member))
-        });
+        let clears = entry
+            .clears
+            .iter()
+            .map(|member| member_named(member).ok_or_else(|| wrong("clears", MEMBER, member)));
         let clears = clears.collect::<Result<_, _>>()?;
         let mut noreturn_if = Vec::new();
         for (argument, text) in &entry.noreturn_if {
@@ -355,8 +359,7 @@ impl Maker<'_> {
             (.., Some(argument)) => self.cuts(argument),
             _ => self.plain(),
         };
-        let cleared: Vec<SymbolId> =
-            model.clears.iter().filter_map(|&member| self.content(member)).collect();
+        let cleared: Vec<SymbolId> = model.clears.iter().filter_map(|&member| self.content(member)).collect();
         for case in &mut cases {
             case.freed.extend(model.frees.iter().filter_map(|&index| self.parameters.get(index as usize)));
             case.freed.extend(&cleared);
@@ -442,7 +445,11 @@ impl Maker<'_> {
 
     fn write(&self, (argument, at): Member, value: Value) -> Option<Write> {
         let base = Base::Symbol(*self.parameters.get(argument as usize)?);
-        let bytes = if self.model.kind == DESCRIPTOR { 4 } else { 8 };
+        let bytes = match value {
+            Value::Int(1) => 1,
+            _ if self.model.kind == DESCRIPTOR => 4,
+            _ => 8,
+        };
         Some(Write { base, offset: Offset::At(at), value, bytes })
     }
 
@@ -458,7 +465,7 @@ impl Maker<'_> {
             Some(Place::NonNull) => self.unknown(case, Fact::ADDRESS),
             Some(Place::Positive) => self.unknown(case, Fact::POSITIVE),
             Some(Place::Null) => Value::NULL,
-            Some(Place::Borrowed | Place::Realloc) | None => self.unknown(case, fact),
+            Some(Place::Borrowed | Place::Realloc | Place::Set) | None => self.unknown(case, fact),
         }
     }
 
@@ -473,6 +480,7 @@ impl Maker<'_> {
                     Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any)
                 }
                 Place::Borrowed | Place::NonNull | Place::Positive => self.unknown(case, Fact::ANY),
+                Place::Set => Value::Int(1),
                 Place::Realloc => continue,
             };
             case.writes.extend(self.write(member, value));
@@ -521,8 +529,7 @@ impl Maker<'_> {
     /// A block in which there are others, nobody knows where.
     fn table(&mut self, case: &mut ExitCase) -> Value {
         let (table, value) = (self.new_block(case, false), self.new_block(case, false));
-        let write =
-            |(base, _)| Write { base, offset: Offset::Any, value: value.clone(), bytes: 8 };
+        let write = |(base, _)| Write { base, offset: Offset::Any, value: value.clone(), bytes: 8 };
         case.writes.extend(table.bases().map(write));
         table
     }
@@ -555,6 +562,7 @@ impl Place {
             "positive" => Place::Positive,
             "null" => Place::Null,
             "realloc" => Place::Realloc,
+            "set" => Place::Set,
             _ => match (numbered("arg"), numbered("within")) {
                 (Some(index), _) => Place::Argument(index),
                 (None, Some(index)) => Place::Within(index),

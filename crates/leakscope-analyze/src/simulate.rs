@@ -321,6 +321,20 @@ impl<'a> Simulation<'a, '_> {
     }
 
     /// Whether an instruction to come reads a value.
+    /// The instruction that computes a value.
+    pub fn made_by(&self, operand: &Operand) -> Option<&'a Op> {
+        let Operand::Value(value) = operand else { return None };
+        let block = self.body.block(self.flow.block_of[value.0 as usize]);
+        block.instructions.iter().find(|made| made.result == *value).map(|made| &made.op)
+    }
+
+    /// Whether an address is so many bytes from another as a variable says: a
+    /// member that somebody chose, and not one element of many.
+    pub fn is_any_byte(&self, address: &Operand) -> bool {
+        let is_chosen = |(by, stride): &(Operand, i64)| *stride == 1 && matches!(by, Operand::Value(_));
+        matches!(self.made_by(address), Some(Op::Step { terms, .. }) if terms.iter().any(is_chosen))
+    }
+
     pub fn is_used(&self, value: ValueId) -> bool {
         self.flow.is_used[value.0 as usize]
     }
@@ -537,7 +551,7 @@ impl<'a> Simulation<'a, '_> {
             let is_end = self.function.name == "main" && exit == Exit::Return;
             if roots.contains(&block) && (!is_end || self.options.at_exit) {
                 let holder = self.holder(&before, block);
-                self.leak(block, at, cause, holder, &case);
+                self.leak(block, at, cause, holder, &mut case);
             }
         }
         self.result.exits.push((exit, case, value));
