@@ -356,3 +356,105 @@ void set_bad()
     holder.set_bad(new int(1)); // alloc @set
     holder.set_bad(new int(2)); // leak @set: ?
 }
+
+// A constructor that does not come to its end: nobody ends what it made.
+struct Halves {
+    int *one, *other;
+    explicit Halves(int number);
+    ~Halves();
+};
+
+Halves::Halves(int number)
+{
+    one = new int(number); // alloc @half
+    if (number < 0)
+        throw number;
+    other = new int(number);
+}
+
+Halves::~Halves()
+{
+    delete one;
+    delete other;
+}
+
+int halves_bad(int number)
+{
+    try {
+        Halves halves(number);
+        return *halves.one;
+    } catch (int) { // leak @half: halves.one
+        return -1;
+    }
+}
+
+struct Held {
+    std::unique_ptr<int> one;
+    explicit Held(int number) : one(new int(number))
+    {
+        if (number < 0)
+            throw number;
+    }
+};
+
+int held_good(int number)
+{
+    try {
+        Held held(number);
+        return *held.one;
+    } catch (int) {
+        return -1;
+    }
+}
+
+// Which member it is, the caller says.
+struct Ends {
+    char *first, *last;
+};
+
+static char *end_of(const Ends &ends, char *Ends::*which) { return ends.*which; }
+
+void chosen_good()
+{
+    Ends ends = {nullptr, new char[10]};
+    delete[] end_of(ends, &Ends::last);
+}
+
+void chosen_bad()
+{
+    Ends ends = {nullptr, new char[10]}; // alloc @chosen
+    delete[] end_of(ends, &Ends::first);
+} // leak @chosen: ends.last
+
+// What is made at its first use is made once.
+class Only {
+public:
+    static Only &get()
+    {
+        static Only only;
+        return only;
+    }
+    void put(char *text) { held = text; }
+    void forget() { held = nullptr; }
+    void end()
+    {
+        delete[] held;
+        held = nullptr;
+    }
+
+private:
+    Only() : held(nullptr) {}
+    char *held;
+};
+
+void only_bad()
+{
+    Only::get().put(new char[10]); // alloc @only
+    Only::get().forget(); // leak @only: ?
+}
+
+void only_good()
+{
+    Only::get().put(new char[10]);
+    Only::get().end();
+}

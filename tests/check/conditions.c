@@ -369,3 +369,58 @@ void tagged_other_bad(void)
     struct tagged t = { 2, malloc(10) }; // alloc @tagged
     tagged_end(&t);
 } // leak @tagged: t.text
+
+// The loop ends the block on a way that leaves it, and so does what follows
+// only on another: clang sends both through the end of the scope of `larger`.
+char *left_from_loop_bad(const char *text, int count)
+{
+    int i;
+    char *copy = strdup(text), *all = NULL; // alloc @left
+    if (!copy)
+        return NULL;
+    for (i = 0; i < count; i++) {
+        char *larger = realloc(all, i + 1);
+        if (!larger) {
+            free(copy);
+            return all;
+        }
+        all = larger;
+        all[i] = copy[0];
+    }
+    return all; // leak @left: copy
+}
+
+char *left_from_loop_good(const char *text, int count)
+{
+    int i;
+    char *copy = strdup(text), *all = NULL;
+    if (!copy)
+        return NULL;
+    for (i = 0; i < count; i++) {
+        char *larger = realloc(all, i + 1);
+        if (!larger) {
+            free(copy);
+            return all;
+        }
+        all = larger;
+        all[i] = copy[0];
+    }
+    free(copy);
+    return all;
+}
+
+// A loop that releases is taken to run, but it is not on this way.
+int before_loop_bad(const char *text, int count)
+{
+    char *copy = strdup(text); // alloc @before
+    if (!copy)
+        return -1;
+    if (count < 0)
+        return -1; // leak @before: copy
+    for (int i = 0; i < count; i++) {
+        if (copy)
+            free(copy);
+        copy = NULL;
+    }
+    return 0;
+}

@@ -2,9 +2,12 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <regex.h>
 #include <search.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,4 +260,211 @@ int descriptor_to_file_good(const char *name)
     }
     fclose(file);
     return 0;
+}
+
+FILE *descriptor_to_file_bad(const char *name)
+{
+    int descriptor = open(name, O_RDONLY); // alloc @handed
+    if (descriptor < 0)
+        return NULL;
+    FILE *file = fdopen(descriptor, "r");
+    if (!file)
+        return NULL; // leak @handed: descriptor
+    return file;
+}
+
+// Nobody looks whether it failed; the next line would end the program then.
+int descriptor_unasked_good(const char *name)
+{
+    int descriptor = open(name, O_RDONLY);
+    if (descriptor < 0)
+        return -1;
+    FILE *file = fdopen(descriptor, "r");
+    int letter = getc(file);
+    fclose(file);
+    return letter;
+}
+
+// A number is no stream.
+void closed_as_stream_bad(const char *name)
+{
+    int descriptor = open(name, O_RDONLY); // alloc @mistaken
+    if (descriptor != -1)
+        fclose((FILE *)(intptr_t)descriptor);
+} // leak @mistaken: descriptor
+
+static int finish_as_stream(int descriptor) { return fclose((FILE *)(intptr_t)descriptor); }
+
+void closed_as_stream_below_bad(const char *name)
+{
+    int descriptor = open(name, O_RDONLY); // alloc @mistaken_below
+    if (descriptor != -1)
+        finish_as_stream(descriptor);
+} // leak @mistaken_below: descriptor
+
+int pattern_bad(const char *pattern, const char *text)
+{
+    regex_t compiled;
+    if (regcomp(&compiled, pattern, 0)) // alloc @pattern
+        return -1;
+    return regexec(&compiled, text, 0, NULL, 0); // leak @pattern: ?
+}
+
+int pattern_good(const char *pattern, const char *text)
+{
+    regex_t compiled;
+    if (regcomp(&compiled, pattern, 0))
+        return -1;
+    int found = regexec(&compiled, text, 0, NULL, 0);
+    regfree(&compiled);
+    return found;
+}
+
+struct filter {
+    regex_t pattern;
+    int is_set;
+};
+
+int filter_set_good(struct filter *filter, const char *pattern)
+{
+    if (regcomp(&filter->pattern, pattern, 0))
+        return -1;
+    filter->is_set = 1;
+    return 0;
+}
+
+static void filter_end(struct filter *filter)
+{
+    if (filter->is_set)
+        regfree(&filter->pattern);
+}
+
+void filter_good(const char *pattern)
+{
+    struct filter filter = {.is_set = 0};
+    filter_set_good(&filter, pattern);
+    filter_end(&filter);
+}
+
+size_t names_bad(const char *pattern)
+{
+    glob_t names;
+    if (glob(pattern, 0, NULL, &names)) // alloc @names
+        return 0;
+    return names.gl_pathc; // leak @names: ?
+}
+
+size_t names_good(const char *pattern)
+{
+    glob_t names;
+    if (glob(pattern, 0, NULL, &names))
+        return 0;
+    size_t count = names.gl_pathc;
+    globfree(&names);
+    return count;
+}
+
+int pipe_bad(void)
+{
+    int ends[2];
+    if (pipe(ends) < 0) // alloc @ends
+        return -1;
+    write(ends[1], "x", 1);
+    close(ends[1]);
+    return 0; // leak @ends: ends[0]
+}
+
+int pipe_good(void)
+{
+    int ends[2];
+    if (pipe(ends) < 0)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        close(ends[i]);
+    return 0;
+}
+
+static int pipe_all[8][2];
+static int pipes;
+
+void pipe_kept_good(void)
+{
+    if (pipe(pipe_all[pipes]) == 0)
+        pipes++;
+}
+
+int pipe_read(int i) { return pipe_all[i][0]; }
+
+void entries_bad(const char *name)
+{
+    struct dirent **entries;
+    int count = scandir(name, &entries, NULL, alphasort); // alloc @entries
+    if (count < 0)
+        return;
+    for (int i = 0; i < count; i++)
+        puts(entries[i]->d_name);
+    free(entries); // leak @entries: ?
+}
+
+void entries_good(const char *name)
+{
+    struct dirent **entries;
+    int count = scandir(name, &entries, NULL, alphasort);
+    if (count < 0)
+        return;
+    while (count--)
+        free(entries[count]);
+    free(entries);
+}
+
+int buffered_bad(const char *name)
+{
+    FILE *in = fopen(name, "r");
+    if (!in)
+        return -1;
+    char *buffer = malloc(4096); // alloc @buffer
+    setvbuf(in, buffer, _IOFBF, 4096);
+    int letter = getc(in);
+    fclose(in);
+    return letter;
+} // leak @buffer: buffer
+
+static void *worker(void *given)
+{
+    free(given);
+    return NULL;
+}
+
+int thread_bad(void)
+{
+    pthread_t thread;
+    char *given = malloc(10); // alloc @thread
+    if (!given)
+        return -1;
+    if (pthread_create(&thread, NULL, worker, given))
+        return -1; // leak @thread: given
+    pthread_join(thread, NULL);
+    return 0;
+}
+
+int thread_good(void)
+{
+    pthread_t thread;
+    char *given = malloc(10);
+    if (!given)
+        return -1;
+    if (pthread_create(&thread, NULL, worker, given)) {
+        free(given);
+        return -1;
+    }
+    pthread_join(thread, NULL);
+    return 0;
+}
+
+void thread_unasked_good(void)
+{
+    pthread_t thread;
+    char *given = malloc(10);
+    pthread_create(&thread, NULL, worker, given);
+    pthread_join(thread, NULL);
 }

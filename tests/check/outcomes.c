@@ -1,8 +1,10 @@
 // What a function did can be told from what it returns: cases are kept apart at the call.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct table {
     char *slots[16];
@@ -375,4 +377,58 @@ int no_place_bad(const char *from)
     puts(text);
     free(text);
     return 0;
+}
+
+// A descriptor is not -1, so the callee does what it does for others.
+static void forget_descriptor(int *descriptor)
+{
+    if (*descriptor != -1)
+        *descriptor = -1;
+}
+
+static void end_descriptor(int *descriptor)
+{
+    if (*descriptor != -1) {
+        close(*descriptor);
+        *descriptor = -1;
+    }
+}
+
+void forgotten_descriptor_bad(void)
+{
+    int descriptor = open("x", O_RDONLY); // alloc @forgotten
+    if (descriptor < 0)
+        return;
+    forget_descriptor(&descriptor); // leak @forgotten: descriptor
+}
+
+void forgotten_descriptor_good(void)
+{
+    int descriptor = open("x", O_RDONLY);
+    if (descriptor < 0)
+        return;
+    end_descriptor(&descriptor);
+}
+
+// How much is copied is the caller's to say.
+static void exchange(void *one, void *other, size_t bytes)
+{
+    char room[16];
+    memcpy(room, one, bytes);
+    memcpy(one, other, bytes);
+    memcpy(other, room, bytes);
+}
+
+void exchanged_bad(void)
+{
+    char *text = strdup("x"), *other = NULL; // alloc @exchanged
+    exchange(&text, &other, sizeof text);
+    free(text);
+} // leak @exchanged: other
+
+void exchanged_good(void)
+{
+    char *text = strdup("x"), *other = NULL;
+    exchange(&text, &other, sizeof text);
+    free(other);
 }

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{Binary, Call, Callee, Compare, FuncId, Function, Instruction};
+use leakscope_ir::{
+    Binary, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, ValueId, Width,
+};
 
 use crate::case::{Case, Flight};
 use crate::confirm::confirm_leaks;
@@ -26,14 +28,17 @@ const MAX_CALLBACKS: usize = 4;
 /// Functions of so many blocks are followed for what is in memory that they get:
 /// in larger ones, other ways are of more interest.
 const SMALL: usize = 12;
+/// Bytes up to which a function is followed for how far it goes.
+const MAX_MEASURE: i64 = 64;
 /// Functions in the memory that one argument leads to.
 const MAX_GIVEN: usize = 16;
 
 impl Simulation<'_, '_> {
     /// What a call makes of a case.
     pub fn call(&mut self, instruction: &Instruction, call: &Call, mut case: Case) -> Vec<Outcome> {
-        let arguments: Vec<Value> =
+        let mut arguments: Vec<Value> =
             call.arguments.iter().map(|argument| self.operand(&case, argument)).collect();
+        self.unmake_pointers(call, &mut arguments);
         if self.result.scope.is_in_loop() {
             let results = self.scope().symbols.results_of(instruction.result);
             let results: Vec<Base> = results.into_iter().map(Base::Symbol).collect();
@@ -74,6 +79,33 @@ impl Simulation<'_, '_> {
             }
         }
         outcomes
+    }
+
+    /// A number of 32 bits is no pointer: what it stands for, as a descriptor, is
+    /// not released by who gets it as one.
+    fn unmake_pointers(&self, call: &Call, arguments: &mut [Value]) {
+        let Callee::Function(callee) = &call.callee else { return };
+        let Some(summary) = self.result.scope.world.model(*callee).filter(|summary| !summary.closes) else {
+            return;
+        };
+        let freed = summary.cases.first().into_iter().flat_map(|case| &case.freed);
+        for &id in freed {
+            if let SymbolKey::Parameter(index) = summary.symbols.key(id)
+                && let (Some(operand), Some(value)) =
+                    (call.arguments.get(*index as usize), arguments.get_mut(*index as usize))
+                && self.is_small_number(operand)
+            {
+                *value = Value::Top;
+            }
+        }
+    }
+
+    fn is_small_number(&self, operand: &Operand) -> bool {
+        match self.made_by(operand) {
+            Some(Op::Cast { width: Width::SignExtended(32) | Width::ZeroExtended(32), .. }) => true,
+            Some(Op::Cast { value, width: Width::Kept }) => self.is_small_number(value),
+            _ => false,
+        }
     }
 
     /// The function that a variable of the program holds, where `pointer` is
@@ -137,14 +169,21 @@ impl Simulation<'_, '_> {
             },
         };
         if let Some(summary) = world.model(callee) {
+            let is_asked = summary.takes_if.is_none() || self.is_asked(instruction.result);
             let ran = self.run_given(instruction, summary, arguments, &case);
             let mut outcomes = self.call_summary(&site, summary, case);
-            if let Some(ran) = ran {
-                let has_failed = |Outcome { case, .. }: &mut Outcome| {
+            let mut narrow = |outcomes: &mut Vec<Outcome>, op| {
+                outcomes.retain_mut(|Outcome { case, .. }| {
                     let result = case.get(site.result);
-                    assume_compare(case, self.scope(), Compare::Ne, &result, &Value::NULL)
-                };
-                outcomes.retain_mut(has_failed);
+                    assume_compare(case, self.scope(), op, &result, &Value::NULL)
+                });
+            };
+            // Who does not look whether it failed takes it for done.
+            if let Some(done) = summary.takes_if.filter(|_| !is_asked) {
+                narrow(&mut outcomes, done);
+            }
+            if let Some(ran) = ran {
+                narrow(&mut outcomes, Compare::Ne);
                 outcomes.extend(ran);
             }
             return outcomes;
@@ -176,6 +215,20 @@ impl Simulation<'_, '_> {
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
         }
+    }
+
+    /// Whether somebody looks at a result, or hands it on as its own.
+    fn is_asked(&self, result: ValueId) -> bool {
+        let is_it = |operand: &Operand| *operand == Operand::Value(result);
+        self.body.blocks.iter().any(|block| {
+            let asks = |instruction: &Instruction| match &instruction.op {
+                Op::Compare { left, right, .. } => is_it(left) || is_it(right),
+                Op::Phi { incoming } => incoming.iter().any(|(_, value)| is_it(value)),
+                Op::Select { condition, .. } => is_it(condition),
+                _ => false,
+            };
+            block.end.operand().is_some_and(is_it) || block.instructions.iter().any(asks)
+        })
     }
 
     /// A shared object has one owner less; with the last, it goes, and what
@@ -271,7 +324,12 @@ impl Simulation<'_, '_> {
         };
         let called = world.called_parameters(callee);
         let mut callbacks: Vec<(u32, Given)> = called.iter().filter_map(given).collect();
-        if callbacks.is_empty() || self.depth >= MAX_CALLBACKS {
+        let is_word = |index: &u32| match arguments.get(*index as usize) {
+            Some(Value::Int(number @ 0..=MAX_MEASURE)) => number % 4 == 0,
+            _ => false,
+        };
+        let is_measured = || world.measured_parameters(callee).iter().any(is_word);
+        if callbacks.is_empty() && !is_measured() || self.depth >= MAX_CALLBACKS {
             return None;
         }
         // Numbers may choose among them.

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use leakscope_core::Cause;
 use leakscope_ir::{BlockId, Spot, ValueId, VariableId};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
@@ -56,11 +57,13 @@ pub struct Case {
     pub widened: Vec<BlockId>,
 }
 
-/// A block that was written over with the null pointer of a failed call.
+/// A block that was written over with the null pointer of a failed call, or lost
+/// to an exception for which there may be a handler.
 #[derive(Debug)]
 pub struct Pending {
     pub block: HeapId,
     pub at: Spot,
+    pub cause: Cause,
     pub variable: Option<String>,
     pub path: Option<Arc<Mark>>,
 }
@@ -176,6 +179,12 @@ impl Case {
     /// The same by the arguments themselves.
     pub fn excludes_by_arguments(&self, other: &Case, scope: &Scope) -> bool {
         self.differs(other, |id| scope.symbols.is_of_parameters(id))
+    }
+
+    /// The same by what variables of the program held.
+    pub fn excludes_by_variables(&self, other: &Case, scope: &Scope) -> bool {
+        let key = |id| scope.symbols.key(id);
+        self.differs(other, |id| matches!(key(id), SymbolKey::Content(Base::Global(_), Offset::At(_))))
     }
 
     fn differs(&self, other: &Case, counts: impl Fn(SymbolId) -> bool) -> bool {

@@ -202,7 +202,10 @@ fn reverse_postorder(body: &Body) -> Vec<Option<u32>> {
 }
 
 /// The natural loops that each block is in: of a head, all blocks from which
-/// an edge back to it can be reached without passing it.
+/// an edge back to it can be reached without passing it. Where scopes end, clang
+/// sends those that go round and those that leave through the same blocks, and
+/// tells them apart by a number: who comes with the number of another way is not
+/// on this one.
 fn loops(body: &Body, order: &[Option<u32>], is_head: &[bool]) -> Vec<Vec<BlockId>> {
     let predecessors = predecessors(body);
     let mut loops: Vec<Vec<BlockId>> = vec![Vec::new(); body.blocks.len()];
@@ -210,20 +213,81 @@ fn loops(body: &Body, order: &[Option<u32>], is_head: &[bool]) -> Vec<Vec<BlockI
     // Inner heads come later in the order.
     heads.sort_by_key(|&index| std::cmp::Reverse(order[index]));
     for head in heads.into_iter().take(MAX_LOOPS) {
-        let mut seen = vec![false; body.blocks.len()];
-        seen[head] = true;
+        let (mut is_in, mut seen_all) = (vec![false; body.blocks.len()], vec![false; body.blocks.len()]);
+        let mut seen = FxHashSet::default();
+        (is_in[head], seen_all[head]) = (true, true);
         loops[head].push(BlockId(head as u32));
-        let mut open: Vec<usize> =
-            predecessors[head].iter().copied().filter(|&from| order[from] >= order[head]).collect();
-        while let Some(block) = open.pop() {
-            if !seen[block] && order[block].is_some() {
-                seen[block] = true;
+        let back = predecessors[head].iter().copied().filter(|&from| order[from] >= order[head]);
+        let mut open: Vec<(usize, Option<Number>)> =
+            back.map(|from| (from, Number::of(body, from, head))).collect();
+        while let Some((block, number)) = open.pop() {
+            let is_new = match number {
+                Some(_) => seen.insert((block, number)),
+                None => !std::mem::replace(&mut seen_all[block], true),
+            };
+            if !is_new || seen_all[block] && number.is_some() || order[block].is_none() {
+                continue;
+            }
+            if !std::mem::replace(&mut is_in[block], true) {
                 loops[block].push(BlockId(head as u32));
-                open.extend(&predecessors[block]);
+            }
+            for &from in &predecessors[block] {
+                match number.map(|number| number.before(body, block, from)) {
+                    Some(Before::Other) => {}
+                    Some(Before::Same(number)) => open.push((from, Some(number))),
+                    Some(Before::Unknown) | None => open.push((from, Number::of(body, from, block))),
+                }
             }
         }
     }
     loops
+}
+
+/// A value that must be one of those with which a switch goes to a block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Number {
+    value: ValueId,
+    switch: usize,
+    to: usize,
+}
+
+/// What must hold at the end of a block for a [`Number`] to be right in the next.
+enum Before {
+    Same(Number),
+    Other,
+    Unknown,
+}
+
+impl Number {
+    /// By which `from` goes to `to`.
+    fn of(body: &Body, from: usize, to: usize) -> Option<Number> {
+        match &body.blocks[from].end {
+            Terminator::Switch { value: Operand::Value(value), .. } => {
+                Some(Number { value: *value, switch: from, to })
+            }
+            _ => None,
+        }
+    }
+
+    fn before(self, body: &Body, block: usize, from: usize) -> Before {
+        let defined = body.blocks[block].instructions.iter().find(|it| it.result == self.value);
+        let incoming = match defined.map(|instruction| &instruction.op) {
+            None => return Before::Same(self),
+            Some(Op::Phi { incoming }) => incoming.iter().find(|(block, _)| block.0 as usize == from),
+            Some(_) => None,
+        };
+        match incoming {
+            Some((_, Operand::Value(value))) => Before::Same(Number { value: *value, ..self }),
+            Some((_, Operand::Int(number))) if !self.is_right(body, *number) => Before::Other,
+            _ => Before::Unknown,
+        }
+    }
+
+    fn is_right(self, body: &Body, number: i64) -> bool {
+        let Terminator::Switch { cases, default, .. } = &body.blocks[self.switch].end else { return true };
+        let to = cases.iter().find(|(case, _)| *case == number).map_or(default, |(_, to)| to);
+        to.0 as usize == self.to
+    }
 }
 
 fn predecessors(body: &Body) -> Vec<Vec<usize>> {

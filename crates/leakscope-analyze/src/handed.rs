@@ -10,6 +10,8 @@ use rustc_hash::FxHashMap;
 const MAX_PASSED_ON: usize = 5;
 /// Larger functions are not looked at again for what they are given.
 const SMALL: usize = 60;
+/// The same for numbers.
+const TINY: usize = 12;
 
 /// By value, the parameters that it is, was loaded from or leads to.
 type Sources = FxHashMap<ValueId, Vec<u32>>;
@@ -76,6 +78,38 @@ pub fn called_parameters(program: &Program) -> Vec<Vec<u32>> {
         }
     }
     called
+}
+
+/// By function that calls none, the parameters that say how many bytes it
+/// copies, or how far in an object the pointer is that it reads.
+pub fn measured_parameters(program: &Program) -> Vec<Vec<u32>> {
+    let measured = |function: &Function| {
+        let is_tiny = |body: &&Arc<Body>| body.blocks.len() <= TINY && calls(body).next().is_none();
+        let Some(body) = function.body.as_ref().filter(is_tiny) else {
+            return Vec::new();
+        };
+        let instructions = || body.blocks.iter().flat_map(|block| &block.instructions);
+        let is_read = |address: ValueId| {
+            let is_it = |op: &Op| matches!(op, Op::Load { from, .. } if *from == Operand::Value(address));
+            instructions().any(|instruction| is_it(&instruction.op))
+        };
+        let sources = sources(function, body);
+        let mut found: Vec<u32> = Vec::new();
+        for instruction in instructions() {
+            let measure = match &instruction.op {
+                Op::Copy { bytes, .. } => Some(bytes),
+                Op::Step { terms, .. } if is_read(instruction.result) => {
+                    terms.iter().find(|(_, stride)| *stride == 1).map(|(by, _)| by)
+                }
+                _ => None,
+            };
+            if let Some(Operand::Value(value)) = measure {
+                found.extend(sources.get(value).into_iter().flatten());
+            }
+        }
+        found
+    };
+    program.functions.iter().map(measured).collect()
 }
 
 fn calls(body: &Body) -> impl Iterator<Item = &Call> {

@@ -184,7 +184,7 @@ impl Instance<'_> {
                 Some(before)
                     if self.summary.is_recursive
                         || is_of_others(scope, to)
-                        || self.may_stay(write) && !self.is_refused(write) =>
+                        || self.may_stay(scope, write) && !self.is_refused(write) =>
                 {
                     after.escape(scope, &before);
                 }
@@ -293,12 +293,19 @@ impl Instance<'_> {
 
     /// Whether what a cell held stays there in another case that the caller
     /// cannot tell from this one.
-    fn may_stay(&self, write: &Write) -> bool {
+    fn may_stay(&mut self, scope: &mut Scope, write: &Write) -> bool {
         let (summary, exit) = (self.summary, self.exit);
         let old = summary.symbols.find(&SymbolKey::Content(write.base, write.offset));
-        // It may have been nothing there.
-        let held_other =
-            |case: &ExitCase| old.is_some_and(|old| case.fact(old).and(exit.fact(old)).is_none());
+        // It may have been nothing there, which the caller may know better.
+        let known = old.map_or(Fact::ANY, |old| {
+            let value = self.symbol(scope, old);
+            self.before.fact_of(scope, &value)
+        });
+        let held_other = |case: &ExitCase| {
+            old.is_some_and(|old| {
+                [exit.fact(old), known].iter().any(|fact| case.fact(old).and(*fact).is_none())
+            })
+        };
         let stays = |case: &ExitCase| {
             if held_other(case) {
                 return false;

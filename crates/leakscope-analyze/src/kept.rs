@@ -186,7 +186,7 @@ impl<'a> Keys<'a> {
 
     /// Whether callers simulate it again.
     fn is_simulated(&self, id: FuncId) -> bool {
-        !self.world.called_parameters(id).is_empty()
+        self.world.depends_on_caller(id)
     }
 
     /// What is known of functions and globals that a cycle mentions.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
-use leakscope_ir::{Spot, ValueId};
+use leakscope_ir::{BlockId, Spot, ValueId};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Feasibility, Flight, Mark, Pending};
@@ -14,6 +14,8 @@ use crate::simulate::{Simulation, steps};
 use crate::summary::Step;
 use crate::value::{Base, HeapId, SymbolKey, Value};
 
+/// Ways to one place that are looked at.
+const MAX_WAYS: usize = 4;
 /// Branches of a way that is easily followed.
 const SHORT: usize = 6;
 
@@ -39,6 +41,35 @@ pub enum Overwriter {
 }
 
 impl Simulation<'_, '_> {
+    /// A loop that frees blocks from before it, or cuts them into pieces, is
+    /// taken to run at least once (SPARROW, section 3): none is lost behind it.
+    pub fn leave_out_skipped_loops(&mut self) {
+        let (body, flow, scope, ways) = (self.body, &self.flow, &self.result.scope, &self.ways);
+        let branches = |head: BlockId| {
+            let blocks = body.blocks.iter().zip(&flow.loops).filter(move |(_, loops)| loops.contains(&head));
+            blocks.map(|(block, _)| block.end_at)
+        };
+        self.result.leaks.retain(|&site, leak| {
+            let made_in = &flow.loops[flow.block_of[scope.sites.at[site].0 as usize].0 as usize];
+            let freed_in = scope.freed_in_loops.range((site, BlockId(0))..=(site, BlockId(u32::MAX)));
+            let heads = freed_in.map(|(_, head)| *head).filter(|head| !made_in.contains(head));
+            let loops: BTreeSet<Spot> = heads.flat_map(branches).collect();
+            let passes = |way: &Option<Arc<Mark>>| {
+                let marks = std::iter::successors(way.as_deref(), |mark| mark.before.as_deref());
+                marks.into_iter().any(|mark| mark.inner.is_none() && loops.contains(&mark.at))
+            };
+            let is_behind = |at: Spot| !loops.is_empty() && ways[&(site, at)].iter().all(passes);
+            leak.others.retain(|(at, ..)| !is_behind(*at));
+            if is_behind(leak.at) {
+                if leak.others.is_empty() {
+                    return false;
+                }
+                (leak.at, leak.cause, leak.variable) = leak.others.remove(0);
+            }
+            !scope.pools.contains(&site)
+        });
+    }
+
     /// Something was written over that led to blocks.
     pub fn overwritten(&mut self, case: &mut Case, at: Spot, variable: Option<String>, with: Overwriter) {
         if with == Overwriter::Other {
@@ -49,8 +80,8 @@ impl Simulation<'_, '_> {
         for block in lost {
             case.blocks.remove(&block);
             if roots.contains(&block) {
-                let path = case.path.clone();
-                case.pending.push(Arc::new(Pending { block, at, variable: variable.clone(), path }));
+                let (cause, variable, path) = (Cause::Overwritten, variable.clone(), case.path.clone());
+                case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
             }
         }
     }
@@ -66,14 +97,15 @@ impl Simulation<'_, '_> {
             return;
         }
         let (variable, path) = (self.place(case, global), case.path.clone());
-        case.pending.push(Arc::new(Pending { block: HeapId::recent(site), at, variable, path }));
+        let (block, cause) = (HeapId::recent(site), Cause::Overwritten);
+        case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
     }
 
     /// A case goes on to the procedure's callers: what waited for it is lost.
     pub fn settle(&mut self, case: &mut Case) {
         for pending in std::mem::take(&mut case.pending) {
-            let Pending { block, at, variable, path } = &*pending;
-            self.leak_on(*block, *at, Cause::Overwritten, variable.clone(), path.as_ref());
+            let Pending { block, at, cause, variable, path } = &*pending;
+            self.leak_on(*block, *at, *cause, variable.clone(), path.as_ref());
         }
     }
 
@@ -115,10 +147,6 @@ impl Simulation<'_, '_> {
         if case.feasibility == Feasibility::Dead {
             return;
         }
-        // Whether the exception goes on is not known before a handler is found.
-        if case.flight == Flight::Sought {
-            return case.drop_unreachable(&self.result.scope);
-        }
         let lost = self.unreachable(case, &Value::Top);
         let roots = self.roots(case, &lost);
         for block in lost {
@@ -133,9 +161,6 @@ impl Simulation<'_, '_> {
     pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
         if case.feasibility == Feasibility::Dead {
             return;
-        }
-        if case.flight == Flight::Sought {
-            return case.drop_unreachable(&self.result.scope);
         }
         let lost = self.unreachable(case, &Value::Top);
         let roots = self.roots(case, &self.in_sight(before, &lost));
@@ -173,8 +198,14 @@ impl Simulation<'_, '_> {
             || case.pending.iter().any(|pending| self.is_wanted(pending.block))
     }
 
-    pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &Case) {
-        self.leak_on(block, at, cause, variable, case.path.as_ref());
+    pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &mut Case) {
+        // Whether the exception goes on is not known before a handler is found.
+        if case.flight == Flight::Sought {
+            let path = case.path.clone();
+            case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
+        } else {
+            self.leak_on(block, at, cause, variable, case.path.as_ref());
+        }
     }
 
     fn leak_on(
@@ -193,6 +224,10 @@ impl Simulation<'_, '_> {
                     Some(Leak { confidence: Confidence::Likely, at, cause, variable, path, others });
             }
             return;
+        }
+        let ways = self.ways.entry((block.site(), at)).or_default();
+        if ways.len() < MAX_WAYS {
+            ways.push(way.cloned());
         }
         let place = (at, cause, variable.clone());
         match self.result.leaks.get_mut(&block.site()) {

@@ -269,11 +269,23 @@ impl Case {
                 Value::Int(_) => false,
                 _ => true,
             };
-            let count = parts.len();
-            parts.retain(counts);
-            if parts.len() < count {
-                parts.push(Value::Top);
+            let (mut told, others): (Vec<Value>, Vec<Value>) = parts.into_iter().partition(counts);
+            // What an argument leads to is there all the same.
+            let is_given = |part: &&Value| match part {
+                Value::Sum(Base::Symbol(id), _) => match scope.symbols.key(*id) {
+                    SymbolKey::Content(Base::Symbol(outer), _) => {
+                        matches!(scope.symbols.key(*outer), SymbolKey::Parameter(_))
+                    }
+                    _ => false,
+                },
+                _ => false,
+            };
+            let given: Vec<Value> = others.iter().filter(is_given).cloned().collect();
+            given.iter().for_each(|part| self.escape(scope, part));
+            if !others.is_empty() {
+                told.push(Value::Top);
             }
+            parts = told;
         }
         self.any_of(scope, parts)
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leakscope_core::{Allocator, PoolFunction, PoolRole};
-use leakscope_ir::{Function, Ownership, ValueId};
+use leakscope_ir::{Compare, Function, Ownership, ValueId};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
@@ -65,9 +65,8 @@ struct Entry {
     buffer: Option<u32>,
     realloc: Option<u32>,
     #[serde(default)]
-    inits: Vec<u32>,
-    #[serde(default)]
-    clears: Vec<u32>,
+    clears: Vec<String>,
+    cuts: Option<u32>,
     family: Option<String>,
     kind: Option<String>,
     fails: Option<String>,
@@ -111,9 +110,16 @@ impl Entry {
 #[derive(Debug)]
 pub struct Model {
     returns: Option<Place>,
-    out: Vec<(u32, Place)>,
+    out: Vec<(Member, Place)>,
     frees: Vec<u32>,
-    escapes: Vec<u32>,
+    /// What members hold is released.
+    clears: Vec<Member>,
+    /// Where it does not fail.
+    takes: Vec<u32>,
+    keeps: Vec<u32>,
+    /// What this argument points to holds a text that loses its first part,
+    /// which is the result.
+    cuts: Option<u32>,
     links: Vec<[u32; 2]>,
     buffer: Option<u32>,
     realloc: Option<u32>,
@@ -131,10 +137,15 @@ pub struct Model {
     runs: Option<[u32; 2]>,
 }
 
+/// An argument, and a place in what it points to, in bytes.
+type Member = (u32, i64);
+
 /// What a result or output argument is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     New,
+    /// A block with others in it.
+    Table,
     Borrowed,
     Argument(u32),
     Within(u32),
@@ -142,6 +153,8 @@ enum Place {
     Positive,
     Null,
     Realloc,
+    /// A byte that is 1.
+    Set,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -199,15 +212,21 @@ impl Model {
             found: found.to_owned(),
         };
         let place = |key, text: &str| {
-            Place::named(text)
-                .ok_or_else(|| wrong(key, "new, borrowed, argN, withinN, nonnull, positive or null", text))
+            Place::named(text).ok_or_else(|| {
+                wrong(key, "new, table, borrowed, argN, withinN, nonnull, positive or null", text)
+            })
         };
         let returns = entry.returns.as_deref().map(|text| place("returns", text)).transpose()?;
         let mut out = Vec::new();
-        for (argument, text) in &entry.out {
-            let number = argument.parse().map_err(|_| wrong("out", "an argument's number", argument))?;
-            out.push((number, place("out", text)?));
+        for (member, text) in &entry.out {
+            let to = member_named(member).ok_or_else(|| wrong("out", MEMBER, member))?;
+            out.push((to, place("out", text)?));
         }
+        let clears = entry
+            .clears
+            .iter()
+            .map(|member| member_named(member).ok_or_else(|| wrong("clears", MEMBER, member)));
+        let clears = clears.collect::<Result<_, _>>()?;
         let mut noreturn_if = Vec::new();
         for (argument, text) in &entry.noreturn_if {
             let number =
@@ -227,12 +246,15 @@ impl Model {
             Some("nonzero") => Fails::Nonzero,
             Some(other) => return Err(wrong("fails", "null, zero, negative, nonzero or never", other)),
         };
-        let _ = (&entry.inits, &entry.clears, &entry.family);
+        let _ = &entry.family;
         Ok(Model {
             returns,
             out,
             frees: entry.frees,
-            escapes: entry.takes.into_iter().chain(entry.keeps).collect(),
+            clears,
+            takes: entry.takes,
+            keeps: entry.keeps,
+            cuts: entry.cuts,
             links: entry.links,
             buffer: entry.buffer,
             realloc: entry.realloc,
@@ -265,7 +287,10 @@ impl Model {
         Some(Arc::new(Model {
             returns: returns.then_some(Place::New),
             out: Vec::new(),
-            escapes: (0..16).filter(|index| !frees.contains(index)).collect(),
+            keeps: (0..16).filter(|index| !frees.contains(index)).collect(),
+            takes: Vec::new(),
+            clears: Vec::new(),
+            cuts: None,
             frees,
             links: Vec::new(),
             buffer: None,
@@ -303,6 +328,13 @@ impl Model {
             closes,
             compares,
             runs: self.runs,
+            takes_if: match self.fails {
+                _ if self.takes.is_empty() => None,
+                Fails::Never => None,
+                Fails::Null => Some(Compare::Ne),
+                Fails::Negative => Some(Compare::Ge),
+                Fails::Nonzero => Some(Compare::Eq),
+            },
             ..Summary::default()
         }
     }
@@ -321,15 +353,17 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn cases(&mut self) -> Vec<ExitCase> {
         let model = self.model;
-        let mut cases = match (model.realloc, model.buffer) {
-            (Some(argument), _) => self.realloc(argument),
-            (None, Some(argument)) => self.buffer(argument),
-            (None, None) => self.plain(),
+        let mut cases = match (model.realloc, model.buffer, model.cuts) {
+            (Some(argument), ..) => self.realloc(argument),
+            (_, Some(argument), _) => self.buffer(argument),
+            (.., Some(argument)) => self.cuts(argument),
+            _ => self.plain(),
         };
+        let cleared: Vec<SymbolId> = model.clears.iter().filter_map(|&member| self.content(member)).collect();
         for case in &mut cases {
             case.freed.extend(model.frees.iter().filter_map(|&index| self.parameters.get(index as usize)));
-            case.escaped
-                .extend(model.escapes.iter().filter_map(|&index| self.parameters.get(index as usize)));
+            case.freed.extend(&cleared);
+            case.escaped.extend(model.keeps.iter().filter_map(|&index| self.parameters.get(index as usize)));
             for &[from, to] in &model.links {
                 let (from, to) = (self.parameters[from as usize], self.parameters[to as usize]);
                 let (base, value) = (Base::Symbol(to), Value::symbol(from));
@@ -345,9 +379,9 @@ impl Maker<'_> {
     /// Success, and failure where it can be told from it.
     fn plain(&mut self) -> Vec<ExitCase> {
         let model = self.model;
-        let makes = model.out.iter().any(|(_, place)| *place == Place::New);
+        let makes = model.out.iter().any(|(_, place)| matches!(place, Place::New | Place::Table));
         let result_new = model.returns == Some(Place::New);
-        if result_new && model.fails == Fails::Null && model.out.is_empty() {
+        if result_new && model.fails == Fails::Null && model.out.is_empty() && model.takes.is_empty() {
             let mut case = ExitCase::returning(Value::Top);
             case.result = self.new_block(&mut case, true);
             return vec![case];
@@ -362,9 +396,11 @@ impl Maker<'_> {
         let mut case = ExitCase::returning(Value::Top);
         case.result = self.result(&mut case, succeeds);
         self.outputs(&mut case);
+        case.escaped.extend(model.takes.iter().filter_map(|&index| self.parameters.get(index as usize)));
         cases.append(&mut self.with_realloc_outputs(case));
         let returns_argument = matches!(model.returns, Some(Place::Argument(_)));
-        if let Some(fact) = fails.filter(|_| makes || result_new || returns_argument) {
+        let takes = !model.takes.is_empty();
+        if let Some(fact) = fails.filter(|_| makes || takes || result_new || returns_argument) {
             let mut case = ExitCase::returning(Value::Top);
             case.result = self.unknown(&mut case, fact);
             cases.push(case);
@@ -375,20 +411,52 @@ impl Maker<'_> {
     /// `*argument` is a new block if it was null, else what it was.
     fn with_realloc_outputs(&mut self, case: ExitCase) -> Vec<ExitCase> {
         let output = self.model.out.iter().find(|(_, place)| *place == Place::Realloc);
-        let Some(&(argument, _)) = output else { return vec![case] };
-        let base = Base::Symbol(self.parameters[argument as usize]);
-        let content = self.symbols.get(SymbolKey::Content(base, Offset::At(0))).expect("one dereference");
+        let Some(&(member, _)) = output else { return vec![case] };
+        let Some(content) = self.content(member) else { return vec![case] };
         let (mut kept, mut made) = (case.clone(), case);
         kept.facts.push((content, Fact::NONZERO));
         made.facts.push((content, Fact::exactly(0)));
         let value = self.new_block(&mut made, true);
-        made.writes.push(Write { base, offset: Offset::At(0), value, bytes: 8 });
+        made.writes.extend(self.write(member, value));
         vec![kept, made]
+    }
+
+    /// The text that `*argument` holds is the result; what is left of it is
+    /// nothing, or further on in the same block.
+    fn cuts(&mut self, argument: u32) -> Vec<ExitCase> {
+        let member = (argument, 0);
+        let Some(content) = self.content(member) else { return Vec::new() };
+        let mut none = ExitCase::returning(Value::NULL);
+        none.facts.push((content, Fact::exactly(0)));
+        let rests = [Value::NULL, Value::Sum(Base::Symbol(content), Offset::Any)];
+        let some = rests.into_iter().map(|rest| {
+            let mut case = ExitCase::returning(Value::symbol(content));
+            case.facts.push((content, Fact::NONZERO));
+            case.writes.extend(self.write(member, rest));
+            case
+        });
+        [none].into_iter().chain(some).collect()
+    }
+
+    fn content(&mut self, (argument, at): Member) -> Option<SymbolId> {
+        let base = Base::Symbol(*self.parameters.get(argument as usize)?);
+        self.symbols.get(SymbolKey::Content(base, Offset::At(at)))
+    }
+
+    fn write(&self, (argument, at): Member, value: Value) -> Option<Write> {
+        let base = Base::Symbol(*self.parameters.get(argument as usize)?);
+        let bytes = match value {
+            Value::Int(1) => 1,
+            _ if self.model.kind == DESCRIPTOR => 4,
+            _ => 8,
+        };
+        Some(Write { base, offset: Offset::At(at), value, bytes })
     }
 
     fn result(&mut self, case: &mut ExitCase, fact: Fact) -> Value {
         match self.model.returns {
             Some(Place::New) => self.new_block(case, false),
+            Some(Place::Table) => self.table(case),
             Some(Place::Argument(index)) => Value::symbol(self.parameters[index as usize]),
             Some(Place::Within(index)) => {
                 let inside = Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any);
@@ -397,24 +465,25 @@ impl Maker<'_> {
             Some(Place::NonNull) => self.unknown(case, Fact::ADDRESS),
             Some(Place::Positive) => self.unknown(case, Fact::POSITIVE),
             Some(Place::Null) => Value::NULL,
-            Some(Place::Borrowed | Place::Realloc) | None => self.unknown(case, fact),
+            Some(Place::Borrowed | Place::Realloc | Place::Set) | None => self.unknown(case, fact),
         }
     }
 
     fn outputs(&mut self, case: &mut ExitCase) {
-        for &(argument, place) in &self.model.out {
-            let Some(&parameter) = self.parameters.get(argument as usize) else { continue };
+        for &(member, place) in &self.model.out {
             let value = match place {
                 Place::New => self.new_block(case, false),
+                Place::Table => self.table(case),
                 Place::Null => Value::NULL,
                 Place::Argument(index) => Value::symbol(self.parameters[index as usize]),
                 Place::Within(index) => {
                     Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any)
                 }
                 Place::Borrowed | Place::NonNull | Place::Positive => self.unknown(case, Fact::ANY),
+                Place::Set => Value::Int(1),
                 Place::Realloc => continue,
             };
-            case.writes.push(Write { base: Base::Symbol(parameter), offset: Offset::At(0), value, bytes: 8 });
+            case.writes.extend(self.write(member, value));
         }
     }
 
@@ -457,6 +526,14 @@ impl Maker<'_> {
         Value::address(Base::Heap(block))
     }
 
+    /// A block in which there are others, nobody knows where.
+    fn table(&mut self, case: &mut ExitCase) -> Value {
+        let (table, value) = (self.new_block(case, false), self.new_block(case, false));
+        let write = |(base, _)| Write { base, offset: Offset::Any, value: value.clone(), bytes: 8 };
+        case.writes.extend(table.bases().map(write));
+        table
+    }
+
     fn unknown(&mut self, case: &mut ExitCase, fact: Fact) -> Value {
         let number = self.symbols.len() as u32;
         let Some(id) = self.symbols.get(SymbolKey::Result(ValueId(0), number)) else { return Value::Top };
@@ -467,16 +544,25 @@ impl Maker<'_> {
     }
 }
 
+const MEMBER: &str = "an argument's number, or one and a number of bytes (N+BYTES)";
+
+fn member_named(text: &str) -> Option<Member> {
+    let (argument, at) = text.split_once('+').unwrap_or((text, "0"));
+    Some((argument.parse().ok()?, at.parse().ok()?))
+}
+
 impl Place {
     fn named(text: &str) -> Option<Place> {
         let numbered = |prefix: &str| text.strip_prefix(prefix)?.parse().ok();
         Some(match text.split(':').next()? {
             "new" => Place::New,
+            "table" => Place::Table,
             "borrowed" => Place::Borrowed,
             "nonnull" => Place::NonNull,
             "positive" => Place::Positive,
             "null" => Place::Null,
             "realloc" => Place::Realloc,
+            "set" => Place::Set,
             _ => match (numbered("arg"), numbered("within")) {
                 (Some(index), _) => Place::Argument(index),
                 (None, Some(index)) => Place::Within(index),

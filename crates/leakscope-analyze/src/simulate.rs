@@ -169,6 +169,7 @@ pub fn simulate_with<'a>(
         is_caught: false,
         work: 0,
         returns_at: None,
+        ways: BTreeMap::new(),
         with_functions: FxHashMap::default(),
         search: bounds.target.map(Search::new),
         result: Simulated::of(scope),
@@ -211,6 +212,8 @@ pub struct Simulation<'a, 'b> {
     pub work: usize,
     /// The line of the `return` at the end of the block that runs now.
     pub returns_at: Option<Spot>,
+    /// On which ways blocks of a site were lost, by place.
+    pub ways: BTreeMap<(usize, Spot), Vec<Option<Arc<Mark>>>>,
     /// Summaries of procedures that get functions, by these.
     pub with_functions: FxHashMap<Specialised, Option<Arc<Summary>>>,
     /// Set where one leak is looked for by single cases.
@@ -224,18 +227,6 @@ pub type Specialised = (FuncId, Vec<(u32, Given)>);
 impl<'a> Simulation<'a, '_> {
     pub fn scope(&mut self) -> &mut Scope<'a> {
         &mut self.result.scope
-    }
-
-    /// A loop that frees blocks from before it, or cuts them into pieces, is
-    /// taken to run at least once (SPARROW, section 3).
-    fn leave_out_skipped_loops(&mut self) {
-        let (flow, scope) = (&self.flow, &self.result.scope);
-        let is_skipped = |site: usize| {
-            let made_in = &flow.loops[flow.block_of[scope.sites.at[site].0 as usize].0 as usize];
-            let mut freed_in = scope.freed_in_loops.range((site, BlockId(0))..=(site, BlockId(u32::MAX)));
-            freed_in.any(|(_, head)| !made_in.contains(head))
-        };
-        self.result.leaks.retain(|&site, _| !is_skipped(site) && !scope.pools.contains(&site));
     }
 
     fn run(&mut self) {
@@ -330,6 +321,20 @@ impl<'a> Simulation<'a, '_> {
     }
 
     /// Whether an instruction to come reads a value.
+    /// The instruction that computes a value.
+    pub fn made_by(&self, operand: &Operand) -> Option<&'a Op> {
+        let Operand::Value(value) = operand else { return None };
+        let block = self.body.block(self.flow.block_of[value.0 as usize]);
+        block.instructions.iter().find(|made| made.result == *value).map(|made| &made.op)
+    }
+
+    /// Whether an address is so many bytes from another as a variable says: a
+    /// member that somebody chose, and not one element of many.
+    pub fn is_any_byte(&self, address: &Operand) -> bool {
+        let is_chosen = |(by, stride): &(Operand, i64)| *stride == 1 && matches!(by, Operand::Value(_));
+        matches!(self.made_by(address), Some(Op::Step { terms, .. }) if terms.iter().any(is_chosen))
+    }
+
     pub fn is_used(&self, value: ValueId) -> bool {
         self.flow.is_used[value.0 as usize]
     }
@@ -546,7 +551,7 @@ impl<'a> Simulation<'a, '_> {
             let is_end = self.function.name == "main" && exit == Exit::Return;
             if roots.contains(&block) && (!is_end || self.options.at_exit) {
                 let holder = self.holder(&before, block);
-                self.leak(block, at, cause, holder, &case);
+                self.leak(block, at, cause, holder, &mut case);
             }
         }
         self.result.exits.push((exit, case, value));

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::{FuncId, Spot};
+use leakscope_ir::{Compare, FuncId, Spot};
 use serde::{Deserialize, Serialize};
 
 use crate::case::Block;
@@ -30,6 +30,8 @@ pub struct Summary {
     pub compares: bool,
     /// Of arguments, a function that runs, and what it is called with.
     pub runs: Option<[u32; 2]>,
+    /// How the result compares with 0 where it has taken what it takes.
+    pub takes_if: Option<Compare>,
     /// What it releases in loops, which are taken to run at least once.
     pub freed_in_loops: Vec<SymbolId>,
     /// Of the blocks, by site.

@@ -18,6 +18,10 @@ use crate::simulate::{MAX_VARIADIC, Simulation};
 use crate::summary::Exit;
 use crate::value::{Base, HeapId, Offset, Point, SymbolKey, Value};
 
+/// Blocks of functions in which ways stay apart by what variables of the program
+/// held before: who uses one that is made at its first use is small.
+const TINY: usize = 12;
+
 impl Simulation<'_, '_> {
     /// The cases after an instruction; those that an exception leaves go to
     /// `thrown`.
@@ -117,8 +121,11 @@ impl Simulation<'_, '_> {
         let keeps_ways = !is_recursion && self.keeps_ways(count, self.result.scope.is_in_loop());
         let key = (Property::of(&case, &self.result.scope), Class::of(&case.get(at)));
         let alike = after.entry(key).or_default();
-        let scope = &mut self.result.scope;
-        match alike.iter_mut().find(|known| !(keeps_ways && known.excludes_by_arguments(&case, scope))) {
+        let (scope, is_tiny) = (&mut self.result.scope, self.body.blocks.len() <= TINY);
+        let is_other = |known: &Case| {
+            known.excludes_by_arguments(&case, scope) || is_tiny && known.excludes_by_variables(&case, scope)
+        };
+        match alike.iter_mut().find(|known| !(keeps_ways && is_other(known))) {
             Some(known) => drop(join(known, case, scope, Point::Call(at), Growth::Free)),
             None => alike.push(case),
         }
@@ -134,8 +141,8 @@ impl Simulation<'_, '_> {
                 }
                 case.set(result, Value::address(Base::Local(result)));
             }
-            Op::Load { from, shape } => {
-                let from = self.operand(case, from);
+            Op::Load { from: address, shape } => {
+                let from = self.operand(case, address);
                 let value = match shape {
                     Shape::Scalar { bytes, is_pointer: true } => case.load_wide(self.scope(), &from, *bytes),
                     Shape::Scalar { bytes, is_pointer: false } => {
@@ -156,6 +163,10 @@ impl Simulation<'_, '_> {
                         Value::Record(members.iter().map(load).collect())
                     }
                 };
+                let is_pointer = matches!(shape, Shape::Scalar { is_pointer: true, .. });
+                if is_pointer && from.bases().any(|(_, at)| at == Offset::Any) && self.is_any_byte(address) {
+                    case.escape(self.scope(), &value);
+                }
                 let known = self.named(case, result, value.clone());
                 case.note_loaded(&from, &value, &known);
                 case.set(result, known);

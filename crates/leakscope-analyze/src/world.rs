@@ -31,6 +31,7 @@ pub struct World<'a> {
     returns: Vec<Returns>,
     /// Parameters that a function calls.
     called: Vec<Vec<u32>>,
+    measured: Vec<Vec<u32>>,
     /// The one function that a variable holds, if any.
     handlers: FxHashMap<GlobalId, FuncId>,
     pub never_null: NeverNull,
@@ -91,6 +92,7 @@ impl<'a> World<'a> {
         };
         let returns = returning(program, is_noreturn);
         let called = handed::called_parameters(program);
+        let measured = handed::measured_parameters(program);
         let come_back: Vec<bool> = returns.iter().map(|returns| *returns != Returns::Never).collect();
         let never_null = NeverNull::new(program, &come_back, is_whole);
         let handlers = handed::handlers(program, is_whole);
@@ -104,6 +106,7 @@ impl<'a> World<'a> {
             globals,
             returns,
             called,
+            measured,
             never_null,
         }
     }
@@ -155,6 +158,16 @@ impl<'a> World<'a> {
         &self.called[function.0 as usize]
     }
 
+    /// Parameters that tell a small function how far it goes in memory.
+    pub fn measured_parameters(&self, function: FuncId) -> &[u32] {
+        &self.measured[function.0 as usize]
+    }
+
+    /// Whether callers simulate a function again, for what they give it.
+    pub fn depends_on_caller(&self, function: FuncId) -> bool {
+        !self.called_parameters(function).is_empty() || !self.measured_parameters(function).is_empty()
+    }
+
     /// The function that a variable holds whenever it holds any.
     pub fn handler(&self, global: GlobalId) -> Option<FuncId> {
         self.handlers.get(&global).copied()
@@ -177,7 +190,12 @@ impl<'a> World<'a> {
             name, parameters, is_variadic, is_noreturn, returns_new, ownership, signature, ..
         } = function;
         let own = (name, parameters, is_variadic, is_noreturn, returns_new, ownership, signature);
-        let body = (function.body.is_some(), self.returns[id.0 as usize], self.called_parameters(id));
+        let body = (
+            function.body.is_some(),
+            self.returns[id.0 as usize],
+            self.called_parameters(id),
+            self.measured_parameters(id),
+        );
         (own, body, self.role(id), self.never_null.is_result(id))
     }
 

@@ -367,6 +367,8 @@ pub enum Width {
     Truncated(u32),
     /// A number of this many bits, which is not negative.
     ZeroExtended(u32),
+    /// A number of this many bits.
+    SignExtended(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

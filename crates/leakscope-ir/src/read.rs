@@ -331,8 +331,10 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             },
             LLVMTrunc => self.cast(at, Width::Truncated(at.ty().bits())),
             LLVMZExt => self.cast(at, Width::ZeroExtended(at.operand(0).ty().bits())),
-            LLVMSExt | LLVMFPExt | LLVMBitCast | LLVMPtrToInt | LLVMIntToPtr | LLVMAddrSpaceCast
-            | LLVMFreeze => self.cast(at, Width::Kept),
+            LLVMSExt => self.cast(at, Width::SignExtended(at.operand(0).ty().bits())),
+            LLVMFPExt | LLVMBitCast | LLVMPtrToInt | LLVMIntToPtr | LLVMAddrSpaceCast | LLVMFreeze => {
+                self.cast(at, Width::Kept)
+            }
             LLVMSub if (0..2).all(|side| at.operand(side).opcode() == Some(LLVMPtrToInt)) => Op::Binary {
                 op: Binary::Distance,
                 left: self.operand(at.operand(0)),
