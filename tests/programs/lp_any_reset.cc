@@ -9,8 +9,11 @@ struct Shape {
 };
 
 static Shape *make(int sides) {
-    return new Shape{sides};                                      // lost @replaced: 1 block, 4 bytes; lost @reset: 1 block, 4 bytes; lost @ended: 1 block, 4 bytes
+    return new Shape{sides};                                      // lost @replaced: 1 block, 4 bytes; lost @reset: 1 block, 4 bytes; lost @ended: 1 block, 4 bytes; forgotten @kept: 1 block, 4 bytes
 }
+
+// Ends with the program.
+static std::any kept;
 
 static int sides_of(int sides) {
     std::any value = make(sides);
@@ -24,5 +27,6 @@ static int sides_of(int sides) {
 
 int main() {
     std::printf("%d sides\n", sides_of(3));
+    kept = make(8);
     return 0;
 }

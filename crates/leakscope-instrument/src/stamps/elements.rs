@@ -73,7 +73,7 @@ impl<'m> Body<'_, 'm> {
             let builder = &self.shared.builder;
             let site = self.sites.of(builder, Cause::HolderFreed, end.location(), None);
             builder.before(end);
-            builder.call(self.shared.emptied, &[object, builder.offset(object, FUNCTOR_BYTES), site]);
+            builder.call(self.shared.cleared, &[object, builder.offset(object, FUNCTOR_BYTES), site]);
             self.epochs.refresh(builder);
         }
     }
@@ -104,7 +104,8 @@ impl<'m> Body<'_, 'm> {
                 true => (builder.offset(flag, 8), builder.offset(flag, 16)),
                 false => (flag.operand(0), flag),
             };
-            builder.call(self.shared.emptied, &[from, to, site]);
+            let ended = if is_any || is_callable { self.shared.cleared } else { self.shared.emptied };
+            builder.call(ended, &[from, to, site]);
             self.epochs.refresh(builder);
         }
     }

@@ -22,6 +22,7 @@ keeping_registers!("__leakscope_restored", "leakscope_restored", "r9", "sub rsp,
 keeping_registers!("__leakscope_drop", "leakscope_drop", "r8", "push rax", "pop rax");
 keeping_registers!("__leakscope_shrinks", "leakscope_shrinks", "rcx", "push rax", "pop rax");
 keeping_registers!("__leakscope_emptied", "leakscope_emptied", "rcx", "push rax", "pop rax");
+keeping_registers!("__leakscope_cleared", "leakscope_cleared", "rcx", "push rax", "pop rax");
 keeping_registers!("__leakscope_returns", "leakscope_returns", "r8", "push rax", "pop rax");
 keeping_registers!("__leakscope_unwound", "leakscope_unwound", "rdx", "push rax", "pop rax");
 keeping_registers!("__leakscope_check", "leakscope_check", "rdx", "sub rsp, 8", "add rsp, 8");
@@ -129,6 +130,23 @@ unsafe extern "C" fn leakscope_emptied(start: usize, end: usize, site: usize, fr
         stamp(this_thread(), word, Caller { frame }, What::at(site, 0));
         // SAFETY: as above.
         unsafe { *(address as *mut usize) = 0 };
+    }
+}
+
+/// The same of an object whose destructor clears it too. Those of static objects run
+/// while the program ends: what they hold is forgotten, not lost.
+///
+/// # Safety
+/// The bytes are the object's that calls.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn leakscope_cleared(start: usize, end: usize, site: usize, frame: usize) {
+    let thread = this_thread();
+    if !thread.known {
+        thread::learn(thread);
+    }
+    if (thread.stack_low..thread.stack_high).contains(&start) || arena::range().contains(&start) {
+        // SAFETY: as the caller says.
+        unsafe { leakscope_emptied(start, end, site, frame) };
     }
 }
 
