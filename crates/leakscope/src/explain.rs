@@ -34,14 +34,14 @@ pub fn is_wanted(options: &Run, plan: &Plan, repeats: bool, report: &Report) -> 
 }
 
 /// Runs the program as it was started before, without what it prints. `judge`
-/// makes a report of its records. The report of the first run comes back, with
-/// what is known now.
+/// makes a report of its records. What is known then comes into the report of the
+/// first run, which stays as it is if the second cannot be made.
 pub fn run(
     options: &Run,
     input: impl FnOnce() -> Result<Stdio>,
-    mut report: Report,
+    report: &mut Report,
     judge: impl FnOnce(&[Process], &Plan) -> Report,
-) -> Result<Report> {
+) -> Result<()> {
     note(
         &options.report,
         "running the program again, to see how pointers to what was lost came and went (--no-explain)",
@@ -62,10 +62,7 @@ pub fn run(
         .collect();
     lines.sort();
     lines.dedup();
-    if lines.is_empty() {
-        return Ok(report);
-    }
-    let chosen = Chosen::by_patterns(&lines, &plan)?;
+    let Some(chosen) = Chosen::by_lines(&lines, &plan) else { return Ok(()) };
     let records = Records::new(None)?;
     let processes = execute(&plan, &options, &records, |command| {
         command.stdin(input()?).stdout(Stdio::null()).stderr(Stdio::null());
@@ -75,7 +72,7 @@ pub fn run(
     .processes;
     if processes.is_empty() {
         note(&options.report, "the second run left no record: these are the findings of the first");
-        return Ok(report);
+        return Ok(());
     }
     let second = judge(&processes, &plan);
     for finding in report.findings.iter_mut().filter(|finding| finding.kind == Kind::Lost) {
@@ -87,7 +84,7 @@ pub fn run(
             None => {}
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 /// What the second run says of a finding: that of the same leak place, if there

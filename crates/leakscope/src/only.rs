@@ -2,6 +2,7 @@
 //! (`leakscope_wire::Only`).
 
 use std::fs;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -36,24 +37,24 @@ impl Chosen {
     pub fn by_patterns(patterns: &[String], plan: &Plan) -> Result<Chosen> {
         let mut ranges = Vec::new();
         for pattern in patterns {
-            let before = ranges.len();
-            for module in [&plan.executable].into_iter().chain(&plan.libraries) {
-                let module_hash = wire::name_hash(module.as_os_str().as_bytes());
-                ranges.extend(code_ranges(module, pattern).into_iter().map(|range| CodeRange {
-                    module: module_hash,
-                    start: range.start,
-                    end: range.end,
-                }));
-            }
-            if ranges.len() == before {
+            let named = ranges_of(pattern, plan);
+            if named.is_empty() {
                 bail!(
                     "no code of {} is named by --only alloc={pattern}: expected a function, a file or a line as in \
                      list.c:12",
                     plan.shown.display()
                 );
             }
+            ranges.extend(named);
         }
         Ok(Chosen { ranges, ..Chosen::default() })
+    }
+
+    /// What the code allocates at these places, as in `list.c:12`; none if all of them are
+    /// in code that was not captured.
+    pub fn by_lines(lines: &[String], plan: &Plan) -> Option<Chosen> {
+        let ranges: Vec<CodeRange> = lines.iter().flat_map(|line| ranges_of(line, plan)).collect();
+        (!ranges.is_empty()).then_some(Chosen { ranges, ..Chosen::default() })
     }
 
     /// What was lost; none if nothing was.
@@ -77,4 +78,14 @@ impl Chosen {
         fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path)
     }
+}
+
+fn ranges_of(pattern: &str, plan: &Plan) -> Vec<CodeRange> {
+    let mut ranges = Vec::new();
+    for path in [&plan.executable].into_iter().chain(&plan.libraries) {
+        let module = wire::name_hash(path.as_os_str().as_bytes());
+        let of_code = |range: Range<u64>| CodeRange { module, start: range.start, end: range.end };
+        ranges.extend(code_ranges(path, pattern).into_iter().map(of_code));
+    }
+    ranges
 }

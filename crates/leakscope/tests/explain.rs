@@ -109,3 +109,17 @@ fn piped_input_is_given_twice_if_it_is_complete_or_wanted() {
         );
     }
 }
+
+#[test]
+fn code_that_was_not_captured_loses_something_too() {
+    const LOSER: &str = "#include <stdlib.h>\nvoid loses(void) { char *volatile p = malloc(3); p = 0; }\n";
+    const PROGRAM: &str =
+        "void loses(void);\n__attribute__((constructor)) static void also(void) { loses(); }\n";
+    let folder = Folder::with(&[("counter.c", &format!("{PROGRAM}{COUNTER}")), ("loser.c", LOSER)]);
+    folder.shell("cc -g -shared -fPIC loser.c -o libloser.so");
+    let ran = folder.run("build --quiet -- cc -g counter.c -o counter -L. -lloser -Wl,-rpath,$ORIGIN");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    check(&folder, "", "9", (2, "counter.c:16", "2/1"));
+    let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
+    assert_eq!(first_frame(&report["findings"][1]["allocated"]), "loser.c:2");
+}

@@ -67,17 +67,21 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     if options.mode == Mode::Minimal && engine == core::Engine::Track {
         say_why_no_leak_points(&mut report);
     } else if in_two_passes && let Some(chosen) = Chosen::by_loss(&processes) {
-        report = match second_pass::run(&plan, options, &start, &chosen, &processes)? {
-            Some(second) => second_pass::joined(report, judge(&second)),
-            None => report,
-        };
+        match second_pass::run(&plan, options, &start, &chosen, &processes) {
+            Ok(Some(second)) => report = second_pass::joined(report, judge(&second)),
+            Ok(None) => {}
+            Err(error) => say_why_once(options, &error),
+        }
     }
     if explain::is_wanted(options, &plan, copy.is_some() || start.input.repeats(), &report) {
         let input = || copy.map_or_else(|| start.input.again().map(Stdio::from), |copy| Ok(copy.into()));
-        report = explain::run(options, input, report, |processes, plan| {
+        let explained = explain::run(options, input, &mut report, |processes, plan| {
             let quiet = ReportOptions { quiet: true, ..options.report.clone() };
             report::of_records(processes, &plan.executable, target.clone(), engine, &filters, &quiet)
-        })?;
+        });
+        if let Err(error) = explained {
+            say_why_once(options, &error);
+        }
     }
     output.write(&report, &plan.sources, &options.report)?;
     let kept = LastRun::new(start, &report).keep(options.keep_records.as_deref());
@@ -98,6 +102,11 @@ fn say_what_changes_nothing(options: &Run, plan: &Plan) {
     for (option, _) in asked.iter().filter(|(_, asked)| *asked && !matches!(plan.how, How::Track)) {
         note(&options.report, &format!("{option} is for captured programs; it changes nothing here"));
     }
+}
+
+/// What the first run found is told, whatever becomes of a second.
+fn say_why_once(options: &Run, error: &anyhow::Error) {
+    note(&options.report, &format!("no second run, these are the findings of the first: {error:#}"));
 }
 
 /// What the program will read; from a pipe it is read now, if it must be kept.
