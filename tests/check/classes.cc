@@ -458,3 +458,35 @@ void only_good()
     Only::get().put(new char[10]);
     Only::get().end();
 }
+
+// An early return that destroys something first is the place, not the brace.
+class Level {
+public:
+    explicit Level(int value) : value(value) {}
+    ~Level() { value = 0; }
+    int value;
+};
+
+int return_past_destructors_bad(const char *from, int count)
+{
+    char *name = strdup(from); // alloc @destructors
+    Level level(count);
+    if (count > 2) {
+        Level next(count + 1);
+        return next.value; // leak @destructors: name
+    }
+    std::free(name);
+    return level.value;
+}
+
+std::string return_object_bad(const char *from, int count)
+{
+    char *name = strdup(from); // alloc @returned
+    if (count > 2) {
+        std::string text(from);
+        return text; // leak @returned: name
+    }
+    std::string text(name);
+    std::free(name);
+    return text;
+}

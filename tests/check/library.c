@@ -426,8 +426,8 @@ int buffered_bad(const char *name)
     setvbuf(in, buffer, _IOFBF, 4096);
     int letter = getc(in);
     fclose(in);
-    return letter;
-} // leak @buffer: buffer
+    return letter; // leak @buffer: buffer
+}
 
 static void *worker(void *given)
 {

@@ -20,6 +20,9 @@ const DESTINATION: &str = "cleanup.dest.slot";
 /// Clang's names for the block of the one `ret`, and for the result's slot.
 const RETURN: &str = "return";
 pub const RESULT: &str = "retval";
+/// How clang's names for the blocks begin that destroy the returned variable if
+/// it is another one.
+const RESULT_KEPT: &str = "nrvo.";
 
 pub struct Exits<'m> {
     /// Slot of the place of the latest jump; `None` if the function has none.
@@ -49,11 +52,12 @@ impl<'m> Exits<'m> {
         let jumps: Vec<(Value<'m>, Location<'m>)> = function
             .blocks()
             .filter_map(|block| {
-                let end = block.terminator().filter(|at| at.is(Opcode::LLVMBr) && !at.is_conditional())?;
+                let end = block.terminator().filter(|at| at.is(Opcode::LLVMBr))?;
+                let to_return = || !end.is_conditional() && end.successors().any(|to| to.name() == RETURN);
                 let location = match note(block) {
                     Some(note) if end.previous() == Some(note) => end.location(),
                     Some(note) => note.location().or_else(|| note.previous()?.location()),
-                    None => end.location().filter(|_| end.successors().any(|to| to.name() == RETURN)),
+                    None => end.location().filter(|_| to_return()),
                 };
                 Some((end, location?))
             })
@@ -76,7 +80,10 @@ impl<'m> Exits<'m> {
             let slot = builder.local(function, builder.word(0));
             for (jump, location) in jumps {
                 builder.before(jump).store(builder.word(place_of(location)), slot);
-                exits.shared.extend(jump.successors());
+                for to in jump.successors() {
+                    let kept = to.terminator().filter(|_| to.name().starts_with(RESULT_KEPT));
+                    exits.shared.extend(kept.into_iter().flat_map(|end| end.successors()).chain([to]));
+                }
             }
             exits.slot = Some(slot);
         }

@@ -161,14 +161,17 @@ impl<'m> Names<'m> {
         if !address.ty().is_pointer() {
             return None;
         }
-        let place = self.place(address, DEEPEST)?;
-        let (ty, offset) = (place.ty?, place.offset.try_into().ok()?);
-        // A member may start where its record does, and be as large.
-        let is_class = |ty: Type<'m>, rest| rest == 0 && class.is_some_and(|class| class.name() == ty.name());
-        let found = self.descend(place.form.clone(), ty, offset, &is_class);
-        let (form, ty) = found.or_else(|| self.object(&place))?;
+        let (form, ty) = self.object_of_class(&self.place(address, DEEPEST)?, class)?;
         let is_record = matches!(*self.types.shape(ty), Shape::Record(_));
         Some(form.text()).filter(|text| is_record && text != "*this")
+    }
+
+    /// The object of this class at a place: a member may start where its record
+    /// does, and be as large.
+    fn object_of_class(&self, place: &Place<'m>, class: Option<Type<'m>>) -> Option<(Form, Type<'m>)> {
+        let is_class = |ty: Type<'m>, rest| rest == 0 && class.is_some_and(|class| class.name() == ty.name());
+        let (ty, offset) = (place.ty?, place.offset.try_into().ok()?);
+        self.descend(place.form.clone(), ty, offset, &is_class).or_else(|| self.object(place))
     }
 
     /// What the source calls the object on which a call is made, or the first
@@ -279,12 +282,16 @@ impl<'m> Names<'m> {
     /// What the result of a call leads to.
     fn result(&self, call: Value<'m>, depth: u32) -> Option<Place<'m>> {
         let mut arguments = call.arguments();
-        let object = |value| self.object(&self.place(value, depth)?);
+        let object = |value, class| self.object_of_class(&self.place(value, depth)?, class);
         let (signature, object) = match self.types.signature(call.called()?) {
-            Some(signature) if signature.is_method => (signature, Some(object(arguments.next()?)?.0)),
+            Some(signature) if signature.is_method => {
+                let class = self.behind(&signature.object());
+                let (object, _) = object(arguments.next()?, class)?;
+                (signature, Some(object))
+            }
             Some(signature) => (signature, None),
             None => {
-                let (object, class) = object(arguments.next()?)?;
+                let (object, class) = object(arguments.next()?, None)?;
                 (self.types.method(class, call.called_name()?)?, Some(object))
             }
         };

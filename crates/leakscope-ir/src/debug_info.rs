@@ -13,6 +13,7 @@ use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 use rustc_hash::FxHashMap;
 
+use crate::jumps;
 use crate::llvm::{Module, Value};
 use crate::program::{Body, Field, FileId, ScopeId, Spot, Type, TypeId};
 
@@ -69,12 +70,19 @@ impl Lines {
     }
 
     pub fn of_instruction(&mut self, instruction: Value<'_>) -> Spot {
-        // SAFETY: an instruction; its location has a scope, which the context keeps.
+        // SAFETY: an instruction; null if it has no location.
+        let location = unsafe { LLVMInstructionGetDebugLoc(instruction.raw) };
+        if location.is_null() { Spot::UNKNOWN } else { self.of_location(location) }
+    }
+
+    /// Of the statement that a branch leaves a scope by.
+    pub fn of_jump(&mut self, instruction: Value<'_>) -> Option<Spot> {
+        jumps::place(self.context, instruction).map(|location| self.of_location(location))
+    }
+
+    fn of_location(&mut self, location: LLVMMetadataRef) -> Spot {
+        // SAFETY: a live location, which has a scope; the context keeps both.
         unsafe {
-            let location = LLVMInstructionGetDebugLoc(instruction.raw);
-            if location.is_null() {
-                return Spot::UNKNOWN;
-            }
             let file = self.file_of(LLVMDILocationGetScope(location));
             Spot { file, line: LLVMDILocationGetLine(location), column: LLVMDILocationGetColumn(location) }
         }

@@ -9,6 +9,7 @@ mod annotations;
 mod constants;
 mod debug_info;
 mod fingerprint;
+mod jumps;
 mod link;
 mod llvm;
 mod memory_calls;

@@ -470,6 +470,17 @@ impl Spot {
 }
 
 impl Terminator {
+    /// Without the choice, where the condition is a constant: so are the compiler's own
+    /// flags in SSA form, as that of a returned variable that needs no destructor.
+    pub fn decided(self) -> Terminator {
+        match self {
+            Terminator::Branch { condition: Operand::Int(flag), yes, no } => {
+                Terminator::Jump(if flag != 0 { yes } else { no })
+            }
+            other => other,
+        }
+    }
+
     pub fn successors(&self) -> Vec<BlockId> {
         match self {
             Terminator::Jump(to) => vec![*to],

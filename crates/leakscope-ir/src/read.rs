@@ -48,6 +48,7 @@ pub struct Names<'m> {
 pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
     let context = Context::new();
     let mut module = context.parse(bitcode).map_err(IrError::Read)?;
+    module.mark_jumps();
     module.promote().map_err(IrError::Promote)?;
     module.lower_memory_calls();
     let layout = module.layout();
@@ -206,8 +207,10 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                 if instruction.opcode() == Some(LLVMOpcode::LLVMLandingPad) && instruction.catches() {
                     role = BlockRole::Catches;
                 }
-                if instruction.leads_to().is_some_and(|block| is_exit(block.name())) {
-                    role = if role == BlockRole::Plain { BlockRole::Leaves } else { role };
+                let jumps_at = self.lines.of_jump(instruction);
+                let leaves = || instruction.leads_to().is_some_and(|block| is_exit(block.name()));
+                if role == BlockRole::Plain && (jumps_at.is_some() || leaves()) {
+                    role = BlockRole::Leaves;
                 }
                 let at = self.lines.of_instruction(instruction);
                 let result = self.values[&instruction];
@@ -217,7 +220,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                             instructions.push(Instruction { result, op: self.call(instruction), at });
                         }
                         branch = self.branch(instruction, &terminator, at);
-                        (end, end_at) = (terminator, at);
+                        (end, end_at) = (terminator.decided(), jumps_at.unwrap_or(at));
                     }
                     None => match self.op(instruction) {
                         Op::Opaque => {
@@ -541,7 +544,7 @@ const VA_LIST: i64 = 24;
 
 /// Clang's names for the blocks that ways out of a scope meet in.
 fn is_exit(name: &str) -> bool {
-    name == "return" || name.starts_with("cleanup")
+    name == "return" || name.starts_with("cleanup") || name.starts_with("nrvo.")
 }
 
 fn binary(opcode: LLVMOpcode) -> Option<Binary> {

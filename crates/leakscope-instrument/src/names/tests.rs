@@ -298,6 +298,14 @@ struct Node : Named, Counted, virtual Shared {
 };
 Node *Node::root;
 struct Guarded { char *held; ~Guarded() {} };
+struct Table { char *&operator[](int at) { return items[at]; } char **items; };
+struct Keeper {
+    Table all;
+    void keep(int key) {
+        all[key] = 0; // store: this->all[key]
+    }
+};
+void keep(Keeper &keeper) { keeper.keep(1); }
 namespace ns { char *inside; template <class T> struct Box { T *item; Box *get(); }; }
 void make(char *&alias) { Node node(alias); }
 void f(Node *node, Node by_value, char *&reference, ns::Box<ns::Box<int>> &box) {
