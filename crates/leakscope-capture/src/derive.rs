@@ -4,13 +4,15 @@
 //! becomes an object (`objects`); the recorded link is run again with those
 //! in place and a runtime added (`relink`). The project's own shared
 //! libraries are made the same way, and the program finds them before any
-//! other. All of it lies under `derived/NAME/` in the store:
+//! other; so are those that it may load while it runs (`modules`), which a list
+//! leads to. All of it lies under `derived/NAME/` in the store:
 //!
 //! ```text
 //! objects/HASH.o              one unit
 //! archives/HASH/libx.a        a static library, remade
 //! lib/HASH/libx.so.1          a shared library
 //! programs/HASH/prog          what was asked for
+//! programs/HASH/modules       which derived files stand for what it may load
 //! …/HASH/record.json          what a link kept of the user's own objects
 //! ```
 //!
@@ -19,11 +21,12 @@
 //! once do not disturb each other. What a transformation means is not known
 //! here, nor is a system library's change noticed that only `-l` names.
 
+mod modules;
 mod objects;
 mod plan;
 mod relink;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -54,6 +57,9 @@ pub struct Variant<'a> {
     pub whole: &'a [PathBuf],
     /// More flags for the compiler driver that links an executable.
     pub link_flags: &'a [String],
+    /// Whether the runtime puts derived files in the place of what a program loads
+    /// while it runs.
+    pub loads_modules: bool,
 }
 
 pub type Transform<'a> = dyn Fn(&[u8], &Unit, LinkKind) -> Result<Vec<u8>, String> + Sync + 'a;
@@ -62,8 +68,10 @@ pub type Transform<'a> = dyn Fn(&[u8], &Unit, LinkKind) -> Result<Vec<u8>, Strin
 #[derive(Clone, Debug, PartialEq)]
 pub struct Derived {
     pub program: PathBuf,
-    /// The derived shared libraries that it loads.
+    /// The derived shared libraries that it loads, and that it may load while it runs.
     pub libraries: Vec<PathBuf>,
+    /// A list of the latter, each behind the user's own file, all ended by zero bytes.
+    pub modules: Option<PathBuf>,
     /// All units in it and in them, whether instrumented or not.
     pub units: Vec<UnitId>,
     /// Units made into objects now, and those that were there already.
@@ -105,6 +113,8 @@ pub fn derive(
     workshop.sweep();
     let mut steps = Vec::new();
     workshop.plan(link, &mut Vec::new(), &mut steps)?;
+    let needed: BTreeSet<LinkId> = steps.iter().map(|step| step.id.clone()).collect();
+    let modules = workshop.plan_modules(&mut steps)?;
     let pending: Vec<&Step> = steps.iter().filter(|step| step.record().is_none()).collect();
 
     let units = units_of(pending.iter().copied());
@@ -121,8 +131,15 @@ pub fn derive(
             Ok(((*id).clone(), object))
         })
         .collect::<Result<BTreeMap<_, _>, DeriveError>>()?;
+    let mut kept = Vec::new();
     for step in &pending {
-        workshop.relink(step, &steps, &objects)?;
+        match workshop.relink(step, &steps, &objects) {
+            // The program runs without it.
+            Err(error) if !needed.contains(&step.id) => {
+                kept.push(Kept { input: step.link.output.clone(), reason: error.to_string() });
+            }
+            linked => linked?,
+        }
         advance();
     }
 
@@ -132,14 +149,17 @@ pub fn derive(
     let all = units.iter().map(|&unit| unit.clone()).collect();
     records.iter().flat_map(|record| &record.refused).for_each(|unit| _ = units.remove(unit));
     let program = steps.last().expect("a plan ends with what was asked for");
+    let made: Vec<&Step> =
+        steps.iter().filter(|step| modules.contains(&step.id) && step.output.exists()).collect();
     Ok(Derived {
         program: program.output.clone(),
-        libraries: program.libraries.clone(),
+        libraries: program.libraries.iter().chain(made.iter().map(|step| &step.output)).cloned().collect(),
+        modules: workshop.list_modules(program, &made)?,
         units: all,
         rebuilt,
         reused: units.len().saturating_sub(rebuilt),
         relinked: pending.len(),
-        kept: records.into_iter().flat_map(|record| record.kept).collect(),
+        kept: records.into_iter().flat_map(|record| record.kept).chain(kept).collect(),
     })
 }
 

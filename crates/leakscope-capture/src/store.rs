@@ -179,14 +179,23 @@ impl Store {
 
     /// The ids of all units, in order.
     pub fn units(&self) -> Result<Vec<UnitId>, StoreError> {
-        let folder = self.root.join("units");
+        Ok(self.names("units")?.into_iter().map(UnitId).collect())
+    }
+
+    /// The ids of all links, in order.
+    pub fn links(&self) -> Result<Vec<LinkId>, StoreError> {
+        Ok(self.names("links")?.into_iter().map(LinkId).collect())
+    }
+
+    fn names(&self, of: &str) -> Result<Vec<String>, StoreError> {
+        let folder = self.root.join(of);
         let damaged =
             |error: io::Error| StoreError::Damaged { path: folder.clone(), reason: error.to_string() };
         let mut ids = Vec::new();
         for entry in fs::read_dir(&folder).map_err(damaged)? {
             let name = entry.map_err(damaged)?.file_name();
             if let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".json")) {
-                ids.push(UnitId(id.to_owned()));
+                ids.push(id.to_owned());
             }
         }
         ids.sort();

@@ -85,6 +85,7 @@ impl Project {
             runtime: &self.runtime,
             whole: &[],
             link_flags: &["-Wl,--export-dynamic-symbol=runtime_*".to_owned()],
+            loads_modules: true,
         };
         derive(&self.store, link, &variant, &|_, _| {})
     }
@@ -372,8 +373,15 @@ fn a_changed_file_or_key_is_linked_again() {
         Ok(bitcode.to_vec())
     };
     let steps = Mutex::new(Vec::new());
-    let variant =
-        Variant { name: "test", key: "2", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
+    let variant = Variant {
+        name: "test",
+        key: "2",
+        transform: &transform,
+        runtime: &[],
+        whole: &[],
+        link_flags: &[],
+        loads_modules: true,
+    };
     let error =
         derive(&project.store, &link, &variant, &|done, total| steps.lock().unwrap().push((done, total)));
     assert!(error.is_err());
@@ -418,8 +426,15 @@ fn several_derives_at_once() {
     let unit = project.unit("main.c", HELLO);
     let link = project.link("prog", "/usr/bin/gcc", vec![units(&[&unit])]);
     let transform = |bitcode: &[u8], _: &Unit, _: LinkKind| Ok(bitcode.to_vec());
-    let variant =
-        Variant { name: "test", key: "1", transform: &transform, runtime: &[], whole: &[], link_flags: &[] };
+    let variant = Variant {
+        name: "test",
+        key: "1",
+        transform: &transform,
+        runtime: &[],
+        whole: &[],
+        link_flags: &[],
+        loads_modules: true,
+    };
     std::thread::scope(|scope| {
         let derives: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| derive(&project.store, &link, &variant, &|_, _| {}).unwrap()))

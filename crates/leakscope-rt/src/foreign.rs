@@ -8,6 +8,45 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{api, maps, unwind, waits};
 
+/// The body of a naked function of two arguments that stands in for one of the loader's:
+/// the result of `$instead` if it is not 0; else `$real` says where to go on, as if the
+/// caller had called that, for the loader looks at who calls it.
+#[cfg(not(test))]
+macro_rules! answer_or_go_on {
+    ($instead:ident, $real:ident) => {
+        core::arch::naked_asm!(
+            ".cfi_startproc",
+            "push rdi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rsi",
+            ".cfi_adjust_cfa_offset 8",
+            "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 8",
+            "call {instead}",
+            "test rax, rax",
+            "jnz 2f",
+            "call {real}",
+            "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rsi",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rdi",
+            ".cfi_adjust_cfa_offset -8",
+            "jmp rax",
+            ".cfi_adjust_cfa_offset 24",
+            "2:",
+            "add rsp, 24",
+            ".cfi_adjust_cfa_offset -24",
+            "ret",
+            ".cfi_endproc",
+            instead = sym $instead,
+            real = sym $real,
+        )
+    };
+}
+#[cfg(not(test))]
+pub(crate) use answer_or_go_on;
+
 /// Whether `address` lies in the heap that libc would use without us.
 #[cold]
 pub fn is_libcs(address: usize) -> bool {
@@ -42,8 +81,7 @@ pub fn realloc(address: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// Stands in for `dlsym`. The real one looks at who called it, so it is not
-/// called but jumped to.
+/// Stands in for `dlsym`.
 ///
 /// # Safety
 /// As for the C function.
@@ -51,34 +89,7 @@ pub fn realloc(address: usize, size: usize) -> *mut c_void {
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlsym() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rdi",
-        ".cfi_adjust_cfa_offset 8",
-        "push rsi",
-        ".cfi_adjust_cfa_offset 8",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
-        "call {instead}",
-        "test rax, rax",
-        "jnz 2f",
-        "call {real}",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rsi",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -8",
-        "jmp rax",
-        ".cfi_adjust_cfa_offset 24",
-        "2:",
-        "add rsp, 24",
-        ".cfi_adjust_cfa_offset -24",
-        "ret",
-        ".cfi_endproc",
-        instead = sym instead,
-        real = sym real_dlsym,
-    );
+    answer_or_go_on!(instead, real_dlsym);
 }
 
 /// Our function, where libc's own of that name is asked for; else 0.

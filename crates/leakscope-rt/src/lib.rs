@@ -38,6 +38,7 @@ mod jail;
 mod left;
 mod life;
 mod limits;
+mod loads;
 mod lock;
 mod maps;
 mod mode;

@@ -12,8 +12,8 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    actions, activations, caller, depot, details, heap, history, inject, mode, modules, moments, pools,
-    rotation, sampling, signals, sink, sys, thread, uses, waits,
+    actions, activations, caller, depot, details, heap, history, inject, loads, mode, modules, moments,
+    pools, rotation, sampling, signals, sink, sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -114,6 +114,8 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             record::set_folder(path);
         } else if let Some(name) = value(wire::env::SOCKET) {
             sink::set_socket(name);
+        } else if let Some(path) = value(wire::env::MODULES) {
+            loads::open(path);
         } else if let Some(depth) = value(wire::env::DEPTH) {
             walk::set_depth(number(depth));
         } else if let Some(signal) = value(wire::env::SNAPSHOT_SIGNAL) {

@@ -8,6 +8,8 @@
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
+use crate::sys::File;
+use crate::text::Text;
 use crate::{events, mode, park, sys};
 
 const RESERVED: usize = 1 << 22;
@@ -164,6 +166,50 @@ fn add(module: &Module, generation: u32) {
         (*place).seen = true;
     }
     COUNT.store(count + 1, Ordering::Relaxed);
+}
+
+/// The number and description of the module that was around `address` in a
+/// generation.
+pub fn in_generation(address: usize, generation: u32) -> Option<(usize, &'static Module)> {
+    let held = |module: &Module| {
+        (module.first_generation..=module.last_generation).contains(&generation)
+            && (module.start..module.end).contains(&address)
+    };
+    all().iter().enumerate().find(|(_, module)| held(module))
+}
+
+impl Module {
+    /// So many bytes of the module's constants, as its file has them.
+    pub fn constants(&self, address: usize, bytes: usize) -> Option<&'static [u8]> {
+        let file = File::open(Text::<PATH_MAX>::new().push(&self.path[..self.path_bytes]).as_c_str())?;
+        let place = file_offset(file, address - self.bias).map(|offset| (offset, sys::allocate(bytes)));
+        let content = place.filter(|(_, place)| *place != 0).and_then(|(offset, place)| {
+            // SAFETY: allocated just now, and nobody else's.
+            let content = unsafe { core::slice::from_raw_parts_mut(place as *mut u8, bytes) };
+            (file.read_at(content, offset) == bytes).then_some(&*content)
+        });
+        file.close();
+        content
+    }
+}
+
+/// Where an executable file has what is loaded to an address.
+fn file_offset(file: File, address: usize) -> Option<usize> {
+    let mut header = [0; size_of::<libc::Elf64_Ehdr>()];
+    file.read_at(&mut header, 0);
+    // SAFETY: so many bytes, of which every value is valid.
+    let header = unsafe { header.as_ptr().cast::<libc::Elf64_Ehdr>().read_unaligned() };
+    for index in 0..usize::from(header.e_phnum) {
+        let mut segment = [0; size_of::<libc::Elf64_Phdr>()];
+        file.read_at(&mut segment, header.e_phoff as usize + index * size_of::<libc::Elf64_Phdr>());
+        // SAFETY: as above.
+        let segment = unsafe { segment.as_ptr().cast::<libc::Elf64_Phdr>().read_unaligned() };
+        let at = address.wrapping_sub(segment.p_vaddr as usize);
+        if segment.p_type == libc::PT_LOAD && at < segment.p_filesz as usize {
+            return Some(segment.p_offset as usize + at);
+        }
+    }
+    None
 }
 
 /// The number and description of the module that is mapped around `address`.

@@ -6,8 +6,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use leakscope_wire::{CodeRange, MAGIC, Only, name_hash};
 use zerocopy::FromBytes;
 
-use crate::sys::{self, File};
-use crate::text::Text;
+use crate::sys::File;
 use crate::{depot, identity, walk};
 
 /// The file in memory; 0 where all allocations are followed.
@@ -19,19 +18,11 @@ const ANSWERS: usize = 1 << 14;
 
 /// Reads the file before the first block.
 pub fn open(path: &[u8]) {
-    let mut name = Text::<4096>::new();
-    let Some(file) = File::open(name.push(path).as_c_str()) else { return };
-    let size = file.size().next_multiple_of(8);
-    let place = sys::allocate(size + ANSWERS * 8);
-    if place != 0 {
-        // SAFETY: allocated just now, with room for the file.
-        let bytes = file.read_at(unsafe { core::slice::from_raw_parts_mut(place as *mut u8, size) }, 0);
-        if Only::read_from_prefix(content(place, bytes)).is_ok_and(|(header, _)| header.magic == MAGIC) {
-            BYTES.store(size, Ordering::Relaxed);
-            FILE.store(place, Ordering::Relaxed);
-        }
+    let Some((place, bytes)) = File::keep(path, ANSWERS * 8) else { return };
+    if Only::read_from_prefix(content(place, bytes)).is_ok_and(|(header, _)| header.magic == MAGIC) {
+        BYTES.store(bytes, Ordering::Relaxed);
+        FILE.store(place, Ordering::Relaxed);
     }
-    file.close();
 }
 
 /// Whether blocks of this stack are followed.

@@ -361,12 +361,12 @@ impl Writer {
         };
         self.section(wire::SectionKind::SITES, |writer| {
             mentioned.for_each_used(|id| {
-                let what = StackOf::read(id).what;
+                let StackOf { what, generation, .. } = StackOf::read(id);
                 if what.site != 0
-                    && let (_, true) = sites.number(what)
+                    && let (_, Some(descriptor)) = sites.number(what, generation)
+                    && let Some(described) = sites::describe(what, descriptor)
                 {
-                    // SAFETY: numbered, so its module is there.
-                    writer.site(&unsafe { sites::describe(what) });
+                    writer.site(&described);
                 }
             });
         });
@@ -378,7 +378,7 @@ impl Writer {
                     id,
                     generation: stack.generation,
                     frames: frames.len() as u32,
-                    site: if stack.what.site != 0 { sites.number(stack.what).0 } else { 0 },
+                    site: if stack.what.site != 0 { sites.number(stack.what, stack.generation).0 } else { 0 },
                 });
                 writer.bytes(frames.as_bytes());
             });

@@ -23,6 +23,7 @@ pub struct Sites {
 struct Entry {
     site: usize,
     place: u64,
+    module: u32,
     number: u32,
 }
 
@@ -34,25 +35,23 @@ impl Sites {
         (!table.is_null()).then_some(Sites { table, capacity, count: 0 })
     }
 
-    /// The number of a site, and whether it is new. 0 if its module is gone.
-    pub fn number(&mut self, what: What) -> (u32, bool) {
-        let is_there = |module: &modules::Module| {
-            module.last_generation == u32::MAX && (module.start..module.end).contains(&what.site)
-        };
-        if !modules::all().iter().any(is_there) {
-            return (0, false);
-        }
+    /// The number of a site that was told while a generation of modules was there, and
+    /// its [`Descriptor`] with all that follows if it is new. 0 if that is not known.
+    pub fn number(&mut self, what: What, generation: u32) -> (u32, Option<&'static [u8]>) {
+        let Some((module, holder)) = modules::in_generation(what.site, generation) else { return (0, None) };
+        let module = module as u32;
         let mut index = depot::mix(what.site as u64, what.place) as usize;
         loop {
             // SAFETY: within the table, in which there is always room.
             let entry = unsafe { &mut *self.table.add(index % self.capacity) };
             if entry.number == 0 {
+                let Some(descriptor) = descriptor(holder, what.site) else { return (0, None) };
                 self.count += 1;
-                *entry = Entry { site: what.site, place: what.place, number: self.count };
-                return (self.count, true);
+                *entry = Entry { site: what.site, place: what.place, module, number: self.count };
+                return (self.count, Some(descriptor));
             }
-            if (entry.site, entry.place) == (what.site, what.place) {
-                return (entry.number, false);
+            if (entry.site, entry.place, entry.module) == (what.site, what.place, module) {
+                return (entry.number, None);
             }
             index += 1;
         }
@@ -86,17 +85,24 @@ impl Described {
 /// Blocks with larger offsets have no fields there.
 const FAR: u64 = 1 << 20;
 
-/// What instrumented code says about a site.
-///
-/// # Safety
-/// The site is a [`Descriptor`] that is there.
-pub unsafe fn describe(what: What) -> Described {
-    // SAFETY: as the caller says; fields and texts follow the header.
-    let (header, mut rest) = unsafe {
-        let header = &*(what.site as *const Descriptor);
-        let start = (what.site + size_of::<Descriptor>()) as *const u8;
-        (header, core::slice::from_raw_parts(start, header.bytes as usize))
-    };
+/// A [`Descriptor`] of a module's, with all that follows; from the file if the module is gone.
+fn descriptor(module: &modules::Module, site: usize) -> Option<&'static [u8]> {
+    const HEADER: usize = size_of::<Descriptor>();
+    if module.last_generation == u32::MAX {
+        // SAFETY: instrumented code of the module told this site; fields and texts follow the
+        // header.
+        return Some(unsafe {
+            let header = &*(site as *const Descriptor);
+            core::slice::from_raw_parts(site as *const u8, HEADER + header.bytes as usize)
+        });
+    }
+    let header = Descriptor::read_from_bytes(module.constants(site, HEADER)?).ok()?;
+    module.constants(site, HEADER + header.bytes as usize)
+}
+
+/// What instrumented code says about a site by its descriptor.
+pub fn describe(what: What, descriptor: &'static [u8]) -> Option<Described> {
+    let (header, mut rest) = Descriptor::read_from_prefix(descriptor).ok()?;
     let mut site = header.site;
     let text;
     (text, rest) = rest.split_at_checked(site.variable_bytes as usize).unwrap_or_default();
@@ -116,14 +122,15 @@ pub unsafe fn describe(what: What) -> Described {
         site.frame = ((what.place & !PLACE_IS_FRAME) >> 32) as u32;
         site.held = what.place as u32;
     }
-    let Some(offset) = offset else { return Described { site, text, index: None } };
+    let Some(offset) = offset else { return Some(Described { site, text, index: None }) };
     for _ in 0..header.fields {
         let Ok((field, after)) = Field::read_from_prefix(rest) else { break };
         let Some((text, after)) = after.split_at_checked(field.bytes as usize) else { break };
         rest = after;
         let (distance, stride) = (offset.wrapping_sub(u64::from(field.offset)), u64::from(field.stride));
         if distance.is_multiple_of(stride.max(1)) && distance / stride.max(1) < u64::from(field.count) {
-            return Described { site, text, index: (field.count > 1).then(|| distance / stride.max(1)) };
+            let index = (field.count > 1).then(|| distance / stride.max(1));
+            return Some(Described { site, text, index });
         }
     }
     // Whoever gave the block to what frees it may have a name for the field.
@@ -133,5 +140,5 @@ pub unsafe fn describe(what: What) -> Described {
             _ => site.frame = 0,
         }
     }
-    Described { site, text, index: None }
+    Some(Described { site, text, index: None })
 }

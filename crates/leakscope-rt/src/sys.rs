@@ -4,6 +4,8 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
+use crate::text::Text;
+
 pub const PAGE: usize = 4096;
 
 /// Address space without memory behind it; 0 if there is none. A page is left
@@ -377,6 +379,20 @@ impl File {
         all_of(bytes, |rest, done| unsafe {
             libc::pwrite(self.0, rest.as_ptr().cast(), rest.len(), (offset + done) as i64)
         })
+    }
+
+    /// What a file holds, in memory that stays, with room for `more` bytes behind it; and
+    /// how many bytes that is, up to the room.
+    pub fn keep(path: &[u8], more: usize) -> Option<(usize, usize)> {
+        let file = File::open(Text::<4096>::new().push(path).as_c_str())?;
+        let bytes = file.size().next_multiple_of(8);
+        let place = allocate(bytes + more);
+        if place != 0 {
+            // SAFETY: allocated just now, with room for the file.
+            file.read_at(unsafe { core::slice::from_raw_parts_mut(place as *mut u8, bytes) }, 0);
+        }
+        file.close();
+        (place != 0).then_some((place, bytes))
     }
 
     /// To a socket, without a signal if nobody listens any more.

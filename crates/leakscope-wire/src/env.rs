@@ -43,6 +43,9 @@ pub const SNAPSHOT_EVERY: &str = "LEAKSCOPE_SNAPSHOT_EVERY";
 /// A file ([`crate::Only`]) that says which allocations are followed;
 /// without it all are.
 pub const ONLY: &str = "LEAKSCOPE_ONLY";
+/// A file that says which derived shared objects stand for those that the program
+/// loads while it runs: pairs of paths, the user's own first, all ended by zero bytes.
+pub const MODULES: &str = "LEAKSCOPE_MODULES";
 /// Whether deaths of pointers are counted for each block:
 /// [`MOMENTS_COUNT`] writes the counts into the record, and
 /// [`MOMENTS_STOP`], followed by identity, ordinal and stamp of a

@@ -31,8 +31,10 @@ use crate::valgrind::{Allocator, ToolOptions, Valgrind};
 /// What to run, and how.
 pub struct Plan {
     pub executable: PathBuf,
-    /// The derived shared libraries that it loads.
+    /// The derived shared libraries that it loads, and that it may load while it runs.
     pub libraries: Vec<PathBuf>,
+    /// Which the latter are, for the runtime.
+    pub modules: Option<PathBuf>,
     /// As the user named it; the program sees this as its own name.
     pub shown: PathBuf,
     pub how: How,
@@ -64,6 +66,11 @@ impl How {
 }
 
 impl Plan {
+    /// A program without a capture.
+    fn as_it_is(executable: PathBuf, shown: PathBuf, how: How) -> Plan {
+        Plan { executable, libraries: Vec::new(), modules: None, shown, how, sources: Captured::default() }
+    }
+
     /// The command without the program's own arguments, started by another
     /// command if one is given.
     pub fn command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
@@ -93,6 +100,7 @@ impl Plan {
         let mut command = Command::new(&self.executable);
         command.arg0(&self.shown);
         command.env(wire_env::DIR, records.path()).envs(runtime_variables(options));
+        command.envs(self.modules.as_ref().map(|list| (wire_env::MODULES, list)));
         if let Some(signal) = options.snapshot_signal {
             command.env(wire_env::SNAPSHOT_SIGNAL, signal.to_string());
         }
@@ -185,6 +193,7 @@ fn track_plan(
     Ok(Plan {
         executable: derived.program,
         libraries: derived.libraries,
+        modules: derived.modules,
         shown: shown.to_owned(),
         how: How::Track,
         sources,
@@ -231,7 +240,7 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
     let shown =
         if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
     let how = How::Valgrind { valgrind, allocator, pools: models::pools()? };
-    Ok(Plan { executable: path, libraries: Vec::new(), shown, how, sources: Captured::default() })
+    Ok(Plan::as_it_is(path, shown, how))
 }
 
 /// The option that our Valgrind tool does not know, if one is asked for.
@@ -267,13 +276,7 @@ fn preload_plan(target: &Path) -> Result<Plan> {
     }
     let stand_ins = interpose::library(&models::pools()?)?;
     let how = How::Preload([Runtime::unpack()?.preload].into_iter().chain(stand_ins).collect());
-    Ok(Plan {
-        executable: path,
-        libraries: Vec::new(),
-        shown: target.to_owned(),
-        how,
-        sources: Captured::default(),
-    })
+    Ok(Plan::as_it_is(path, target.to_owned(), how))
 }
 
 /// The program at `target`, or of that name in `PATH`.

@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
-use support::{Folder, Lines, Ran, Tally, project_file, ran};
+use support::{Folder, Lines, Ran, Tally, first_frame, project_file, ran};
 
 #[test]
 fn make() {
@@ -219,4 +219,68 @@ impl Project {
         let record = processes.last().and_then(|process| process.records.last()).expect("a record");
         record.modules.iter().map(|module| module.path.clone()).collect()
     }
+}
+
+/// Plugins that a program loads while it runs, by a path, through a link, by a
+/// name that the loader looks for, and installed elsewhere.
+#[test]
+fn what_a_program_loads_itself() {
+    const PLUGIN: &str = "\
+#include <stdlib.h>
+#include <string.h>
+char *last;
+int NAME(const char *word) {
+    char *copy = strdup(word);
+    if (strlen(copy) > 3)
+        return -1;
+    last = copy;
+    return 0;
+}
+";
+    const PROGRAM: &str = "\
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    for (int i = 1; i + 1 < argc; i += 2) {
+        void *plugin = dlopen(argv[i], RTLD_NOW);
+        if (!plugin)
+            return fprintf(stderr, \"%s\\n\", dlerror()), 1;
+        int (*run)(const char *) = (int (*)(const char *))dlsym(plugin, argv[i + 1]);
+        printf(\"%d\\n\", run(argv[i + 1]));
+        dlclose(plugin);
+    }
+    return 0;
+}
+";
+    let folder = Folder::with(&[("plugin.c", PLUGIN), ("host.c", PROGRAM)]);
+    let shared = "cc -g -O2 -shared -fPIC plugin.c";
+    folder.write(
+        "build.sh",
+        format!(
+            "{shared} -DNAME=first -o first.so && {shared} -DNAME=second -o second.so && cc -g host.c -o host"
+        ),
+    );
+    assert_eq!(folder.run("build --quiet -- sh -e build.sh").code, 0);
+    folder.shell("mkdir there && cp second.so there/ && ln -s first.so link.so");
+    for arguments in ["./first.so first", "./link.so first", "there/second.so second", "first.so first"] {
+        let mut command = folder.leakscope(["run", "--format", "json", "./host", "--"]);
+        command.args(arguments.split(' ')).env("LD_LIBRARY_PATH", folder.path("."));
+        let ran = ran(&mut command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (23, "-1\n"), "{ran:?}");
+        let report = ran.json();
+        let finding = &report["findings"][0];
+        assert_eq!(first_frame(&finding["leaked"]), "plugin.c:7", "{arguments}: {finding:#}");
+        assert_eq!((&finding["variable"], &finding["exact"]), (&"copy".into(), &true.into()), "{arguments}");
+    }
+    // One that cannot be made anew is loaded as it is.
+    folder.shell("rm -r .leakscope/derived");
+    folder.write("plugin.c", "");
+    let links = fs::read_dir(folder.path(".leakscope/links")).expect("links");
+    for link in links.map(|link| link.expect("readable").path()) {
+        let text = fs::read_to_string(&link).expect("text");
+        fs::write(&link, text.replace("\"-shared\"", "\"-shared\" }, { \"flag\": \"-Wl,--no-such\""))
+            .expect("writable");
+    }
+    let ran = folder.run("run ./host -- ./first.so first");
+    assert!(ran.code == 23 && ran.stderr.contains("not instrumented: "), "{ran:?}");
 }

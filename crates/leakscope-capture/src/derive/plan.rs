@@ -113,7 +113,7 @@ impl Workshop<'_> {
     }
 
     /// The link that made the library that is at `path` now.
-    fn latest(&self, path: &Path) -> Option<LinkId> {
+    pub fn latest(&self, path: &Path) -> Option<LinkId> {
         let (store, link) = program(path).ok()?;
         (store.root() == self.store.root() && store.link(&link).is_ok()).then_some(link)
     }
@@ -181,6 +181,7 @@ mod tests {
                 runtime: &[],
                 whole: &[],
                 link_flags: &[],
+                loads_modules: false,
             };
             let workshop = Workshop { store: &self.1, variant: &variant, folder: self.1.root().to_owned() };
             let mut steps = Vec::new();

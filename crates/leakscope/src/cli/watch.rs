@@ -132,6 +132,7 @@ impl From<Measure> for leakscope_report::Measure {
 pub struct Diff {
     /// A record, or a folder with snapshots, of which the last counts
     pub before: PathBuf,
+    /// The same of a later moment
     pub after: PathBuf,
     /// What counts as stale, as for `watch`
     #[arg(long, value_name = "WHEN", default_value_t)]

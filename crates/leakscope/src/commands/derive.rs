@@ -60,6 +60,7 @@ pub fn variant(store: &Store, link: &LinkId, engine: DeriveEngine, quiet: bool) 
         runtime: &objects,
         whole: &[runtime.whole],
         link_flags: &link_flags(),
+        loads_modules: engine != DeriveEngine::Symbolic,
     };
     let derived = derive(store, link, &variant, &|done, all| {
         bar.set_length(all as u64);
@@ -81,9 +82,9 @@ fn link_flags() -> Vec<String> {
         "_Zn*",
         "_Zd*",
         "__leakscope_*",
-        "leakscope_symbolic",
-        "leakscope_pages",
+        "leakscope_*",
         "dlclose",
+        "dlopen",
         "_exit",
         "sigaction",
     ]

@@ -77,6 +77,7 @@ fn watch_program(options: &Watch, filters: &Filters) -> Result<ExitCode> {
     serve(&watched, options)?;
     let mut command = command(&watched, options);
     command.env(wire_env::SOCKET, inbox.name());
+    command.envs(derived.modules.as_ref().map(|list| (wire_env::MODULES, list)));
     let cannot_run = || format!("cannot run {}", shown.display());
     let status = if options.once {
         outlive(&mut command).with_context(cannot_run)?
