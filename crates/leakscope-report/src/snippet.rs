@@ -209,7 +209,7 @@ impl Window<'_> {
             let start = starts[mark.line - first];
             mark.weight.span(start + mark.span.start..start + mark.span.end).label(mark.label)
         });
-        let path = paths::relative(self.file, options.base_dir.as_deref());
+        let path = paths::near(self.file, options.base_dir.as_deref());
         Some(Snippet::source(text).line_start(first).path(path).annotations(annotations))
     }
 }

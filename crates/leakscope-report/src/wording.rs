@@ -112,7 +112,7 @@ pub(crate) fn frame(frame: &Frame, base: Option<&Path>) -> String {
 /// `list.c:12`, else `libxml2.so.2+0x1234`.
 pub(crate) fn location(frame: &Frame, base: Option<&Path>) -> Option<String> {
     if let Some(file) = &frame.file {
-        let file = printable(&paths::relative(file, base));
+        let file = printable(&paths::near(file, base));
         return Some(match frame.line {
             Some(line) => format!("{file}:{line}"),
             None => file,
