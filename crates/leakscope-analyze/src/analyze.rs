@@ -294,26 +294,22 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
     let is_cut = simulated.is_cut;
     let leaks = std::mem::take(&mut simulated.leaks);
     let origins = &simulated.scope.sites.origins;
-    let leaks = if is_cut {
-        Vec::new()
-    } else {
-        let is_told = |leak: &Leak| options.pedantic || leak.confidence != Confidence::Possible;
-        let leaks = leaks.into_iter().filter(|(_, leak)| is_told(leak));
-        // Blocks that one call brings, or one allocation by several calls, and
-        // that are lost together have one cause.
-        let sites_at = &simulated.scope.sites.at;
-        let (mut calls, mut places) = (FxHashSet::default(), FxHashSet::default());
-        let leaks = leaks.filter(|(site, leak)| {
-            let lost = (leak.at, leak.variable.clone());
-            let is_new_call = calls.insert((sites_at[*site], lost.clone()));
-            let is_named = lost.1.is_some();
-            let is_new_place = places.insert((origins[*site].stack.first().copied(), lost));
-            is_new_call && (is_new_place || !is_named)
-        });
-        let own = leaks.map(|(site, leak)| (id, leak, origins[site].clone()));
-        own.chain(std::mem::take(&mut simulated.inner).into_iter().filter(|(_, leak, _)| is_told(leak)))
-            .collect()
-    };
+    let is_told = |leak: &Leak| options.pedantic || leak.confidence != Confidence::Possible;
+    let leaks = leaks.into_iter().filter(|(_, leak)| is_told(leak));
+    // Blocks that one call brings, or one allocation by several calls, and
+    // that are lost together have one cause.
+    let sites_at = &simulated.scope.sites.at;
+    let (mut calls, mut places) = (FxHashSet::default(), FxHashSet::default());
+    let leaks = leaks.filter(|(site, leak)| {
+        let lost = (leak.at, leak.variable.clone());
+        let is_new_call = calls.insert((sites_at[*site], lost.clone()));
+        let is_named = lost.1.is_some();
+        let is_new_place = places.insert((origins[*site].stack.first().copied(), lost));
+        is_new_call && (is_new_place || !is_named)
+    });
+    let own = leaks.map(|(site, leak)| (id, leak, origins[site].clone()));
+    let inner = std::mem::take(&mut simulated.inner).into_iter().filter(|(_, leak, _)| is_told(leak));
+    let leaks = own.chain(inner).collect();
     let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };
     Outcome { summary: Arc::new(summary), leaks, is_cut }
 }

@@ -32,6 +32,11 @@ impl Simulation<'_, '_> {
     /// A case comes to the start of a block.
     pub fn arrive(&mut self, block: BlockId, mut case: Case) {
         let Some(order) = self.flow.order[block.0 as usize] else { return };
+        if let Some(search) = &self.search
+            && !search.is_ahead(block, &case, self.is_under_way(&case))
+        {
+            return;
+        }
         case.release_nulls(&self.result.scope);
         if self.with.memory == Memory::LeftToOthers {
             case.leave_to_others(&self.result.scope);

@@ -1,6 +1,6 @@
 //! Who calls whom, for the order in which procedures are analysed.
 
-use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand};
+use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{DfsPostOrder, NodeFiltered};
@@ -95,6 +95,23 @@ fn callees_first(graph: &DiGraph<FuncId, ()>, cycle: Vec<NodeIndex>) -> Vec<Node
         }
     }
     order
+}
+
+/// By function, those that call it.
+pub fn callers(program: &Program) -> Vec<Vec<usize>> {
+    let mut callers = vec![Vec::new(); program.functions.len()];
+    for (index, function) in program.functions.iter().enumerate() {
+        let instructions = function.body.iter().flat_map(|body| &body.blocks).flat_map(|b| &b.instructions);
+        for instruction in instructions {
+            if let Op::Call(call) = &instruction.op
+                && let Callee::Function(callee) = call.callee
+            {
+                callers[callee.0 as usize].push(index);
+            }
+        }
+    }
+    callers.iter_mut().for_each(Vec::dedup);
+    callers
 }
 
 /// Functions and globals with all that tables which nobody changes lead to.

@@ -342,7 +342,7 @@ impl Simulation<'_, '_> {
         if let Some(known) = self.with_functions.get(&key) {
             return known.clone();
         }
-        let bounds = Bounds { callbacks: &key.1, depth: self.depth + 1, target: None };
+        let bounds = Bounds { callbacks: &key.1, depth: self.depth + 1, ..Bounds::default() };
         let mut simulated = simulate_with(world, self.summaries, callee, self.options, &bounds);
         let summary = (!simulated.is_cut).then(|| {
             if self.search.is_none() {

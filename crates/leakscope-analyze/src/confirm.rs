@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
+use leakscope_ir::{Block, BlockId, Body, FuncId, Spot, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::case::{Case, Mark};
+use crate::flow::{Flow, leading_to};
 use crate::join::{Growth, Property, join};
 use crate::leaks::Leak;
 use crate::scope::{Origin, Scope};
@@ -51,6 +52,10 @@ const MAX_SEEN: usize = 8;
 /// A search under way.
 pub struct Search<'t> {
     pub target: Target<'t>,
+    /// By block, whether it leads to where the block comes to be, and to where
+    /// it is lost.
+    to_birth: Vec<bool>,
+    to_loss: Vec<bool>,
     open: Vec<(BlockId, Case)>,
     /// By block, cases that were followed from there.
     seen: FxHashMap<BlockId, VecDeque<(Property, Case)>>,
@@ -62,9 +67,15 @@ pub struct Search<'t> {
 }
 
 impl<'t> Search<'t> {
-    pub fn new(target: Target<'t>) -> Search<'t> {
+    pub fn new(target: Target<'t>, body: &Body, flow: &Flow) -> Search<'t> {
+        let birth = flow.block_of[target.value.0 as usize];
+        let is_loss = |block: &Block| {
+            block.end_at == target.at || block.instructions.iter().any(|made| made.at == target.at)
+        };
         Search {
             target,
+            to_birth: leading_to(body, |id, _| id == birth),
+            to_loss: leading_to(body, |_, block| is_loss(block)),
             open: Vec::new(),
             seen: FxHashMap::default(),
             compared: 0,
@@ -75,6 +86,16 @@ impl<'t> Search<'t> {
 
     pub fn work(blocks: usize) -> usize {
         WORK + WORK_PER_BLOCK * blocks
+    }
+
+    /// Whether what is looked for can still happen from a block on, to a case
+    /// that has a block to lose or, as `is_under_way` says, none.
+    pub fn is_ahead(&self, block: BlockId, case: &Case, is_under_way: bool) -> bool {
+        let at = self.target.at;
+        let is_noted = || case.left_at == Some(at) || case.pending.iter().any(|pending| pending.at == at);
+        let block = block.0 as usize;
+        // What could not be made larger may be lost without having come to be.
+        self.to_birth[block] || case.refused.len() > 0 || is_under_way && (self.to_loss[block] || is_noted())
     }
 
     /// A case comes to the start of a block, with the heads of the loops around
@@ -198,7 +219,7 @@ pub fn confirm_leaks(
     with: &Bounds,
     simulated: &mut Simulated,
 ) {
-    let (sites, memory) = (&simulated.scope.sites, simulated.memory);
+    let (sites, memory, flow) = (&simulated.scope.sites, simulated.memory, simulated.flow.as_ref());
     simulated.leaks.retain(|&site, leak| {
         let mut is_cut = false;
         let places = [(leak.at, leak.cause, leak.variable.clone())].into_iter().chain(leak.others.clone());
@@ -210,7 +231,7 @@ pub fn confirm_leaks(
                 _ => Memory::Followed,
             };
             let target = Target { value, origin, at, path: &leak.path, memory };
-            let bounds = Bounds { target: Some(target), ..*with };
+            let bounds = Bounds { target: Some(target), flow, ..*with };
             let search = simulate_with(world, summaries, id, options, &bounds);
             is_cut |= search.is_cut;
             if let Some(found) = search.confirmed {

@@ -1,7 +1,7 @@
 //! The shape of a body: order of blocks, loops, and where values are last
 //! read.
 
-use leakscope_ir::{BlockId, Body, GlobalId, Op, Operand, Shape, Terminator, ValueId};
+use leakscope_ir::{Block, BlockId, Body, GlobalId, Op, Operand, Shape, Terminator, ValueId};
 use rustc_hash::FxHashSet;
 
 pub struct Flow {
@@ -20,18 +20,14 @@ pub struct Flow {
     pub dying: Vec<Vec<Vec<ValueId>>>,
 }
 
-/// Blocks times words of a set of values: above, liveness costs too much.
-const MAX_CELLS: usize = 1 << 26;
+/// Blocks that values are live in, all values together.
+const MAX_LIVE: usize = 1 << 24;
 /// Loops of one procedure that are told apart.
 const MAX_LOOPS: usize = 256;
 
 impl Flow {
     /// `None` for a body that is too large.
     pub fn of(body: &Body) -> Option<Flow> {
-        let words = (body.values as usize).div_ceil(64);
-        if body.blocks.len().saturating_mul(words) > MAX_CELLS {
-            return None;
-        }
         let order = reverse_postorder(body);
         let position = |block: BlockId| order[block.0 as usize];
         let count = body.blocks.len();
@@ -50,13 +46,9 @@ impl Flow {
                 block_of[instruction.result.0 as usize] = BlockId(index as u32);
             }
         }
-        let live_out = liveness(body, &order);
-        let (mut live_in, mut dying) = (Vec::new(), Vec::new());
-        for (index, block) in body.blocks.iter().enumerate() {
-            let (before, last) = last_reads(block, live_out[index].clone());
-            live_in.push(before.values());
-            dying.push(last);
-        }
+        let live_out = liveness(body, &block_of)?;
+        let reads = body.blocks.iter().zip(&live_out).map(|(block, live_out)| last_reads(block, live_out));
+        let (live_in, dying) = reads.unzip();
         let is_used = used_values(body, Results::Used);
         Some(Flow { order, is_loop_head, loops, block_of, live_in, is_used, dying })
     }
@@ -164,13 +156,20 @@ impl Values {
         self.0[word] &= !bit;
         was_in
     }
+}
 
-    fn values(&self) -> Vec<ValueId> {
-        let bits = |(index, &word): (usize, &u64)| {
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| ValueId(index as u32 * 64 + bit))
-        };
-        self.0.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(bits).collect()
+/// By block, whether a way leads from it to one that is meant.
+pub fn leading_to(body: &Body, is_meant: impl Fn(BlockId, &Block) -> bool) -> Vec<bool> {
+    let predecessors = predecessors(body);
+    let is_meant = |&index: &usize| is_meant(BlockId(index as u32), &body.blocks[index]);
+    let mut open: Vec<usize> = (0..body.blocks.len()).filter(is_meant).collect();
+    let mut leads = vec![false; body.blocks.len()];
+    while let Some(block) = open.pop() {
+        if !std::mem::replace(&mut leads[block], true) {
+            open.extend(&predecessors[block]);
+        }
     }
+    leads
 }
 
 fn reverse_postorder(body: &Body) -> Vec<Option<u32>> {
@@ -300,48 +299,69 @@ fn predecessors(body: &Body) -> Vec<Vec<usize>> {
     predecessors
 }
 
-fn liveness(body: &Body, order: &[Option<u32>]) -> Vec<Values> {
-    let mut live_out = vec![Values::none(body.values); body.blocks.len()];
-    let predecessors = predecessors(body);
-    let mut blocks: Vec<usize> = (0..body.blocks.len()).filter(|&index| order[index].is_some()).collect();
-    blocks.sort_by_key(|&index| order[index]);
-    let mut queued = vec![true; body.blocks.len()];
-    while let Some(index) = blocks.pop() {
-        queued[index] = false;
-        let block = &body.blocks[index];
-        let (before, _) = last_reads(block, live_out[index].clone());
-        let before = before.values();
-        for &predecessor in &predecessors[index] {
-            let mut is_changed = false;
-            for &value in &before {
-                is_changed |= live_out[predecessor].insert(value);
+/// For each block, what is read after it; `None` where that is too much. A value
+/// is live on the ways from where it is read back to where it is computed.
+fn liveness(body: &Body, block_of: &[BlockId]) -> Option<Vec<Vec<ValueId>>> {
+    let mut readers: Vec<Vec<BlockId>> = vec![Vec::new(); body.values as usize];
+    // At the end of these blocks, since PHIs read there.
+    let mut read_after = readers.clone();
+    for (index, block) in body.blocks.iter().enumerate() {
+        let id = BlockId(index as u32);
+        let mut read = |operand: &Operand| {
+            if let Operand::Value(value) = operand
+                && block_of[value.0 as usize] != id
+            {
+                readers[value.0 as usize].push(id);
             }
-            for instruction in &block.instructions {
-                let Op::Phi { incoming } = &instruction.op else { continue };
-                for (from, value) in incoming {
-                    if let (true, Operand::Value(value)) = (from.0 as usize == predecessor, value) {
-                        is_changed |= live_out[predecessor].insert(*value);
-                    }
+        };
+        block.end.operand().into_iter().for_each(&mut read);
+        for instruction in &block.instructions {
+            let Op::Phi { incoming } = &instruction.op else {
+                instruction.op.for_each_operand(&mut read);
+                continue;
+            };
+            for (from, value) in incoming {
+                if let Operand::Value(value) = value {
+                    read_after[value.0 as usize].push(*from);
                 }
-            }
-            if is_changed && !queued[predecessor] {
-                queued[predecessor] = true;
-                blocks.push(predecessor);
             }
         }
     }
-    live_out
+    let predecessors = predecessors(body);
+    let mut live_out = vec![Vec::new(); body.blocks.len()];
+    let mut count = 0;
+    for (index, (readers, mut open)) in readers.into_iter().zip(read_after).enumerate() {
+        let value = ValueId(index as u32);
+        let before = |block: BlockId| predecessors[block.0 as usize].iter().map(|&from| BlockId(from as u32));
+        open.extend(readers.into_iter().flat_map(before));
+        while let Some(block) = open.pop() {
+            let live: &mut Vec<ValueId> = &mut live_out[block.0 as usize];
+            if live.last() == Some(&value) {
+                continue;
+            }
+            live.push(value);
+            count += 1;
+            if count > MAX_LIVE {
+                return None;
+            }
+            if block_of[index] != block {
+                open.extend(before(block));
+            }
+        }
+    }
+    Some(live_out)
 }
 
 /// What is live before a block, and what dies at each of its instructions. A
 /// PHI reads at the end of the blocks before.
-fn last_reads(block: &leakscope_ir::Block, mut live: Values) -> (Values, Vec<Vec<ValueId>>) {
+fn last_reads(block: &Block, live_out: &[ValueId]) -> (Vec<ValueId>, Vec<Vec<ValueId>>) {
+    let mut live: FxHashSet<ValueId> = live_out.iter().copied().collect();
     let mut last = vec![Vec::new(); block.instructions.len()];
     if let Some(Operand::Value(value)) = block.end.operand() {
         live.insert(*value);
     }
     for (index, instruction) in block.instructions.iter().enumerate().rev() {
-        if !live.remove(instruction.result) {
+        if !live.remove(&instruction.result) {
             last[index].push(instruction.result);
         }
         if matches!(instruction.op, Op::Phi { .. }) {
@@ -355,5 +375,7 @@ fn last_reads(block: &leakscope_ir::Block, mut live: Values) -> (Values, Vec<Vec
             }
         });
     }
-    (live, last)
+    let mut before: Vec<ValueId> = live.into_iter().collect();
+    before.sort_unstable();
+    (before, last)
 }

@@ -51,7 +51,8 @@ const MAX_STACK: usize = 8;
 /// `case` after the call, for each case of the callee that can be.
 pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summary) -> Vec<Outcome> {
     let mut possible = Vec::new();
-    let mut found = FxHashMap::default();
+    let nothing = || vec![None; summary.symbols.len()];
+    let mut found = nothing();
     for (number, exit) in summary.cases.iter().enumerate() {
         let mut call = Instance {
             site,
@@ -69,9 +70,11 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
         // What memory holds is the same for the next one, if it was not narrowed.
         found = match call.before.memory.is_same(&case.memory) && call.arguments == site.arguments {
             true => std::mem::take(&mut call.symbols),
-            false => FxHashMap::default(),
+            false => nothing(),
         };
-        found.retain(|id, _| summary.symbols.is_of_memory(*id));
+        for (id, known) in summary.symbols.all().zip(&mut found) {
+            known.take_if(|_| !summary.symbols.is_of_memory(id));
+        }
         if let Some(outcome) = outcome {
             possible.push((call, outcome));
         }
@@ -92,7 +95,9 @@ struct Instance<'a> {
     before: Case,
     /// Those of the site, narrowed too.
     arguments: Vec<Value>,
-    symbols: FxHashMap<SymbolId, Value>,
+    /// What the callee's symbols are here, as far as somebody asked; empty once
+    /// the next case has it.
+    symbols: Vec<Option<Value>>,
     blocks: FxHashMap<HeapId, HeapId>,
     /// Symbols of the caller that stand for blocks.
     addresses: Vec<SymbolId>,
@@ -110,7 +115,7 @@ impl Instance<'_> {
                 }
                 // Alternatives that the guard excludes are gone everywhere.
                 if matches!(value, Value::OneOf(_)) {
-                    self.symbols.clear();
+                    self.symbols.fill(None);
                     let narrowed = alternatives_in(&self.before, scope, &value, fact);
                     let same = self.arguments.iter_mut().filter(|argument| **argument == value);
                     same.for_each(|argument| argument.clone_from(&narrowed));
@@ -412,7 +417,7 @@ impl Instance<'_> {
 
     /// A symbol of the callee in the caller's state before the call.
     fn symbol(&mut self, scope: &mut Scope, id: SymbolId) -> Value {
-        if let Some(known) = self.symbols.get(&id) {
+        if let Some(Some(known)) = self.symbols.get(id.0 as usize) {
             return known.clone();
         }
         let value = match self.summary.symbols.key(id).clone() {
@@ -441,7 +446,9 @@ impl Instance<'_> {
                 scope.symbols.value(key)
             }
         };
-        self.symbols.insert(id, value.clone());
+        if let Some(known) = self.symbols.get_mut(id.0 as usize) {
+            *known = Some(value.clone());
+        }
         value
     }
 

@@ -141,9 +141,9 @@ pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, 
     case.blocks.extend(failing.into_iter().map(|id| (id, Block { is_nullable: true })));
     // Where the property differs, in favour of silence.
     case.blocks.retain(|block, _| other.blocks.contains_key(block));
-    case.refused.retain(|id| other.refused.contains(id));
-    case.removed.retain(|id| other.removed.contains(id));
-    case.zeroed.retain(|base| other.zeroed.contains(base));
+    case.refused.intersect(&other.refused);
+    case.removed.intersect(&other.removed);
+    case.zeroed.intersect(&other.zeroed);
     joiner.is_changed |= other.lacks_standard && !case.lacks_standard;
     case.lacks_standard |= other.lacks_standard;
     joiner.is_changed |= case.freed.unite(&other.freed);

@@ -11,6 +11,7 @@ use leakscope_ir::{
     BlockId, Body, Callee, Compare, FuncId, Instruction, Op, Operand, Program, Terminator, ValueId, Width,
 };
 
+use crate::callgraph::callers;
 use crate::flow::Values;
 use crate::handed::calls_are_seen;
 
@@ -69,22 +70,6 @@ impl NeverNull {
     }
 }
 
-fn callers(program: &Program) -> Vec<Vec<usize>> {
-    let mut callers = vec![Vec::new(); program.functions.len()];
-    for (index, function) in program.functions.iter().enumerate() {
-        let instructions = function.body.iter().flat_map(|body| &body.blocks).flat_map(|b| &b.instructions);
-        for instruction in instructions {
-            if let Op::Call(call) = &instruction.op
-                && let Callee::Function(callee) = call.callee
-            {
-                callers[callee.0 as usize].push(index);
-            }
-        }
-    }
-    callers.iter_mut().for_each(|callers: &mut Vec<usize>| callers.dedup());
-    callers
-}
-
 /// By value, the instruction that it is the result of.
 fn definitions(body: &Body) -> Vec<Option<&Instruction>> {
     let mut of = vec![None; body.values as usize];
@@ -93,6 +78,9 @@ fn definitions(body: &Body) -> Vec<Option<&Instruction>> {
     }
     of
 }
+
+/// Blocks times words of a set of values.
+const MAX_WORDS: usize = 1 << 23;
 
 struct Finder<'a> {
     known: &'a NeverNull,
@@ -111,6 +99,34 @@ struct Found {
 impl Finder<'_> {
     fn find(&self, function: usize) -> Found {
         let body = self.body;
+        let mut found = Found::default();
+        let mut entries = self.entries(function).map(Vec::into_iter);
+        for (index, block) in body.blocks.iter().enumerate() {
+            let entry = match &mut entries {
+                Some(entries) => entries.next().flatten(),
+                None => Some(Values::none(body.values)),
+            };
+            let (id, Some(entry)) = (BlockId(index as u32), entry) else { continue };
+            let end = self.run(id, entry, &mut |callee, parameter, is_nonnull| {
+                if !is_nonnull {
+                    found.nullable.push((callee, parameter));
+                }
+            });
+            if let (Some(state), Terminator::Return(Some(value))) = (end, &block.end) {
+                found.returns_null |= !self.is_nonnull(&state, value);
+            }
+        }
+        found
+    }
+
+    /// By block, what is not null where it starts; nothing where it is not
+    /// reached. `None` for a body that is too large: there, nothing is known.
+    fn entries(&self, function: usize) -> Option<Vec<Option<Values>>> {
+        let body = self.body;
+        let words = (body.values as usize).div_ceil(64);
+        if body.blocks.len().saturating_mul(words) > MAX_WORDS {
+            return None;
+        }
         let mut first = Values::none(body.values);
         for (index, _) in self.known.parameters[function].iter().enumerate().filter(|(_, is)| **is) {
             first.insert(ValueId(index as u32));
@@ -136,19 +152,7 @@ impl Finder<'_> {
                 }
             }
         }
-        let mut found = Found::default();
-        for (index, entry) in entries.into_iter().enumerate() {
-            let (id, Some(entry)) = (BlockId(index as u32), entry) else { continue };
-            let end = self.run(id, entry, &mut |callee, parameter, is_nonnull| {
-                if !is_nonnull {
-                    found.nullable.push((callee, parameter));
-                }
-            });
-            if let (Some(state), Terminator::Return(Some(value))) = (end, &body.block(id).end) {
-                found.returns_null |= !self.is_nonnull(&state, value);
-            }
-        }
-        found
+        Some(entries)
     }
 
     /// What is not null after a block; `None` where it is not left. `argument`

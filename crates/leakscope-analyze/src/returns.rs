@@ -2,9 +2,13 @@
 //! the program may be in a cycle with those that call it, and then its summary
 //! would come too late.
 
+use std::collections::BTreeSet;
+
 use leakscope_ir::{BlockId, Body, Callee, Compare, FuncId, Op, Operand, Program, Terminator, ValueId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+
+use crate::callgraph::callers;
 
 /// When a function returns. More with each of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -48,22 +52,32 @@ pub fn returning(program: &Program, is_noreturn: impl Fn(usize) -> bool) -> Vec<
             function.body.as_ref().map(|body| tests(body, function.parameters)).unwrap_or_default()
         })
         .collect();
-    loop {
-        let mut is_changed = false;
-        for (index, function) in functions.iter().enumerate() {
-            let is_open = returns[index] != Returns::Maybe && !is_noreturn(index);
-            let Some(body) = function.body.as_ref().filter(|_| is_open) else { continue };
+    let callers = callers(program);
+    // Round by round, but only those that call what has changed.
+    let (mut open, mut next): (BTreeSet<usize>, BTreeSet<usize>) =
+        ((0..functions.len()).collect(), BTreeSet::new());
+    while let Some(index) = open.pop_first() {
+        let is_open = returns[index] != Returns::Maybe && !is_noreturn(index);
+        if let Some(body) = functions[index].body.as_ref().filter(|_| is_open) {
             let now = when(body, &tests[index], &returns);
             // What is known may only become less.
             let now =
                 if returns[index] == Returns::Never || now == returns[index] { now } else { Returns::Maybe };
-            is_changed |= now != returns[index];
-            returns[index] = now;
+            if std::mem::replace(&mut returns[index], now) != now {
+                for &caller in &callers[index] {
+                    if caller > index {
+                        open.insert(caller)
+                    } else {
+                        next.insert(caller)
+                    };
+                }
+            }
         }
-        if !is_changed {
-            return returns;
+        if open.is_empty() {
+            open = std::mem::take(&mut next);
         }
     }
+    returns
 }
 
 fn when(body: &Body, tests: &FxHashMap<ValueId, Given>, returns: &[Returns]) -> Returns {

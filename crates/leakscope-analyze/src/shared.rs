@@ -202,23 +202,57 @@ impl<K: Key> Set<K> {
         self.0.retain(|element, ()| is_kept(element));
     }
 
+    /// Drops what is not in `other`.
+    pub fn intersect(&mut self, other: &Set<K>) {
+        if self.alone(other).0 > 0 {
+            self.retain(|element| other.contains(element));
+        }
+    }
+
     /// Adds what is in `other`; whether that was anything new.
     pub fn unite(&mut self, other: &Set<K>) -> bool {
-        if self.0.is_same(&other.0) || other.iter().all(|element| self.contains(element)) {
-            return false;
+        match self.alone(other) {
+            (_, 0) => return false,
+            (0, _) => *self = other.clone(),
+            (_, new) => {
+                let mut all = Vec::with_capacity(self.len() + new);
+                let mut others = other.0.pairs();
+                for &(element, ()) in self.0.pairs() {
+                    let order = element.order();
+                    let before = others.iter().take_while(|(other, ())| other.order() < order).count();
+                    let (earlier, rest) = others.split_at(before);
+                    all.extend_from_slice(earlier);
+                    all.push((element, ()));
+                    let is_both = rest.first().is_some_and(|(other, ())| other.order() == order);
+                    others = &rest[usize::from(is_both)..];
+                }
+                all.extend_from_slice(others);
+                *self = Set(Map::of_sorted(all));
+            }
         }
-        *self = self.iter().chain(other.iter()).copied().collect();
         true
     }
 
     /// How many elements are in only one of both.
     pub fn difference(&self, other: &Set<K>) -> usize {
+        let (own, others) = self.alone(other);
+        own + others
+    }
+
+    /// How many elements only this set has, and how many only the other.
+    fn alone(&self, other: &Set<K>) -> (usize, usize) {
         if self.0.is_same(&other.0) {
-            return 0;
+            return (0, 0);
         }
-        let alone =
-            |one: &Set<K>, other: &Set<K>| one.iter().filter(|element| !other.contains(element)).count();
-        alone(self, other) + alone(other, self)
+        let (own, others) = (self.0.pairs(), other.0.pairs());
+        let (mut index, mut other_index, mut both) = (0, 0, 0);
+        while index < own.len() && other_index < others.len() {
+            let (element, other) = (own[index].0.order(), others[other_index].0.order());
+            both += usize::from(element == other);
+            index += usize::from(element <= other);
+            other_index += usize::from(other <= element);
+        }
+        (own.len() - both, others.len() - both)
     }
 }
 
@@ -276,10 +310,13 @@ mod tests {
 
     #[test]
     fn sets_unite() {
-        let (mut one, other): (Set<u32>, Set<u32>) =
-            ([5, 1, 5].into_iter().collect(), [2, 1].into_iter().collect());
-        assert_eq!(one.difference(&other), 2);
+        let set = |elements: &[u32]| elements.iter().copied().collect::<Set<u32>>();
+        let (mut one, other) = (set(&[5, 1, 5]), set(&[2, 1, 7]));
+        assert_eq!(one.difference(&other), 3);
         assert!(one.unite(&other) && !one.unite(&other));
-        assert_eq!(one.iter().collect::<Vec<_>>(), [&1, &2, &5]);
+        assert_eq!(one, set(&[1, 2, 5, 7]));
+        one.intersect(&set(&[7, 3, 2]));
+        assert_eq!(one, set(&[2, 7]));
+        assert!(one.unite(&set(&[2, 7, 9])) && one == set(&[2, 7, 9]));
     }
 }

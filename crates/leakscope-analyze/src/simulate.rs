@@ -80,6 +80,8 @@ pub struct Simulated<'a> {
     pub is_cut: bool,
     /// The leak that was looked for.
     pub confirmed: Option<Leak>,
+    /// The shape of its body, if it is not too large.
+    pub flow: Option<Arc<Flow>>,
 }
 
 pub struct Options {
@@ -97,9 +99,7 @@ pub fn simulate<'a>(
     options: &Options,
 ) -> Simulated<'a> {
     let mut simulated = simulate_with(world, summaries, id, options, &Bounds::default());
-    if !simulated.is_cut {
-        confirm_leaks(world, summaries, id, options, &Bounds::default(), &mut simulated);
-    }
+    confirm_leaks(world, summaries, id, options, &Bounds::default(), &mut simulated);
     simulated
 }
 
@@ -121,6 +121,8 @@ pub struct Bounds<'c> {
     pub depth: usize,
     /// Only whether this leak is there is of interest.
     pub target: Option<Target<'c>>,
+    /// The shape of its body, where it is known already.
+    pub flow: Option<&'c Arc<Flow>>,
 }
 
 /// Keeps as many cases apart as the work allows.
@@ -134,7 +136,7 @@ pub fn simulate_with<'a>(
     let function = world.program.function(id);
     let body = function.body.as_ref().expect("a function with a body");
     let mut scope = Scope::new(world);
-    let Some(flow) = Flow::of(body) else {
+    let Some(flow) = bounds.flow.cloned().or_else(|| Flow::of(body).map(Arc::new)) else {
         return Simulated { is_cut: true, ..Simulated::of(scope) };
     };
     scope.rewritten = flow.rewritten_globals(body);
@@ -159,7 +161,6 @@ pub fn simulate_with<'a>(
         function,
         id,
         body,
-        flow,
         summaries,
         options,
         entries: (0..body.blocks.len()).map(|_| Vec::new()).collect(),
@@ -171,8 +172,9 @@ pub fn simulate_with<'a>(
         returns_at: None,
         ways: BTreeMap::new(),
         with_functions: FxHashMap::default(),
-        search: bounds.target.map(Search::new),
-        result: Simulated::of(scope),
+        search: bounds.target.map(|target| Search::new(target, body, &flow)),
+        result: Simulated { flow: Some(flow.clone()), ..Simulated::of(scope) },
+        flow,
     };
     simulation.arrive(BlockId(0), first);
     if simulation.search.is_some() {
@@ -188,7 +190,7 @@ impl<'a> Simulated<'a> {
     fn of(scope: Scope<'a>) -> Simulated<'a> {
         let (exits, leaks, inner) = (Vec::new(), BTreeMap::new(), Vec::new());
         let memory = Memory::Followed;
-        Simulated { scope, exits, leaks, memory, inner, is_cut: false, confirmed: None }
+        Simulated { scope, exits, leaks, memory, inner, is_cut: false, confirmed: None, flow: None }
     }
 }
 
@@ -196,7 +198,7 @@ pub struct Simulation<'a, 'b> {
     pub function: &'a Function,
     pub id: FuncId,
     pub body: &'a Body,
-    pub flow: Flow,
+    pub flow: Arc<Flow>,
     pub summaries: &'b dyn Summaries,
     pub options: &'b Options,
     pub entries: Vec<Vec<Entry>>,

@@ -282,6 +282,9 @@ impl Value {
     }
 
     pub fn plus(&self, offset: Offset) -> Value {
+        if offset == Offset::At(0) {
+            return self.clone();
+        }
         self.map(|part| match (part, offset) {
             (Value::Sum(base, at), _) => Value::Sum(*base, at.and(offset)),
             (Value::Int(number), Offset::At(bytes)) => Value::Int(number.wrapping_add(bytes)),
