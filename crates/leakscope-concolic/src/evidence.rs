@@ -58,6 +58,8 @@ pub enum Stop {
     Explored,
     /// A leak was found, or many runs followed the path and the last ones showed nothing new.
     Enough,
+    /// The marks were passed, and there is no object to follow.
+    NoObject,
     OutOfRuns,
     OutOfTime,
     Interrupted,
@@ -135,6 +137,7 @@ impl Stop {
         match self {
             Stop::Explored => "every way that could lead there was tried",
             Stop::Enough => "many runs followed the path, the last ones showed nothing new",
+            Stop::NoObject => "nothing can be followed",
             Stop::OutOfRuns => "out of runs (--runs)",
             Stop::OutOfTime => "out of time (--time)",
             Stop::Interrupted => "interrupted",

@@ -278,8 +278,11 @@ impl<'a> Search<'a> {
             let most = most.max(self.options.runs);
             let is_explored =
                 pursuit.schedule.is_empty() && pursuit.encores.is_empty() || pursuit.is_ruled_out(automaton);
+            let has_no_object = !automaton.has_allocation() && pursuit.passed == automaton.marks.len();
             let stop = if has_leak || is_enough {
                 Some(Stop::Enough)
+            } else if has_no_object {
+                Some(Stop::NoObject)
             } else if is_explored {
                 Some(Stop::Explored)
             } else if pursuit.runs >= most || pursuit.runs_after_other_way > AFTER_OTHER_WAY {

@@ -59,6 +59,7 @@ fn fortify() {
         include_str!("data/fortify.sarif"),
         &[
             "MA src/sum.c:5, BF src/sum.c:7, BT src/sum.c:11, LK src/sum.c:12",
+            "MA src/sum.c:5, BT src/sum.c:11, LK src/sum.c:12",
             "MA src/sum.c:5, LK src/sum.c:5",
         ],
         0,

@@ -2,10 +2,14 @@
 
 use crate::warning::{MarkKind, PathMark, Spot};
 
-/// The marks of a path that ends at `leak`. Sentences that are neither about a
+/// The marks of a path that ends at `leak`, or at its last step, if a tool points to where the
+/// path begins. Sentences that are neither about a
 /// branch nor about the allocation are no marks: they lie where the reader
 /// looks, not where the program passes.
 pub fn marks(steps: &[(Spot, String)], leak: Option<Spot>) -> Vec<PathMark> {
+    let ends = |index: Option<&(Spot, String)>| index.map(|(spot, _)| spot.clone());
+    let (first, last) = (ends(steps.first()), ends(steps.last()));
+    let leak = if first == leak { last.or(leak) } else { leak };
     let mut marks = Vec::new();
     let mut has_allocation = false;
     for (spot, text) in steps {
