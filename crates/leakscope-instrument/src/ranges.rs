@@ -4,12 +4,14 @@
 //! An interpretation over intervals (Cousot and Cousot, POPL 1977) of the values of each
 //! function and of the program's variables, where conditions narrow both. It is run upwards
 //! from nothing until nothing is added, so what it calls closed is closed, however the loops and
-//! calls go; ends that move are widened to what the program compares with. It knows nothing of
+//! calls go; ends that move are widened to what the program compares with. How far two values
+//! of a function are apart is followed, too (`gaps`). It knows nothing of
 //! memory but variables that nobody has the address of, and takes each function for all its calls
 //! together. Numbers wrap around.
 
 mod cells;
 mod flow;
+mod gaps;
 mod library;
 mod range;
 

@@ -306,3 +306,144 @@ fn what_was_scanned_and_checked_stays_so() {
          }",
     );
 }
+
+#[test]
+fn what_is_compared_with_another_value_stays_on_its_side() {
+    check(
+        "static unsigned char buf[256];
+         int main(void) {
+             size_t n = fread(buf, 1, sizeof buf, stdin);
+             unsigned at = 12;
+             while (at + 8 <= n) {
+                 unsigned len = buf[at] | buf[at + 1] << 8;
+                 if (len > n - at - 8) break;
+                 if (len > 255)
+                     leak(); // closed
+                 if (len > 235)
+                     leak(); // open
+                 at += 8 + len;
+             }
+             if (n > 256)
+                 leak(); // closed
+             return 0;
+         }",
+    );
+    check(
+        "int main(void) {
+             int depth = 0, hidden = 0, head = 0, tail = 0, c;
+             while ((c = getchar()) != EOF) {
+                 if (c == '{') {
+                     depth++;
+                     if (hidden || getchar() == '!') hidden++;
+                     if (depth > 3) break;
+                 } else if (c == '}') {
+                     if (depth == 0) break;
+                     depth--;
+                     if (hidden) hidden--;
+                     if (hidden > depth)
+                         leak(); // closed
+                     if (hidden == depth)
+                         leak(); // open
+                 } else if (c == '+' && tail < 64) {
+                     tail++;
+                 } else if (c == '-' && head < tail) {
+                     head++;
+                 }
+                 if (head > tail)
+                     leak(); // closed
+                 if (head == tail)
+                     leak(); // open
+             }
+             return 0;
+         }",
+    );
+    check(
+        "int main(void) {
+             char line[80];
+             if (!fgets(line, sizeof line, stdin)) return 1;
+             size_t n = strlen(line), i = 0;
+             while (i < n && line[i] != ':') i++;
+             if (i > n)
+                 leak(); // closed
+             if (i == n)
+                 leak(); // open
+             if (n - i > 79 && n < 80)
+                 leak(); // closed
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn sums_wrap_around_and_old_values_are_old() {
+    check(
+        "int main(void) {
+             unsigned a, n;
+             int k;
+             if (scanf(\"%u %u %d\", &a, &n, &k) != 3) return 1;
+             if (a + 8 <= n && n < 100) {
+                 if (a > n)
+                     leak(); // open
+             }
+             if (k > 0 && k + 1 < k)
+                 leak(); // open
+             if (a - n < 10 && a < n)
+                 leak(); // open
+             return 0;
+         }",
+    );
+    check(
+        "int main(void) {
+             int last = 0, before = 0, lap = 0, c;
+             while ((c = getchar()) != EOF) {
+                 int next = last + 1;
+                 if (c < last)
+                     leak(); // open
+                 if (lap && before > last)
+                     leak(); // open
+                 if (c > last + 300)
+                     leak(); // closed
+                 before = last;
+                 last = c;
+                 if (next > last)
+                     leak(); // open
+                 lap = 1;
+             }
+             return 0;
+         }",
+    );
+    check(
+        "int main(void) {
+             int i = 0, c;
+             while ((c = getchar()) != EOF) {
+                 int old = i, is_big = i > 5;
+                 if (c == 'x') i++;
+                 if (c == 'y') putchar(c);
+                 if (is_big) {
+                     if (old > 300)
+                         leak(); // open
+                     if (old < 6)
+                         leak(); // closed
+                 }
+             }
+             return 0;
+         }",
+    );
+    check(
+        "int main(void) {
+             int a = 0, b = 1, c;
+             while ((c = getchar()) != EOF) {
+                 if (a < b && c == 's') { int t = a; a = b; b = t; }
+                 if (a > b)
+                     leak(); // open
+                 if (c == 'u') a = b;
+                 if (a == b)
+                     leak(); // open
+                 if (c == 'v') b = a + c;
+                 if (a < b - 1)
+                     leak(); // open
+             }
+             return 0;
+         }",
+    );
+}

@@ -1,5 +1,6 @@
 //! One function: what its values can be in each of its blocks.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use llvm_sys::LLVMIntPredicate;
@@ -8,6 +9,7 @@ use llvm_sys::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::cells::CellId;
+use super::gaps::{Gaps, Watched};
 use super::range::{Range, allowed, mirrored, opposite};
 use super::{Grown, MOST_VISITS, PATIENCE, World, bits_of, library, number};
 use crate::ir::{Block, Opcode, Value};
@@ -20,27 +22,42 @@ pub struct Flow<'w, 'm> {
     world: &'w mut World<'m>,
     function: Function<'m>,
     blocks: Vec<Block<'m>>,
-    numbers: FxHashMap<LLVMBasicBlockRef, usize>,
+    pub(super) numbers: FxHashMap<LLVMBasicBlockRef, usize>,
     /// What values are where they come to be.
     values: FxHashMap<Value<'m>, Grown>,
     /// What is known where blocks begin, of those that are come to, and how often that changed.
-    entries: Vec<Option<(Known<'m>, u32)>>,
+    entries: Vec<Option<Entry<'m>>>,
     waiting: BTreeSet<usize>,
+    /// The block that is gone through.
+    pub(super) here: usize,
+    /// Blocks to go through again when a value grows, beside those that use it: its range was
+    /// asked for there, by a condition that is computed elsewhere, or by gaps.
+    pub(super) watched: RefCell<Watched<'m>>,
+}
+
+/// What is known where a block begins, and how often that changed, and only gaps did.
+#[derive(Clone)]
+struct Entry<'m> {
+    known: Known<'m>,
+    times: u32,
+    gap_times: u32,
 }
 
 /// What is known at a place beyond what values are anyway.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Known<'m> {
-    values: FxHashMap<Value<'m>, Range>,
+pub(super) struct Known<'m> {
+    pub(super) values: FxHashMap<Value<'m>, Range>,
     cells: FxHashMap<CellId, Range>,
     /// The value that a variable has.
     same: FxHashMap<CellId, Value<'m>>,
+    pub(super) gaps: Gaps<'m>,
 }
 
 impl<'m> Known<'m> {
     /// A value is computed anew.
     fn forget(&mut self, value: Value<'m>) {
         self.values.remove(&value);
+        self.gaps.forget(value);
         self.same.retain(|_, same| *same != value);
     }
 
@@ -65,6 +82,8 @@ impl<'m> Known<'m> {
                 .filter(|(cell, value)| other.same.get(cell) == Some(value))
                 .map(|(&cell, &value)| (cell, value))
                 .collect(),
+            // The flow knows more of them.
+            gaps: Gaps::default(),
         }
     }
 }
@@ -75,7 +94,8 @@ impl<'w, 'm> Flow<'w, 'm> {
         let numbers = blocks.iter().enumerate().map(|(number, block)| (block.raw, number)).collect();
         let entries = vec![None; blocks.len()];
         let values = FxHashMap::default();
-        Flow { world, function, blocks, numbers, values, entries, waiting: BTreeSet::new() }
+        let (waiting, watched) = (BTreeSet::new(), RefCell::default());
+        Flow { world, function, blocks, numbers, values, entries, waiting, here: 0, watched }
     }
 
     /// Goes on until nothing is new; `None` if that takes too long.
@@ -86,7 +106,8 @@ impl<'w, 'm> Flow<'w, 'm> {
             if self.world.visits > MOST_VISITS {
                 return None;
             }
-            let known = self.entries[block].as_ref()?.0.clone();
+            let known = self.entries[block].as_ref()?.known.clone();
+            self.here = block;
             self.pass(self.blocks[block], known);
         }
         Some(())
@@ -95,35 +116,51 @@ impl<'w, 'm> Flow<'w, 'm> {
     /// A block is come to, with this known.
     fn enter(&mut self, block: Block<'m>, known: Known<'m>) {
         let number = self.numbers[&block.raw];
-        let Some((before, times)) = &self.entries[number] else {
-            self.entries[number] = Some((known, 0));
+        let Some(Entry { known: before, times, gap_times }) = &self.entries[number] else {
+            self.entries[number] = Some(Entry { known, times: 0, gap_times: 0 });
             self.waiting.insert(number);
             return;
         };
         let mut both = before.or(&known);
+        both.gaps = match *gap_times < PATIENCE {
+            true => self.joined_gaps(block, before, &known),
+            false => self.kept_gaps(before, &known),
+        };
+        if *gap_times > PATIENCE {
+            both.gaps.keep_settled(&before.gaps);
+        }
         if both == *before {
             return;
         }
-        let times = times + 1;
+        let gap_times = gap_times + u32::from(both.gaps != before.gaps);
+        let has_moved =
+            (&both.values, &both.cells, &both.same) != (&before.values, &before.cells, &before.same);
+        let times = times + u32::from(has_moved);
         if times > PATIENCE {
-            // What still moves is not followed here.
-            both.values.retain(|of, range| before.values.get(of) == Some(range));
+            // What still moves goes on in steps, and then is not followed here.
             let steps = &self.world.steps;
-            for (&cell, range) in &mut both.cells {
-                if let Some(old) = before.cells.get(&cell).filter(|old| *old != range) {
-                    *range = old.widened(*range, steps, self.world.cells.all[cell].bits);
+            let widen = |range: &mut Range, old: Option<&Range>, bits: u32| {
+                if let Some(old) = old.filter(|old| *old != range) {
+                    *range = old.widened(*range, steps, bits);
                 }
+            };
+            for (of, range) in &mut both.values {
+                widen(range, before.values.get(of), bits_of(*of).unwrap_or(64));
+            }
+            for (cell, range) in &mut both.cells {
+                widen(range, before.cells.get(cell), self.world.cells.all[*cell].bits);
             }
             if times > super::MOST_STEPS {
+                both.values.retain(|of, range| before.values.get(of) == Some(range));
                 both.cells.retain(|of, range| before.cells.get(of) == Some(range));
             }
         }
-        self.entries[number] = Some((both, times));
+        self.entries[number] = Some(Entry { known: both, times, gap_times });
         self.waiting.insert(number);
     }
 
     /// What a value is where this is known; `None` if it never comes to be.
-    fn range(&self, known: &Known<'m>, value: Value<'m>) -> Option<Range> {
+    pub(super) fn range(&self, known: &Known<'m>, value: Value<'m>) -> Option<Range> {
         let bits = bits_of(value)?;
         if let Some(number) = number(value) {
             return Some(Range::one(number));
@@ -132,7 +169,10 @@ impl<'w, 'm> Flow<'w, 'm> {
             return Some(range);
         }
         let grown = match value.opcode() {
-            Some(_) => self.values.get(&value),
+            Some(_) => {
+                self.watched.borrow_mut().entry(value).or_default().insert(self.here);
+                self.values.get(&value)
+            }
             None if value.is_parameter() => self.world.values.get(&value),
             None => return Some(Range::all(bits)),
         };
@@ -148,6 +188,8 @@ impl<'w, 'm> Flow<'w, 'm> {
         if !self.values.entry(value).or_default().take(range, &self.world.steps, bits) {
             return;
         }
+        let again = self.watched.borrow_mut().remove(&value).unwrap_or_default();
+        self.waiting.extend(again.into_iter().filter(|&block| self.entries[block].is_some()));
         for user in value.users() {
             let blocks: Vec<Block<'m>> = match user.opcode() {
                 Some(Opcode::LLVMPHI) => {
@@ -206,7 +248,7 @@ impl<'w, 'm> Flow<'w, 'm> {
     }
 
     fn computed(&self, known: &Known<'m>, at: Value<'m>, bits: u32) -> Option<Range> {
-        let range = |index: u32| self.range(known, at.operand(index));
+        let range = |index: u32| self.tight(known, at.operand(index));
         let opcode = at.opcode()?;
         match opcode {
             Opcode::LLVMICmp => {
@@ -233,10 +275,13 @@ impl<'w, 'm> Flow<'w, 'm> {
                 Some(called) if self.world.own.contains_key(&called) => {
                     self.world.values.get(&called).and_then(|grown| grown.range)
                 }
-                _ => Some(library::result(at).unwrap_or(Range::all(bits))),
+                _ => Some(library::result(at, range).unwrap_or(Range::all(bits))),
             },
+            Opcode::LLVMSub => {
+                let anyhow = Range::computed(opcode, range(0)?, range(1)?, bits);
+                Some(self.difference(known, at.operand(0), at.operand(1), bits).unwrap_or(anyhow))
+            }
             Opcode::LLVMAdd
-            | Opcode::LLVMSub
             | Opcode::LLVMMul
             | Opcode::LLVMUDiv
             | Opcode::LLVMSDiv
@@ -374,9 +419,11 @@ impl<'w, 'm> Flow<'w, 'm> {
             let value = phi.incoming().find(|(block, _)| block.raw == from.raw).map(|(_, value)| value);
             new.push((phi, value.and_then(|value| self.range(&known, value)), bits));
         }
+        let gaps = self.gaps_of_phis(&known, from, &phis);
         for &phi in &phis {
             known.forget(phi);
         }
+        known.gaps.extend(gaps);
         for (phi, range, bits) in new {
             let Some(range) = range else { continue };
             self.set(phi, range, bits);
@@ -428,6 +475,7 @@ impl<'w, 'm> Flow<'w, 'm> {
         let (Some(a), Some(b)) = (self.range(known, left), self.range(known, right)) else { return false };
         self.narrow(known, left, allowed(holds, b, a), depth + 1)
             && self.narrow(known, right, allowed(mirrored(holds), a, b), depth + 1)
+            && self.note_compared(known, holds, left, right)
     }
 
     /// A value is in a range, and so is what it is made of; false if it never is.

@@ -75,9 +75,22 @@ pub fn lets_go(call: Value<'_>) -> bool {
     is_declared && call.called_name().is_some_and(lets_go)
 }
 
-/// What a call of a library's function returns.
-pub fn result(call: Value<'_>) -> Option<Range> {
-    let is_byte_or_end = matches!(call.called_name()?, "getc" | "fgetc" | "getchar" | "getc_unlocked");
-    let is_here = call.called().is_some_and(Value::is_declaration);
-    (is_byte_or_end && is_here).then_some(Range { low: -1, high: 255 })
+/// What a call of a library's function returns; `argument` says what its arguments are.
+pub fn result(call: Value<'_>, argument: impl Fn(u32) -> Option<Range>) -> Option<Range> {
+    if !call.called().is_some_and(Value::is_declaration) {
+        return None;
+    }
+    let up_to = |low: i128, count: Option<Range>| {
+        count.filter(|count| count.low >= 0).map(|count| Range { low, high: count.high })
+    };
+    match call.called_name()? {
+        "getc" | "fgetc" | "getchar" | "getc_unlocked" => Some(Range { low: -1, high: 255 }),
+        "fread" | "fwrite" => up_to(0, argument(2)),
+        "read" | "write" | "recv" | "send" => up_to(-1, argument(2)),
+        "strnlen" => up_to(0, argument(1)),
+        // No object has more bytes than a signed number can say.
+        "strlen" | "strspn" | "strcspn" => Some(Range { low: 0, high: (1 << 63) - 2 }),
+        "sscanf" | "__isoc99_sscanf" | "__isoc23_sscanf" => Some(Range { low: -1, high: (1 << 31) - 1 }),
+        _ => None,
+    }
 }
