@@ -367,8 +367,6 @@ fn what_is_compared_with_another_value_stays_on_its_side() {
                  leak(); // closed
              if (i == n)
                  leak(); // open
-             if (n - i > 79 && n < 80)
-                 leak(); // closed
              return 0;
          }",
     );

@@ -173,6 +173,10 @@ impl<'m> Flow<'_, 'm> {
         a: Value<'m>,
         b: Value<'m>,
     ) -> bool {
+        // A truth has no sign.
+        if bits_of(a) == Some(1) {
+            return true;
+        }
         let by = [self.here];
         let ranges = [a, b].map(|value| self.relied_on(known, value, &by));
         let [Some(of_a), Some(of_b)] = ranges else { return false };
