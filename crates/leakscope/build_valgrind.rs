@@ -158,6 +158,8 @@ impl Installed {
         link.args(["-static", "-no-pie", "-nodefaultlibs", "-nostartfiles"]);
         link.args(["-u", "_start", "-u", "vgPlain_tl_pre_clo_init"]);
         link.args(["-Wl,-Ttext-segment=0x58000000", "-Wl,--build-id=none", "-Wl,-z,noexecstack"]);
+        // `tool.rs` has what is called instead.
+        link.arg("-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3");
         link.args(["-Wl,--gc-sections", "-s", "-o"]).arg(tool);
         link.arg(target.join("runtime/libleakscope_valgrind.a"));
         link.args([archive("coregrind"), archive("vex")]).arg("-lgcc").arg(archive("gcc-sup"));

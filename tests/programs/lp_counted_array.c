@@ -1,5 +1,6 @@
 // Texts that begin with no reference and are kept in arrays that grow: one is replaced in an array, and not dropped.
-// engines: track
+// engines: track valgrind
+// valgrind -O2: differs: gcc inlines it all, and in registers: a function stands for the variables that it has there
 // options: --explain
 // stdout: 14 letters
 #include <stdio.h>

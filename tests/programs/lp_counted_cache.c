@@ -1,5 +1,6 @@
 // A cache that hands out references, with users that borrow from it in between: one user forgets a reference each time.
-// engines: track
+// engines: track valgrind
+// valgrind -O2: differs: gcc inlines it all, and in registers: a function stands for the variables that it has there
 // options: --explain
 // stdout: 2482
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // Devices that are counted by get and put, with the count in a structure of its own: one of those who looked a device up does not put it.
-// engines: track
+// engines: track valgrind
+// valgrind -O2: differs: gcc inlines it all, and in registers: a function stands for the variables that it has there
 // options: --explain
 // stdout: 3 opened, 1 refused
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // Objects that count their own holders, and a smart pointer that is made to let go of one without dropping the reference.
-// engines: track
+// engines: track valgrind
+// valgrind -O2: differs: gcc inlines it all, and in registers: a function stands for the variables that it has there
 // options: --explain
 // stdout: 2 sent, 1 queued
 #include <cstdio>

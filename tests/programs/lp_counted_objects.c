@@ -1,5 +1,6 @@
 // An interpreter's objects, counted by macros: on one way out of a function that failed, what was made before is not dropped.
-// engines: track
+// engines: track valgrind
+// valgrind -O2: differs: gcc inlines it all, and in registers: a function stands for the variables that it has there
 // options: --explain
 // stdout: 7, then failed
 #include <stdio.h>

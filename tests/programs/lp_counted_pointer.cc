@@ -1,6 +1,6 @@
 // An intrusive smart pointer: nodes are born with one reference, adopt() takes it over, but one caller lets the pointer add
 // options: --explain
-// valgrind: differs: the count is missed where a reference is forgotten, but the last pointer goes with its holder, later
+// valgrind -O2: differs: gcc inlines it all, and in registers: a function stands for the variables that it has there
 // another. At the end that node is counted with 1 reference and has 0 holders. The pointers that die later each drop
 // their own reference: the one that nobody owned was lost where the pointer was made.
 // stdout: 3 styles, widest 30

@@ -17,6 +17,7 @@
 mod holders;
 
 use holders::held_until;
+use leakscope_wire::lives::IS_CALL;
 use leakscope_wire::{Cause, Count, Death, Edge, Life};
 
 use crate::record::{Record, Stack};
@@ -38,12 +39,15 @@ pub struct Counted {
     pub holders: u64,
     pub field: Option<String>,
     /// The stack at the moment from which on there were fewer holders than
-    /// references; none if lost blocks hold them all: a cycle.
+    /// references; none if lost blocks hold them all, a cycle, or where the last
+    /// pointer says more.
     pub moment: Option<u32>,
     /// What held the reference that was not dropped.
     pub variable: Option<String>,
     /// How that went; none if it is not known to have gone.
     pub cause: Option<Cause>,
+    /// False if some variables are known by their functions alone.
+    pub is_exact: bool,
 }
 
 /// Larger counts are something else.
@@ -76,10 +80,17 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     // Lost blocks that hold it are holders for ever.
     let inner = inner_holders(record, details.block).min(references);
     if inner == references {
-        let cycle = Counted { references, holders: inner, field, moment: None, variable: None, cause: None };
-        return Some(cycle);
+        let (moment, variable, cause) = (None, None, None);
+        return Some(Counted { references, holders: inner, field, moment, variable, cause, is_exact: true });
     }
     let moment = exceeds(&details.lives, &counts, inner)?;
+    let is_in_registers = |life: &Life| life.slot & IS_CALL != 0 && life.is_given == 0;
+    let is_exact = !details.lives.iter().any(is_in_registers);
+    if !is_exact && moment.references == 1 {
+        // Of what is in registers the last pointer says more.
+        let (moment, variable, cause) = (None, None, None);
+        return Some(Counted { references, holders: 0, field, moment, variable, cause, is_exact });
+    }
     let stack = record.stacks.get(&moment.stack)?;
     let skipped = (0..stack.addresses.len())
         .find(|&frame| {
@@ -103,7 +114,7 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     };
     let Moment { references, holders, .. } = moment;
     let (variable, cause) = (told.variable, told.cause);
-    Some(Counted { references, holders, field, moment: Some(id), variable, cause })
+    Some(Counted { references, holders, field, moment: Some(id), variable, cause, is_exact })
 }
 
 /// How the slot went that had the reference, and where.

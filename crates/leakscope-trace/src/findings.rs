@@ -134,6 +134,8 @@ struct Group {
     /// What is known of the first block that is reference-counted: where its
     /// reference lost its holder, and the rest.
     counted: Option<(Option<PlaceId>, Counted)>,
+    /// The engine saw that a block may count its references.
+    may_be_counted: bool,
     /// The slot whose pointer died last had handed a block over.
     moved_on: bool,
     /// The first death by which a block was lost, if they were counted.
@@ -215,6 +217,7 @@ impl Run {
                 stamped: false,
                 not_followed: false,
                 counted: None,
+                may_be_counted: false,
                 moved_on: false,
                 moment: None,
                 leaks: IndexMap::new(),
@@ -245,8 +248,11 @@ impl Run {
             group.roots.extend(above.iter().map(|&root| groups[root]));
             if let Some(counted) = record.counted.get(&(index as u32)).filter(|_| group.counted.is_none()) {
                 let moment = counted.moment.map(|stack| named.of(stack));
-                group.counted = Some((moment, counted.clone()));
+                let held = || counted.moment.and_then(|stack| named.held(stack));
+                let variable = counted.variable.clone().or_else(held);
+                group.counted = Some((moment, Counted { variable, ..counted.clone() }));
             }
+            group.may_be_counted |= record.may_be_counted.contains(&(index as u64));
             group.moved_on |= record.moved_on.contains(&(index as u32));
             let Some(stamps) = record.stamps.get(index) else { continue };
             if stamps.last_used == wire::NOT_FOLLOWED {
@@ -425,13 +431,15 @@ impl Run {
         const NEAR: u32 = 4;
         let mut used = group.last_used.keys().filter_map(|&id| self.places.innermost(id));
         let mut freed = finding.freed_elsewhere.iter().filter_map(|free| free.place.stack.first());
-        used.any(|frame| self.places.counts(frame, 0)) || freed.any(|frame| self.places.counts(frame, NEAR))
+        group.may_be_counted
+            || used.any(|frame| self.places.counts(frame, 0))
+            || freed.any(|frame| self.places.counts(frame, NEAR))
     }
 
     /// Of a reference-counted block the place is where its reference lost its
     /// holder; where the last pointer went stands beside it.
     fn set_counted(&self, finding: &mut Finding, moment: Option<PlaceId>, counted: &Counted) {
-        let Counted { references, holders, field, variable, cause, .. } = counted.clone();
+        let Counted { references, holders, field, variable, cause, is_exact, .. } = counted.clone();
         finding.counted = Some(core::Counted { references, holders, field });
         let Some(moment) = moment else { return };
         let place = self.places.place(moment);
@@ -441,9 +449,13 @@ impl Run {
             finding.candidates.truncate(CANDIDATES_MAX);
         }
         let cause = cause.map_or(Cause::NotReleased, events::cause);
-        (finding.cause, finding.variable, finding.exact) = (cause, variable, true);
+        (finding.cause, finding.variable, finding.exact) = (cause, variable, is_exact);
         finding.evidence.insert("not_released".to_owned(), true.into());
         finding.evidence.remove("inexact");
+        if !is_exact {
+            let reason = "the code was optimised, and its variables are in registers";
+            finding.evidence.insert("inexact".to_owned(), reason.into());
+        }
     }
 
     /// The lines of a burst, the earliest first.

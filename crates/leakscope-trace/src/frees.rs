@@ -46,12 +46,12 @@ impl Frees {
         if freed.is_empty() {
             freed = self.of_call(calls, allocated, places);
         }
-        let mut siblings: Vec<SiblingFree> =
-            freed.into_iter().map(|(id, blocks)| SiblingFree { place: places.place(id), blocks }).collect();
+        let mut siblings: Vec<(PlaceId, u64)> = freed.into_iter().collect();
         // Numbers of places differ from run to run.
-        siblings.sort_by_cached_key(|sibling| (Reverse(sibling.blocks), lines(&sibling.place)));
-        siblings.truncate(PLACES_MAX);
         siblings
+            .sort_by_cached_key(|&(id, blocks)| (Reverse(blocks), lines(places, id).collect::<Vec<Line>>()));
+        siblings.truncate(PLACES_MAX);
+        siblings.into_iter().map(|(id, blocks)| SiblingFree { place: places.place(id), blocks }).collect()
     }
 
     fn of_call(
@@ -60,26 +60,23 @@ impl Frees {
         allocated: &Place,
         places: &Places,
     ) -> BTreeMap<PlaceId, u64> {
-        let own = lines(allocated);
+        let own: Vec<Line> = allocated.inner.iter().chain(&allocated.stack).map(line).collect();
         let headline = allocated.headline();
         let inside = allocated.stack.iter().position(|frame| Some(frame) == headline).unwrap_or(0);
         let mut furthest = allocated.inner.len() + inside + 1;
         let mut sums = BTreeMap::new();
         for (&(id, _), freed) in self.by_allocation.iter().filter(|((_, call), _)| calls.contains(call)) {
-            let other = places.place(id);
+            let common = own.iter().zip(lines(places, id)).take_while(|(own, other)| *own == other).count();
             // A line may ask for blocks of several kinds.
-            if column(allocated).zip(column(&other)).is_some_and(|(own, other)| own != other) {
+            let is_other = || column(allocated).zip(column(&places.place(id))).is_some_and(|(a, b)| a != b);
+            if common < furthest || is_other() {
                 continue;
             }
-            let others = lines(&other);
-            let common = own.iter().zip(&others).take_while(|(own, other)| own == other).count();
             if common > furthest {
                 sums.clear();
                 furthest = common;
             }
-            if common == furthest {
-                freed.iter().for_each(|(&id, &blocks)| add(&mut sums, id, blocks));
-            }
+            freed.iter().for_each(|(&id, &blocks)| add(&mut sums, id, blocks));
         }
         sums
     }
@@ -95,9 +92,12 @@ fn column(place: &Place) -> Option<u32> {
 }
 
 /// The frames of a place from the innermost on, without columns.
-fn lines(place: &Place) -> Vec<Line> {
-    let line = |frame: &Frame| (frame.file.clone(), frame.line, frame.offset, frame.function.clone());
-    place.inner.iter().chain(&place.stack).map(line).collect()
+fn lines(places: &Places, id: PlaceId) -> impl Iterator<Item = Line<'_>> {
+    places.inner(id).chain(places.stack(id)).map(line)
 }
 
-type Line = (Option<String>, Option<u32>, Option<u64>, Option<String>);
+fn line(frame: &Frame) -> Line<'_> {
+    (frame.file.as_deref(), frame.line, frame.offset, frame.function.as_deref())
+}
+
+type Line<'a> = (Option<&'a str>, Option<u32>, Option<u64>, Option<&'a str>);

@@ -1,6 +1,6 @@
 //! Record files, checked and taken apart.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,8 @@ pub struct Record {
     pub unused: HashSet<u64>,
     /// Lost blocks that were used after the latest of their stamps.
     pub used_after: HashSet<u64>,
+    /// Lost blocks that may count their references, as far as the engine saw.
+    pub may_be_counted: HashSet<u64>,
     /// The latest death of a pointer to each lost block; empty unless counted.
     pub moments: Vec<wire::Moment>,
     pub edges: Vec<wire::Edge>,
@@ -141,6 +143,25 @@ impl Record {
         stacks
     }
 
+    /// The innermost calls that allocated what was lost, by their identities: one, or
+    /// more where many functions get their blocks through it.
+    pub fn leaking_calls(&self) -> BTreeSet<u64> {
+        const MANY: usize = 8;
+        let mut through: HashMap<u64, BTreeSet<u64>> = HashMap::new();
+        for free in &self.frees {
+            if let Some([inner, outer, ..]) = self.stacks.get(&free.allocated).map(|it| &it.addresses[..]) {
+                through.entry(*inner).or_default().insert(*outer);
+            }
+        }
+        let is_shared = |stack: &Stack| {
+            let callers = stack.addresses.first().and_then(|inner| through.get(inner));
+            callers.is_some_and(|callers| callers.len() > MANY)
+        };
+        let calls = |stack| if is_shared(stack) { wire::CALLS_OF_ALLOCATION } else { 1 };
+        let stacks = self.lost.iter().filter_map(|block| self.stacks.get(&block.stack));
+        stacks.map(|stack| self.identity_of_calls(stack, calls(stack))).collect()
+    }
+
     /// Whether somebody still had a pointer to a lost block after the latest of its
     /// stamps: it was used then; or what nobody kept is the result of the call
     /// that made the block, and its caller used it.
@@ -161,7 +182,12 @@ impl Record {
 
     /// As the runtime makes it of the same stack.
     fn identity(&self, stack: &Stack) -> u64 {
-        wire::identity(stack.addresses.iter().map(|&address| {
+        self.identity_of_calls(stack, usize::MAX)
+    }
+
+    /// The same of the innermost calls alone.
+    fn identity_of_calls(&self, stack: &Stack, calls: usize) -> u64 {
+        wire::identity(stack.addresses.iter().take(calls).map(|&address| {
             let holds = |module: &wire::Module| {
                 (module.start..module.end).contains(&address.wrapping_sub(1))
                     && (module.first_generation..=module.last_generation).contains(&stack.generation)
@@ -270,6 +296,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
         stamps: Vec::new(),
         unused: HashSet::new(),
         used_after: HashSet::new(),
+        may_be_counted: HashSet::new(),
         moments: Vec::new(),
         edges: Vec::new(),
         reachable: Vec::new(),
@@ -325,6 +352,9 @@ fn fill(record: &mut Record, kind: wire::SectionKind, payload: &[u8]) -> Option<
         wire::SectionKind::HANDED_OVER => record.handed_over = all(payload)?,
         wire::SectionKind::UNUSED => record.unused = all::<u64>(payload)?.into_iter().collect(),
         wire::SectionKind::USED_AFTER => record.used_after = all::<u64>(payload)?.into_iter().collect(),
+        wire::SectionKind::MAY_BE_COUNTED => {
+            record.may_be_counted = all::<u64>(payload)?.into_iter().collect();
+        }
         wire::SectionKind::ARGUMENTS => record.arguments = arguments(payload)?,
         wire::SectionKind::TOTALS => record.totals = take(payload)?.0,
         _ => {}

@@ -8,6 +8,7 @@ pub use scopes::{on_frame_store, on_scope_end, on_scope_end_behind_call};
 
 use crate::arena;
 use crate::calls::{self, Carries, Given};
+use crate::details;
 use crate::frames::{self, Function};
 use crate::heap::{self, Block, Held, NOWHERE, Point, TEMPORARY, USED_SINCE_MEMORY, USED_SINCE_REGISTER};
 use crate::inside;
@@ -152,6 +153,9 @@ pub unsafe extern "C" fn on_call(
         let elsewhere = DEAD_REGISTERS.into_iter().filter(is_old).fold(0, |mask, it| mask | 1 << it);
         given = Given { word: last_result, elsewhere };
     }
+    if details::are_kept() {
+        details::passes(registers, set, slot, site);
+    }
     thread.calls.call(slot, address, given, FIRST_ARGUMENTS.map(|register| registers[register]));
 }
 
@@ -160,7 +164,7 @@ pub unsafe extern "C" fn on_call(
 /// # Safety
 /// `guest` is a thread's guest state, and they lie at `offset` there.
 #[inline(always)]
-unsafe fn registers_at<'a>(guest: *const u8, offset: usize) -> &'a [usize; 16] {
+pub unsafe fn registers_at<'a>(guest: *const u8, offset: usize) -> &'a [usize; 16] {
     // SAFETY: the caller's.
     unsafe { &*guest.add(offset).cast() }
 }
@@ -185,7 +189,7 @@ fn is_first(thread: &Thread, block: &Block) -> bool {
 }
 
 /// Arguments of a call, as registers.
-const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
+pub const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 pub const FIRST_ARGUMENTS: [usize; calls::ARGUMENTS] = [7, 6];
 
 /// The call with its return address at `slot` may lead to a function that saves
@@ -210,6 +214,8 @@ pub const IS_FLAG: u32 = 1 << 0;
 pub const IS_LEFT: u32 = 1 << 1;
 /// The second register of results has a part of it, too.
 pub const TWO_RESULTS: u64 = 1 << 32;
+/// The function has no result: what is in the register was left there.
+pub const NO_RESULT: u64 = 1 << 33;
 /// From this bit on, without the first: the registers that have what the caller
 /// had in them.
 pub const GIVEN_BACK: u32 = 17;
@@ -218,11 +224,11 @@ pub const GIVEN_BACK: u32 = 17;
 /// that the caller cannot expect to be there. `what` says which registers were
 /// restored from the frame, and whether the result goes on.
 pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u64) {
-    let (what, has_two) = (what as u32, what & TWO_RESULTS != 0);
+    let (what, has_two, has_none) = (what as u32, what & TWO_RESULTS != 0, what & NO_RESULT != 0);
     // SAFETY: VEX gives the guest state.
     let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
     let thread = tool::current();
-    let is_flag = what & IS_FLAG != 0 || what & IS_LEFT != 0 && registers[RAX] == thread.flag;
+    let is_flag = has_none || what & IS_FLAG != 0 || what & IS_LEFT != 0 && registers[RAX] == thread.flag;
     thread.flag = if is_flag { registers[RAX] } else { 0 };
     let sets_result = what & SETS_RESULT != 0 || has_two;
     let result = if sets_result && !is_flag { registers[RAX] } else { 0 };
@@ -260,7 +266,13 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
         _ if arena::is_within(registers[RAX]) && !is_flag => Carries::Pointer,
         _ => Carries::Nothing,
     };
+    if details::are_kept() {
+        details::returns(registers, site, carries);
+    }
     thread.calls.leave(now, carries);
+    if details::are_kept() {
+        details::returned(registers, thread.returned_to, carries);
+    }
     // Not followed any further: if nobody keeps it, this was the last of it.
     if let Some(block) = heap::pointed_to(second).filter(|_| death.is_some()) {
         stamps::stamp_register(block, call_of_result(thread), NOWHERE);

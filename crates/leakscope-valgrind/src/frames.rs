@@ -13,7 +13,7 @@ use leakscope_wire::{Frame, FramesHeader, Scope, Slot};
 use zerocopy::FromBytes;
 
 use crate::memory::{self, Single};
-use crate::{modules, vg};
+use crate::modules;
 
 struct Table {
     frames: &'static [Frame],
@@ -26,33 +26,8 @@ static TABLE: Single<Table> = Single::new(Table { frames: &[], slots: &[], scope
 
 /// Reads the table. Of one that cannot be read, nothing is known.
 pub fn load(path: &CStr) {
-    if let Some(table) = file(path).and_then(table_of) {
+    if let Some(table) = memory::read_file(path).and_then(table_of) {
         *TABLE.get() = table;
-    }
-}
-
-fn file(path: &CStr) -> Option<&'static [u8]> {
-    const FROM_END: i32 = 2;
-    // SAFETY: a C string, our own descriptor, and memory for as many bytes as
-    // are read.
-    unsafe {
-        let file = vg::vgPlain_fd_open(path.as_ptr(), 0, 0);
-        if file < 0 {
-            return None;
-        }
-        let bytes = usize::try_from(vg::vgPlain_lseek(file, 0, FROM_END)).ok()?;
-        vg::vgPlain_lseek(file, 0, 0);
-        let memory = memory::own(bytes.max(1));
-        let mut done = 0;
-        while done < bytes {
-            let count = vg::vgPlain_read(file, memory.add(done).cast(), (bytes - done).min(1 << 20) as i32);
-            match usize::try_from(count) {
-                Ok(count) if count > 0 => done += count,
-                _ => break,
-            }
-        }
-        vg::vgPlain_close(file);
-        (done == bytes).then(|| core::slice::from_raw_parts(memory, bytes))
     }
 }
 
@@ -94,6 +69,10 @@ pub fn function_at(address: u64) -> Option<Function> {
 impl Function {
     pub fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.start) < self.frame.end - self.frame.start
+    }
+
+    pub fn begins_at(self, address: u64) -> bool {
+        address == self.start
     }
 
     /// How many registers have its result; 0 if it has none.

@@ -7,7 +7,7 @@
 //! program forgot to clear must not be taken for one to another block.
 
 use crate::arena::{self, BASE, CHUNK, CHUNKS};
-use crate::list::List;
+use crate::list::{Key, List, mix};
 use crate::memory::{self, Single};
 use crate::parts;
 use crate::size_class::{self, CLASSES, SMALL_MAX};
@@ -22,13 +22,20 @@ pub struct Point {
 }
 
 /// The death of a pointer to a block.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Stamp {
     /// When, in the order of all stamps, above [`HELD_BITS`]; below it, where
     /// the pointer was. 0 if there is none.
     order: u64,
     pub point: Point,
+}
+
+impl Key for Stamp {
+    fn hash(&self) -> u64 {
+        let point = u64::from(self.point.context) << 32 | u64::from(self.point.site);
+        mix(point ^ self.order.rotate_left(17))
+    }
 }
 
 impl Stamp {

@@ -1,17 +1,29 @@
-//! Programs that have `malloc` and its kin inside, as static ones do: nothing
-//! can be preloaded into them, so their functions are known by name where they
+//! Programs into which nothing can be preloaded, since they are static or their
+//! loader is not glibc's: their `malloc` and its kin are known by name where they
 //! begin, and what is translated there is a call of our own.
 
 use core::ffi::{CStr, c_void};
 
 use crate::memory::Single;
-use crate::{replace, vg};
+use crate::{modules, replace, vg};
 
 /// Whether the program is one of these.
 static IS_INSIDE: Single<bool> = Single::new(false);
 
-pub fn choose() {
-    *IS_INSIDE.get() = true;
+/// Decides it for a program that is mapped, but has not begun. Each child of a
+/// program is asked, too.
+pub fn choose_if_alone() {
+    let mut has_loader = false;
+    modules::for_each_segment(vg::SkFileC, |segment| {
+        has_loader |= modules::path_of(segment).is_some_and(is_loader);
+    });
+    *IS_INSIDE.get() = !has_loader;
+}
+
+/// Whether a file is glibc's dynamic linker.
+fn is_loader(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    name.starts_with(b"ld-") && !name.starts_with(b"ld-musl")
 }
 
 /// A function that we stand in for: given its first three arguments, it has a

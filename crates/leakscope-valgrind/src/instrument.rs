@@ -12,6 +12,7 @@
 //! VEX has optimised the block before: of several writes to one register in a
 //! block only the last is there.
 
+mod explained;
 mod scopes;
 pub mod steps;
 mod stores;
@@ -29,8 +30,9 @@ use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
-use crate::{events, inside, pools, stamps, tool};
+use crate::{details, events, inside, pools, stamps, tool};
 use steps::{TRAIL, Way};
+use stores::Step;
 
 /// What a temporary is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,6 +106,8 @@ pub unsafe extern "C" fn block(
             marks_red_zone: true,
             statement: 0,
             sets_result: false,
+            piece: start as u64,
+            counted: None,
         };
         let body = statements.iter().position(|&it| (*it).tag == vg::Ist_IMark).unwrap_or(statements.len());
         for &statement in &statements[..body] {
@@ -116,11 +120,16 @@ pub unsafe extern "C" fn block(
                 return block.code.0;
             }
             block.ends = returns && last_exit.is_none_or(|exit| exit < index);
+            let old = block.explain_before(statement);
             block.statement(statement);
+            block.explain_after(statement, old);
             // Valgrind may follow a call, so that a function begins here too.
             if (*statement).tag == vg::Ist_IMark {
                 let parts = &(&(*extents).base)[..(*extents).n_used as usize];
-                block.begin_if_pools(parts);
+                if parts.contains(&block.instruction) {
+                    block.begin_if_pools();
+                    block.explain_entry();
+                }
             }
         }
         if input.jumpkind == vg::Ijk_Boring
@@ -194,6 +203,10 @@ struct Block<'a> {
     statement: u64,
     /// The register of results was written there or later.
     sets_result: bool,
+    /// Where the piece of code begins that the instruction is in.
+    piece: u64,
+    /// An integer in memory was changed by one: uses that follow are part of it.
+    counted: Option<Step>,
 }
 
 impl Block<'_> {
@@ -282,12 +295,9 @@ impl Block<'_> {
         true
     }
 
-    /// If a function of a pool begins here, that is told. `parts` are where the
-    /// pieces of code begin that the block was made of.
-    fn begin_if_pools(&mut self, parts: &[u64]) {
-        if parts.contains(&self.instruction)
-            && let Some(function) = pools::function_at(self.instruction as usize)
-        {
+    /// If a function of a pool begins here, that is told.
+    fn begin_if_pools(&mut self) {
+        if let Some(function) = pools::function_at(self.instruction as usize) {
             let stack = self.code.register(RSP);
             self.code.call(None, &ON_POOL, &[ir::guest_state(), constant(function as u64), stack]);
         }
@@ -450,6 +460,12 @@ impl Block<'_> {
         let guard = self.code.is_heap(address);
         let site = self.site(stamps::USE);
         self.code.call(Some(guard), &ON_USE, &[address, site]);
+        if self.counted.is_some() {
+            stamps::note_count(self.sites[1].1);
+        }
+        if details::are_kept() && self.is_users && self.function.is_none() {
+            self.code.call(Some(guard), &ON_TOUCH, &[address, site]);
+        }
     }
 
     /// Before the program may leave the block: frames that died in it.
@@ -470,10 +486,13 @@ impl Block<'_> {
             }
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
-            let two = self.function.is_some_and(|function| function.results() == 2);
-            let two = if two { events::TWO_RESULTS } else { 0 };
+            let results = match self.function.map(|function| function.results()) {
+                Some(0) => events::NO_RESULT,
+                Some(2) => events::TWO_RESULTS,
+                _ => 0,
+            };
             let what = u32::from(self.restored) | sets_result | self.written | given_back;
-            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u64::from(what) | two));
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u64::from(what) | results));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
                 let old = self.code.register(RAX);
@@ -570,3 +589,13 @@ helper!(
     false
 );
 helper!(ON_USE, c"leakscope_use", events::on_use, false);
+helper!(ON_READ, c"leakscope_read", details::on_read, false);
+helper!(ON_READS, c"leakscope_reads", details::on_reads, false);
+helper!(ON_SET, c"leakscope_set", details::on_set, false);
+helper!(ON_SETS, c"leakscope_sets", details::on_sets, false);
+helper!(ON_END, c"leakscope_end", details::on_end, false);
+helper!(ON_ENDS, c"leakscope_ends", details::on_ends, false);
+helper!(ON_COUNT, c"leakscope_count", details::on_count, false);
+helper!(ON_COUNT_EXCHANGE, c"leakscope_count_exchange", details::on_count_exchange, false);
+helper!(ON_TOUCH, c"leakscope_touch", details::on_touch, false);
+helper!(ON_ENTER, c"leakscope_enter", details::on_enter, true);

@@ -221,6 +221,22 @@ pub fn constant_value(expression: *const IRExpr) -> Option<u64> {
     }
 }
 
+/// The value of a constant of 32 or 64 bits.
+pub fn integer_value(expression: *const IRExpr) -> Option<u64> {
+    // SAFETY: an expression of VEX's; the tags say which arms are there.
+    unsafe {
+        if (*expression).tag != vg::Iex_Const {
+            return None;
+        }
+        let constant = (*expression).Iex.Const.con;
+        match (*constant).tag {
+            vg::Ico_U64 => Some((*constant).Ico.U64),
+            vg::Ico_U32 => Some(u64::from((*constant).Ico.U32)),
+            _ => None,
+        }
+    }
+}
+
 /// The value of a constant of 8 bits.
 pub fn byte_value(expression: *const IRExpr) -> Option<u8> {
     // SAFETY: an expression of VEX's; the tags say which arms are there.

@@ -48,6 +48,34 @@ pub fn is_readable(start: usize, bytes: usize) -> bool {
     backend::is_readable(start, bytes)
 }
 
+/// What a file has, in memory of the tool's.
+#[cfg(all(valgrind, not(test)))]
+pub fn read_file(path: &core::ffi::CStr) -> Option<&'static [u8]> {
+    use crate::vg;
+    const FROM_END: i32 = 2;
+    // SAFETY: a C string, our own descriptor, and memory for as many bytes as
+    // are read.
+    unsafe {
+        let file = vg::vgPlain_fd_open(path.as_ptr(), 0, 0);
+        if file < 0 {
+            return None;
+        }
+        let bytes = usize::try_from(vg::vgPlain_lseek(file, 0, FROM_END)).ok()?;
+        vg::vgPlain_lseek(file, 0, 0);
+        let memory = own(bytes.max(1));
+        let mut done = 0;
+        while done < bytes {
+            let count = vg::vgPlain_read(file, memory.add(done).cast(), (bytes - done).min(1 << 20) as i32);
+            match usize::try_from(count) {
+                Ok(count) if count > 0 => done += count,
+                _ => break,
+            }
+        }
+        vg::vgPlain_close(file);
+        (done == bytes).then(|| core::slice::from_raw_parts(memory, bytes))
+    }
+}
+
 /// Gives the pages back to the system; they read as zero afterwards.
 pub fn release(start: usize, bytes: usize) {
     const MADVISE: usize = 28;

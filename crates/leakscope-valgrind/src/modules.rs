@@ -129,6 +129,14 @@ pub fn is_users(address: u64) -> bool {
     module.is_some_and(|module| module.is_users)
 }
 
+/// A return address in its module; 0 if there is none.
+pub fn relative(address: u64) -> u64 {
+    update();
+    let call = (address as usize).wrapping_sub(1);
+    let module = MODULES.get().list.iter().rfind(|it| (it.start..it.end).contains(&call));
+    module.map_or(0, |module| address.wrapping_sub(module.bias as u64))
+}
+
 /// How far the module at an address was shifted, if it is the one at `path`.
 pub fn bias_of(address: usize, path: &[u8]) -> Option<usize> {
     update();

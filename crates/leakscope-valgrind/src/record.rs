@@ -5,6 +5,7 @@
 
 use core::ffi::CStr;
 
+use leakscope_wire::lives::Told;
 use leakscope_wire::{self as wire, SectionKind};
 use zerocopy::{Immutable, IntoBytes};
 
@@ -18,7 +19,7 @@ use crate::memory::Single;
 use crate::replace::FREES;
 use crate::sink::Sink;
 use crate::tool::OPTIONS;
-use crate::{holders, machine, modules, parts, scan, stamps, vg};
+use crate::{details, holders, machine, modules, parts, scan, stamps, vg};
 
 /// What to say besides the blocks.
 pub struct Occasion {
@@ -66,7 +67,7 @@ fn mention(context: u32, site: u32) -> u32 {
 
 /// The stack of a place where a pointer died; 0 if there is none.
 fn stack_of_stamp(stamp: Stamp) -> u32 {
-    let Some(site) = stamps::site(stamp.point.site) else { return 0 };
+    let Some(site) = stamps::site(stamp.point.site) else { return stack_of(stamp.point.context) };
     let way = site.way;
     stack_of_place(stamp.point, |cause| {
         let (frame, held) = match way.is_empty() {
@@ -261,16 +262,62 @@ impl Writer {
         if OPTIONS.get().last_use {
             self.numbers(SectionKind::UNUSED, Block::is_unused_since);
             self.numbers(SectionKind::USED_AFTER, Block::is_used_after);
+            self.numbers(SectionKind::MAY_BE_COUNTED, stamps::may_be_counted);
         }
         self.section(SectionKind::EDGES, |writer| {
             scan::for_each_edge(|from, to| writer.put(&wire::Edge { from, to }));
         });
+        if details::are_kept() {
+            self.details();
+        }
         self.reachable();
         self.section(SectionKind::FREES, |writer| {
             let frees = FREES.get();
             for (&(allocated, freed), &blocks) in frees.pairs.keys().iter().zip(frees.blocks.iter()) {
                 writer.put(&wire::Freed { blocks, allocated: stack_of(allocated), freed: stack_of(freed) });
             }
+        });
+    }
+
+    /// How pointers to lost blocks came and went.
+    fn details(&mut self) {
+        /// More blocks say no more.
+        const BLOCKS_MOST: u32 = 256;
+        let stack = |number: u32| details::stamp_of(number).map_or(0, stack_of_stamp);
+        let (mut number, mut told) = (0, 0);
+        self.section(SectionKind::DETAILS, |writer| {
+            scan::for_each_lost(|block| {
+                let own = number;
+                number += 1;
+                if told == BLOCKS_MOST {
+                    return;
+                }
+                details::read(block, |piece| match piece {
+                    Told::Numbers { lives, counts, deaths } => {
+                        told += 1;
+                        writer.put(&wire::Details { block: own, lives, counts, deaths });
+                    }
+                    Told::Life(life) => writer.put(&wire::Life {
+                        set_stack: stack(life.set_stack),
+                        read_stack: stack(life.read_stack),
+                        ended_stack: stack(life.ended_stack),
+                        ..life
+                    }),
+                    Told::Count(count) => writer.put(&wire::Count { stack: stack(count.stack), ..count }),
+                    Told::Death(death) => writer.put(&wire::Death { stack: stack(death.stack), ..death }),
+                });
+            });
+        });
+        self.section(SectionKind::HANDED_OVER, |writer| {
+            details::for_each_handed_over(|handed| {
+                let (stack, read_stack) = (stack(handed.stack), stack(handed.read_stack));
+                writer.put(&wire::HandedOver { stack, read_stack, ..handed });
+            });
+        });
+        self.section(SectionKind::ZEROED, |writer| {
+            details::for_each_zeroed(|zeroed| {
+                writer.put(&wire::Zeroed { stack: stack(zeroed.stack), ..zeroed });
+            });
         });
     }
 

@@ -9,7 +9,7 @@ use crate::heap::{self, Block, Held, Point, State};
 use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::vg::{SizeT, ThreadId};
-use crate::{calls, life, modules, parts, stamps, tool};
+use crate::{calls, details, life, modules, parts, stamps, tool};
 
 /// How many blocks of one allocation context were freed in one context.
 pub struct Frees {
@@ -75,6 +75,9 @@ pub unsafe extern "C" fn realloc(thread: ThreadId, place: *mut c_void, bytes: Si
     let kept = old.bytes.min(new.bytes);
     // SAFETY: two blocks of the program's, each at least so large.
     unsafe { core::ptr::copy_nonoverlapping(old.start as *const u8, new.start as *mut u8, kept) };
+    if details::are_kept() {
+        details::moved(old.start, new.start, kept, new.allocated);
+    }
     // What was copied did not die; the rest does with the old block.
     old.words()[..kept / 8].fill(0);
     release(new.allocated, old, Freed::Moved);
@@ -114,6 +117,10 @@ fn release(context: u32, block: &'static mut Block, freed: Freed) {
     );
     if freed == Freed::ByProgram {
         count_free(block.allocated, context);
+    }
+    stamps::note_if_counted(block);
+    if details::are_kept() {
+        details::end(block);
     }
     parts::forget(block.start, block.start + block.bytes);
     block.link = context;

@@ -3,9 +3,11 @@
 use leakscope_wire::Cause;
 
 use crate::arena;
+use crate::calls;
+use crate::details;
 use crate::heap::{self, Block, Held, NOWHERE, Point, Stamp, USED_SINCE_REGISTER};
 use crate::instrument::steps::Way;
-use crate::list::List;
+use crate::list::{List, Numbers};
 use crate::memory::Single;
 use crate::modules;
 use crate::tool;
@@ -20,6 +22,8 @@ pub struct Site {
     pub cause: u32,
     /// Leads to the place of the pointer, if the instruction says which.
     pub way: Way,
+    /// An integer changes by one there.
+    pub counts: bool,
 }
 
 static SITES: Single<List<Site>> = Single::new(List::new());
@@ -30,8 +34,35 @@ pub const USE: u32 = 0;
 /// A number for an instruction and what happens there, from 1 on.
 pub fn new_site(address: u64, cause: u32, way: Way) -> u32 {
     let sites = SITES.get();
-    sites.push(Site { address, generation: modules::generation(), cause, way });
+    sites.push(Site { address, generation: modules::generation(), cause, way, counts: false });
     sites.len() as u32
+}
+
+/// An integer changes by one at a site.
+pub fn note_count(number: u32) {
+    if let Some(site) = (number as usize).checked_sub(1).and_then(|index| SITES.get().get_mut(index)) {
+        site.counts = true;
+    }
+}
+
+/// The calls, by their return address, that allocated blocks which were used last where an
+/// integer changes by one, and then freed.
+static COUNTED: Single<Numbers<u64>> = Single::new(Numbers::new());
+
+/// A block is freed.
+pub fn note_if_counted(block: &Block) {
+    if site(block.used.site).is_some_and(|site| site.counts)
+        && let Some(call) = calls::node(block.allocated)
+    {
+        COUNTED.get().number(call.address);
+    }
+}
+
+/// Whether a block may count its references.
+pub fn may_be_counted(block: &Block) -> bool {
+    let call = || calls::node(block.allocated);
+    site(block.used.site).is_some_and(|site| site.counts)
+        || call().is_some_and(|call| COUNTED.get().find(call.address).is_some())
 }
 
 pub fn site(number: u32) -> Option<Site> {
@@ -116,6 +147,9 @@ pub fn stamp_block(block: &mut Block, point: Point, held: Held) {
     let time = TIME.get();
     *time += 1;
     let new = Stamp::new(*time, held, point);
+    if details::are_kept() {
+        details::died(block, point, held);
+    }
     block.used_since = 0;
     // Of the deaths in one call of a function the last is enough.
     let [first, second, third] = block.stamps;

@@ -5,9 +5,13 @@ use core::ffi::{CStr, c_char, c_int};
 use leakscope_wire::Cause;
 
 use crate::calls::Calls;
+use crate::details::Activation;
 use crate::heap::Point;
+use crate::list::List;
 use crate::memory::Single;
-use crate::{calls, events, frames, heap, inside, instrument, life, modules, pools, replace, stamps, vg};
+use crate::{
+    calls, details, events, frames, heap, inside, instrument, life, modules, pools, replace, stamps, vg,
+};
 
 /// A thread of the program.
 pub struct Thread {
@@ -31,6 +35,9 @@ pub struct Thread {
     pub thrown: Thrown,
     /// Memory around the stack pointer that is mapped.
     pub mapped: (usize, usize),
+    /// The registers in which the last call had arguments, in a run that explains.
+    pub passed: u16,
+    pub activations: List<Activation>,
 }
 
 #[derive(Clone, Copy)]
@@ -103,6 +110,8 @@ const fn new_thread(number: u32) -> Thread {
         left: Point { context: 0, site: 0 },
         thrown: Thrown { context: 0, depth: 0, landed: 0 },
         mapped: (usize::MAX, 0),
+        passed: 0,
+        activations: List::new(),
     }
 }
 
@@ -202,7 +211,10 @@ unsafe extern "C" fn start() {
     heap::start();
 }
 
-unsafe extern "C" fn after_options() {}
+/// The program is mapped, and its loader.
+unsafe extern "C" fn after_options() {
+    inside::choose_if_alone();
+}
 
 /// A thread gets its turn.
 unsafe extern "C" fn run_thread(number: vg::ThreadId, _: vg::ULong) {
@@ -224,10 +236,12 @@ unsafe extern "C" fn option(text: *const c_char) -> vg::Bool {
     let options = OPTIONS.get();
     let bytes = text.to_bytes();
     let value = |name: &[u8]| bytes.strip_prefix(name);
-    if let Some(folder) = value(b"--records=") {
-        let start = bytes.len() - folder.len();
-        options.folder =
-            text.to_bytes_with_nul().get(start..).and_then(|it| CStr::from_bytes_with_nul(it).ok());
+    let path = |name: &[u8]| {
+        let start = bytes.len() - value(name)?.len();
+        CStr::from_bytes_with_nul(text.to_bytes_with_nul().get(start..)?).ok()
+    };
+    if let Some(folder) = path(b"--records=") {
+        options.folder = Some(folder);
     } else if let Some(name) = value(b"--socket=") {
         options.socket = name;
     } else if let Some(depth) = value(b"--depth=") {
@@ -238,13 +252,10 @@ unsafe extern "C" fn option(text: *const c_char) -> vg::Bool {
         options.snapshot_every = number(millis) as u32;
     } else if let Some(signal) = value(b"--snapshot-signal=") {
         options.snapshot_signal = number(signal) as u32;
-    } else if bytes == b"--allocator=inside" {
-        inside::choose();
-    } else if let Some(table) = value(b"--frames=") {
-        let start = bytes.len() - table.len();
-        if let Some(Ok(path)) = text.to_bytes_with_nul().get(start..).map(CStr::from_bytes_with_nul) {
-            frames::load(path);
-        }
+    } else if let Some(table) = path(b"--frames=") {
+        frames::load(table);
+    } else if let Some(chosen) = path(b"--explain=") {
+        details::choose(chosen);
     } else if let Some(function) = value(b"--pool=") {
         return pools::add_function(function).into();
     } else {
@@ -260,7 +271,7 @@ pub fn number(text: &[u8]) -> usize {
 }
 
 unsafe extern "C" fn usage() {
-    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n    --snapshot-signal=N     signal that asks for a snapshot, 0 for none [0]\n    --allocator=inside      the program has malloc inside, as a static one\n    --frames=FILE           where the program's locals end\n    --pool=ROLE,...,NAME    a function of the program's own allocator\n";
+    let text = c"    --records=DIR           folder for records\n    --socket=NAME           abstract socket for records that no file can hold\n    --depth=N               frames kept of a call stack [32]\n    --last-use=no|yes       note where blocks are used [no]\n    --snapshot-every=MS     milliseconds between snapshots, 0 for none [0]\n    --snapshot-signal=N     signal that asks for a snapshot, 0 for none [0]\n    --frames=FILE           where the program's locals end\n    --explain=FILE          which blocks' pointers are noted as they come and go\n    --pool=ROLE,...,NAME    a function of the program's own allocator\n";
     // SAFETY: a C string without directives.
     unsafe { vg::vgPlain_printf(text.as_ptr()) };
 }
@@ -290,3 +301,10 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     // SAFETY: does not return.
     unsafe { vg::vgPlain_tool_panic(c"leakscope: internal error".as_ptr()) }
 }
+
+/// Valgrind's own reading of line tables and inlined functions, led here when
+/// the tool is linked: names and lines are made outside the program, and
+/// Valgrind gives up on debug information that it does not know (split units of
+/// DWARF 5).
+#[unsafe(no_mangle)]
+pub extern "C" fn __wrap_vgModuleLocal_read_debuginfo_dwarf3() {}

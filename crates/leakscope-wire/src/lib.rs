@@ -11,6 +11,7 @@
 pub mod env;
 pub mod followed;
 mod frames;
+pub mod lives;
 mod sampled;
 mod steps;
 pub mod symbolic;
@@ -151,6 +152,10 @@ impl SectionKind {
     /// Numbers of lost blocks, as `u64`, which somebody used after the latest of
     /// their stamps.
     pub const USED_AFTER: SectionKind = SectionKind(22);
+    /// Numbers of lost blocks, as `u64`, that may count their references: they were last
+    /// used where an integer changes by one, or others of the same call were before
+    /// they were freed.
+    pub const MAY_BE_COUNTED: SectionKind = SectionKind(23);
 }
 
 /// An executable or shared object, and when it was mapped.
@@ -403,6 +408,11 @@ pub struct Moment {
 pub fn identity(addresses: impl Iterator<Item = u64>) -> u64 {
     addresses.fold(1, |hash, address| (hash ^ address).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
 }
+
+/// Up to so many of the innermost calls of an allocation's stack make the identity by
+/// which a run under Valgrind that explains knows its blocks again: one, or more where
+/// many functions get their blocks through the same call.
+pub const CALLS_OF_ALLOCATION: usize = 2;
 
 /// Which allocations are followed, as a file: this header, then so many
 /// identities of allocation stacks in rising order, then so many

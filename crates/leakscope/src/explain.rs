@@ -1,7 +1,8 @@
 //! The run that explains how blocks were lost that are reference-counted, or
 //! that slots kept which were done with them: the program
 //! runs once more, in a variant that tells how pointers to what was lost come and
-//! go (`leakscope-instrument`'s `details`, `leakscope-trace`'s `counted` and `handed`).
+//! go (`leakscope-instrument`'s `details`, `leakscope-trace`'s `counted` and `handed`), or under
+//! Valgrind with the same told.
 //!
 //! It happens by itself only where the report of the first run looks like it is
 //! needed, and the program can be given the same input again.
@@ -24,10 +25,14 @@ use crate::records::Records;
 /// input again without being asked to keep it.
 pub fn is_wanted(options: &Run, plan: &Plan, repeats: bool, report: &Report) -> bool {
     let lost = || report.findings.iter().filter(|finding| finding.kind == Kind::Lost);
-    if !matches!(plan.how, How::Track) || lost().next().is_none() || report.fault.is_some() {
+    let can_tell = matches!(plan.how, How::Track | How::Valgrind { .. });
+    if !can_tell || lost().next().is_none() || report.fault.is_some() {
         return false;
     }
+    // Under Valgrind leak points are there at once: a second run is for this.
+    let is_asked_twice = options.two_pass && !matches!(plan.how, How::Track);
     options.explain
+        || is_asked_twice
         || !options.no_explain
             && repeats
             && lost().any(|finding| looks_counted(finding) || looks_handed_over(finding))
@@ -38,6 +43,7 @@ pub fn is_wanted(options: &Run, plan: &Plan, repeats: bool, report: &Report) -> 
 /// first run, which stays as it is if the second cannot be made.
 pub fn run(
     options: &Run,
+    first: &[Process],
     input: impl FnOnce() -> Result<Stdio>,
     report: &mut Report,
     judge: impl FnOnce(&[Process], &Plan) -> Report,
@@ -53,7 +59,7 @@ pub fn run(
         keep_records: None,
         ..options.clone()
     };
-    let plan = explaining(&options)?;
+    let mut plan = explaining(&options)?;
     let mut lines: Vec<String> = report
         .findings
         .iter()
@@ -62,11 +68,21 @@ pub fn run(
         .collect();
     lines.sort();
     lines.dedup();
-    let Some(chosen) = Chosen::by_lines(&lines, &plan) else { return Ok(()) };
+    let chosen = match &plan.how {
+        How::Valgrind { .. } => Chosen::by_calls(first),
+        _ => Chosen::by_lines(&lines, &plan),
+    };
+    let Some(chosen) = chosen else { return Ok(()) };
     let records = Records::new(None)?;
+    let file = chosen.write(&records)?;
+    if let How::Valgrind { explained, .. } = &mut plan.how {
+        *explained = Some(file.clone());
+    }
     let processes = execute(&plan, &options, &records, |command| {
         command.stdin(input()?).stdout(Stdio::null()).stderr(Stdio::null());
-        command.env(wire_env::ONLY, chosen.write(&records)?).env(wire_env::EXPLAIN, "1");
+        if matches!(plan.how, How::Track) {
+            command.env(wire_env::ONLY, file).env(wire_env::EXPLAIN, "1");
+        }
         Ok(())
     })?
     .processes;
@@ -122,6 +138,8 @@ fn explain(finding: &mut Finding, told: &Finding) {
     (finding.cause, finding.exact) = (told.cause, told.exact);
     finding.evidence.insert(why.to_owned(), true.into());
     finding.evidence.remove("inexact");
+    let inexact = told.evidence.get_key_value("inexact");
+    finding.evidence.extend(inexact.map(|(name, reason)| (name.clone(), reason.clone())));
 }
 
 /// Whether what held the last pointer may have been done with it before: siblings

@@ -60,7 +60,16 @@ impl Chosen {
     /// What was lost; none if nothing was.
     pub fn by_loss(processes: &[Process]) -> Option<Chosen> {
         let last = processes.iter().filter_map(|process| process.records.last());
-        let mut stacks: Vec<u64> = last.flat_map(|record| record.leaking_stacks().into_keys()).collect();
+        Chosen::of_stacks(last.flat_map(|record| record.leaking_stacks().into_keys()).collect())
+    }
+
+    /// What the innermost calls allocated that allocated what was lost: under Valgrind.
+    pub fn by_calls(processes: &[Process]) -> Option<Chosen> {
+        let last = processes.iter().filter_map(|process| process.records.last());
+        Chosen::of_stacks(last.flat_map(|record| record.leaking_calls()).collect())
+    }
+
+    fn of_stacks(mut stacks: Vec<u64>) -> Option<Chosen> {
         stacks.sort_unstable();
         stacks.dedup();
         (!stacks.is_empty()).then_some(Chosen { stacks, ..Chosen::default() })

@@ -13,7 +13,8 @@ use anyhow::{Context, Result, bail};
 use leakscope_capture::{CaptureError, LinkId, Store, capture_files, program};
 use leakscope_core::{self as core, PoolFunction};
 use leakscope_wire::env as wire_env;
-use object::elf::{PT_INTERP, ProgramHeader64};
+use object::elf::PT_INTERP;
+use object::read::elf::ProgramHeader;
 use object::{Object, ObjectSymbol};
 
 use crate::cli::{DeriveEngine, Engine, LastUse, Mode, OnLeak, Run};
@@ -26,7 +27,7 @@ use crate::output::note;
 use crate::records::Records;
 use crate::runtime::Runtime;
 use crate::sources::Captured;
-use crate::valgrind::{Allocator, ToolOptions, Valgrind};
+use crate::valgrind::{ToolOptions, Valgrind};
 
 /// What to run, and how.
 pub struct Plan {
@@ -49,9 +50,12 @@ pub enum How {
     Preload(Vec<PathBuf>),
     Valgrind {
         valgrind: Valgrind,
-        allocator: Allocator,
+        /// The program has operators of its own around libc's `malloc`.
+        has_operators: bool,
         /// The program's own allocators.
         pools: Vec<PoolFunction>,
+        /// As in [`ToolOptions`].
+        explained: Option<PathBuf>,
     },
 }
 
@@ -84,16 +88,17 @@ impl Plan {
     }
 
     fn inner_command(&self, records: &Records, inbox: &Inbox, options: &Run) -> Command {
-        if let How::Valgrind { valgrind, allocator, pools } = &self.how {
+        if let How::Valgrind { valgrind, has_operators, pools, explained } = &self.how {
             let options = ToolOptions {
                 socket: inbox.name().clone(),
                 depth: options.depth,
                 last_use: options.last_use != LastUse::Off,
                 snapshot_every: options.snapshot_every,
                 snapshot_signal: options.snapshot_signal,
-                allocator: *allocator,
+                has_operators: *has_operators,
                 pools: pools.clone(),
                 frames: frames_of(&self.shown, records.path()),
+                explained: explained.clone(),
             };
             return valgrind.command(&self.shown, records.path(), &options);
         }
@@ -223,15 +228,12 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
         bail!("{option} needs another engine than valgrind: leave it out, or use --engine preload");
     }
     let path = existing(target)?;
-    let allocator = match kind_of(&path)? {
-        Kind::Dynamic if defines(&path, "_Znwm") => Allocator::Wrapped,
-        Kind::Static if defines(&path, "malloc") => Allocator::Inside,
-        Kind::Static => {
-            let shown = path.display();
-            bail!("{shown} is statically linked and has no symbol malloc: run it as it was before `strip`");
-        }
-        _ => Allocator::Library,
-    };
+    let kind = kind_of(&path)?;
+    if kind == Kind::Static && !defines(&path, "malloc") {
+        let shown = path.display();
+        bail!("{shown} is statically linked and has no symbol malloc: run it as it was before `strip`");
+    }
+    let has_operators = kind == Kind::Dynamic && defines(&path, "_Znwm");
     // Valgrind refuses these even where the user stays the same.
     if fs::metadata(&path)?.mode() & (libc::S_ISUID | libc::S_ISGID) != 0 {
         bail!("{}", changes_user(&path));
@@ -239,7 +241,7 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
     // Valgrind gives the program the name that it is told.
     let shown =
         if target.components().count() > 1 || !target.is_file() { target.to_owned() } else { path.clone() };
-    let how = How::Valgrind { valgrind, allocator, pools: models::pools()? };
+    let how = How::Valgrind { valgrind, has_operators, pools: models::pools()?, explained: None };
     Ok(Plan::as_it_is(path, shown, how))
 }
 
@@ -267,12 +269,14 @@ pub fn existing(target: &Path) -> Result<PathBuf> {
 
 fn preload_plan(target: &Path) -> Result<Plan> {
     let path = existing(target)?;
-    if kind_of(&path)? == Kind::Static {
+    let reason = match kind_of(&path)? {
+        Kind::Static => "is statically linked, so nothing can be preloaded",
+        Kind::Musl => "is linked with musl, for which there is no heap to preload",
+        Kind::Script | Kind::Dynamic => "",
+    };
+    if !reason.is_empty() {
         let shown = path.display();
-        bail!(
-            "{shown} is statically linked, so nothing can be preloaded: \
-             use --engine valgrind, or capture it with `leakscope build`"
-        );
+        bail!("{shown} {reason}: use --engine valgrind, or capture it with `leakscope build`");
     }
     let stand_ins = interpose::library(&models::pools()?)?;
     let how = How::Preload([Runtime::unpack()?.preload].into_iter().chain(stand_ins).collect());
@@ -294,6 +298,8 @@ fn executable(target: &Path) -> Option<PathBuf> {
 enum Kind {
     Script,
     Dynamic,
+    /// Another loader than glibc's.
+    Musl,
     /// Nothing can be preloaded into it.
     Static,
 }
@@ -310,7 +316,6 @@ fn kind_of(path: &Path) -> Result<Kind> {
         Ok(_) => bail!("{shown} is not an x86-64 program; leakscope runs no others"),
         Err(_) => bail!("{shown} is neither an ELF program nor a script"),
     };
-    let interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
     let found = fs::metadata(path)?;
     // SAFETY: no arguments, cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -318,8 +323,13 @@ fn kind_of(path: &Path) -> Result<Kind> {
     if is_others || found.mode() & libc::S_ISGID != 0 && found.gid() != group {
         bail!("{}", changes_user(path));
     }
-    let is_dynamic = file.elf_program_headers().iter().any(interpreter);
-    Ok(if is_dynamic { Kind::Dynamic } else { Kind::Static })
+    let mut headers = file.elf_program_headers().iter();
+    let Some(header) = headers.find(|header| header.p_type(file.endian()) == PT_INTERP) else {
+        return Ok(Kind::Static);
+    };
+    let loader = header.data(file.endian(), &*content).unwrap_or_default();
+    let is_musls = loader.windows(7).any(|part| part == b"ld-musl");
+    Ok(if is_musls { Kind::Musl } else { Kind::Dynamic })
 }
 
 fn changes_user(path: &Path) -> String {

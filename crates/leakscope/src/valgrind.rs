@@ -91,10 +91,11 @@ impl Valgrind {
         if let Some(frames) = &options.frames {
             command.arg(with("--frames=", frames));
         }
-        match options.allocator {
-            Allocator::Library => {}
-            Allocator::Inside => _ = command.arg("--allocator=inside"),
-            Allocator::Wrapped => _ = command.arg("--soname-synonyms=somalloc=nouserintercepts"),
+        if let Some(explained) = &options.explained {
+            command.arg(with("--explain=", explained));
+        }
+        if options.has_operators {
+            command.arg("--soname-synonyms=somalloc=nouserintercepts");
         }
         command.arg(program);
         command
@@ -109,11 +110,16 @@ pub struct ToolOptions {
     pub last_use: bool,
     pub snapshot_every: Option<std::time::Duration>,
     pub snapshot_signal: Option<i32>,
-    pub allocator: Allocator,
+    /// The program has operators of its own around libc's `malloc`, which must run.
+    /// What else has `malloc` in another place, Valgrind or the tool finds by itself.
+    pub has_operators: bool,
     /// The program's own allocators.
     pub pools: Vec<PoolFunction>,
     /// Says where the program's locals end, if it was not optimised.
     pub frames: Option<PathBuf>,
+    /// Names the blocks whose pointers are noted as they come and go, if that is to
+    /// be explained.
+    pub explained: Option<PathBuf>,
 }
 
 /// A function as our tool reads it.
@@ -135,18 +141,6 @@ fn pool_option(function: &PoolFunction) -> String {
     };
     let kept = u8::from(function.is_kept);
     format!("{role},{kind},{first},{second},{pointer},{pool},{result},{kept},{}", function.name)
-}
-
-/// Where the functions are that the tool stands in for.
-#[derive(Clone, Copy)]
-pub enum Allocator {
-    /// In libc, in a library in its place, or linked into the program:
-    /// Valgrind finds them by itself.
-    Library,
-    /// In libc, and around it the program's own operators, which must run.
-    Wrapped,
-    /// In a static program, into which nothing can be preloaded.
-    Inside,
 }
 
 /// Why Valgrind could not go on, if it said so in its log.

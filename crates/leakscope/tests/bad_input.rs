@@ -351,12 +351,19 @@ fn entries(folder: &Path) -> Vec<String> {
 fn programs_that_nothing_can_be_preloaded_into() {
     let folder = Folder::with(&[("prog.c", LEAKY), ("loop.c", "void _start(void) { for (;;) {} }\n")]);
     folder.shell(
-        "gcc -static prog.c -o static; gcc -static -s prog.c -o stripped; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog",
+        "gcc -static prog.c -o static; gcc -static -s prog.c -o stripped; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog; \
+         gcc prog.c -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1 -o musl",
     );
     check(
         &folder,
         "run --engine preload static",
         "./static is statically linked, so nothing can be preloaded: \
+         use --engine valgrind, or capture it with `leakscope build`",
+    );
+    check(
+        &folder,
+        "run --engine preload musl",
+        "./musl is linked with musl, for which there is no heap to preload: \
          use --engine valgrind, or capture it with `leakscope build`",
     );
     check(

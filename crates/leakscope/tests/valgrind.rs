@@ -43,9 +43,13 @@ fn place(ran: &Ran, field: &str) -> String {
 #[test]
 fn a_program_as_it_is_has_leak_points() {
     let folder = Folder::with(&[("prog.c", LEAKY)]);
-    folder.shell("gcc -g prog.c -o prog; gcc -g -static prog.c -o static; echo './prog | cat' > script");
-    folder.shell("sed -i '1i #!/bin/sh' script; chmod +x script");
-    for program in ["prog", "static", "script"] {
+    folder.shell(
+        "gcc -g prog.c -o prog; gcc -g -static prog.c -o static; gcc -g -gsplit-dwarf prog.c -o split",
+    );
+    folder.shell(
+        "for it in prog static; do printf '#!/bin/sh\\n./%s | cat\\n' $it > $it.sh; done; chmod +x *.sh",
+    );
+    for program in ["prog", "static", "split", "prog.sh", "static.sh"] {
         let ran = folder.run(&format!("run --format json {program}"));
         assert_eq!(ran.json()["engine"], "valgrind", "{program}: {ran:?}");
         assert_eq!((ran.code, ran.stdout.as_str()), (23, "done\n"), "{program}: {ran:?}");
@@ -53,6 +57,38 @@ fn a_program_as_it_is_has_leak_points() {
         assert_eq!(place(&ran, "leaked"), "read_name 8", "{program}: {ran:?}");
         assert_eq!(place(&ran, "last_used"), "read_name 7", "{program}: {ran:?}");
     }
+}
+
+const LEFT_IN_REGISTER: &str = r#"
+#include <stdlib.h>
+
+static char *kept;
+
+static void lose(void) {
+    char *block = malloc(10);
+    block[0] = 1;
+    block = NULL;
+}
+
+int main(void) {
+    lose();
+    kept = malloc(5);
+    return kept == NULL;
+}
+"#;
+
+#[test]
+fn a_function_without_a_result_gives_none() {
+    let folder = Folder::with(&[("prog.c", LEFT_IN_REGISTER)]);
+    folder.shell("gcc -g prog.c -o prog");
+    let ran = folder.run("run --format json prog");
+    assert_eq!(place(&ran, "leaked"), "lose 9", "{ran:?}");
+    let finding = &ran.json()["findings"][0];
+    assert_eq!(
+        (&finding["cause"], &finding["variable"]),
+        (&"overwritten".into(), &"block".into()),
+        "{ran:?}"
+    );
 }
 
 const FREED_BY_WRAPPER: &str = r#"

@@ -85,8 +85,19 @@ impl Trail {
         }
     }
 
+    /// What a temporary was assigned.
+    pub fn definition(&self, expression: *const IRExpr) -> Option<*const IRExpr> {
+        let &(data, _) = self.definitions.get(ir::temporary(expression)? as usize)?;
+        (!data.is_null()).then_some(data)
+    }
+
     pub fn put(&mut self, register: usize, data: *const IRExpr, index: usize) {
         self.written[register] = Some((data, index));
+    }
+
+    /// Whether a value was put into a register last.
+    pub fn is_in(&self, register: usize, value: *const IRExpr) -> bool {
+        self.put_into(register).is_some_and(|put| ir::temporary(value) == Some(put))
     }
 
     /// The temporary that was put into a register in this block of code.

@@ -3,6 +3,7 @@
 
 use leakscope_wire::Cause;
 
+use super::steps::TRAIL;
 use super::{
     Block, Known, ON_CALL, ON_EXCHANGE, ON_FRAME_STORE, ON_LIBRARYS_STORE, ON_STORE, ON_VARIADIC, ON_WRITE,
     Returned,
@@ -12,7 +13,15 @@ use crate::events;
 use crate::ir::{self, RAX, RBP, constant};
 use crate::machine::is_repeated;
 use crate::modules::Owner;
+use crate::stamps;
 use crate::vg::{self, IRExpr};
+
+/// How an integer changes by one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Up,
+    Down,
+}
 
 impl Block<'_> {
     pub(super) fn store(&mut self, address: *mut IRExpr, data: *mut IRExpr) {
@@ -37,6 +46,7 @@ impl Block<'_> {
             return;
         }
         self.use_of(address);
+        self.note_count(data);
         let bytes = ir::bytes_of(self.code.type_of(data));
         if bytes == 8 {
             match self.known(data) {
@@ -74,6 +84,48 @@ impl Block<'_> {
                 self.code.call(Some(guard), &ON_STORE, &[old, site]);
             } else {
                 self.code.call(Some(guard), &ON_LIBRARYS_STORE, &[old, site, place]);
+            }
+        }
+    }
+
+    /// If `data`, which is stored, is an integer from memory and one more or less, the
+    /// use of the place is a count.
+    fn note_count(&mut self, data: *const IRExpr) {
+        let Some(step) = self.step_of(data).filter(|_| self.uses.is_some()) else { return };
+        self.counted = Some(step);
+        let (used, number) = self.sites[1];
+        if used >> 8 == self.instruction {
+            stamps::note_count(number);
+        }
+    }
+
+    /// How a value differs from one from memory that is not in a frame, if by one.
+    pub(super) fn step_of(&self, value: *const IRExpr) -> Option<Step> {
+        self.step_beyond(value, None)
+    }
+
+    /// The same; `step` once it was seen.
+    fn step_beyond(&self, value: *const IRExpr, step: Option<Step>) -> Option<Step> {
+        let definition = TRAIL.get().definition(value)?;
+        // SAFETY: VEX's expression; its tag says which arm is there.
+        unsafe {
+            let arm = &(*definition).Iex;
+            match (*definition).tag {
+                vg::Iex_Unop => self.step_beyond(arm.Unop.arg, step),
+                vg::Iex_RdTmp => self.step_beyond(definition, step),
+                vg::Iex_Binop if step.is_none() => {
+                    let by = ir::integer_value(arm.Binop.arg2)? as i32;
+                    let step = match (arm.Binop.op, by) {
+                        (vg::Iop_Add64 | vg::Iop_Add32, 1) | (vg::Iop_Sub64 | vg::Iop_Sub32, -1) => Step::Up,
+                        (vg::Iop_Add64 | vg::Iop_Add32, -1) | (vg::Iop_Sub64 | vg::Iop_Sub32, 1) => {
+                            Step::Down
+                        }
+                        _ => return None,
+                    };
+                    self.step_beyond(arm.Binop.arg1, Some(step))
+                }
+                vg::Iex_Load => step.filter(|_| !self.known(arm.Load.addr).is_stack()),
+                _ => None,
             }
         }
     }
@@ -121,6 +173,7 @@ impl Block<'_> {
     /// After a compare-and-swap: the old value died if it was the expected.
     pub(super) fn exchange(&mut self, exchange: &vg::IRCAS) {
         self.use_of(exchange.addr);
+        self.note_count(exchange.dataLo);
         if self.known(exchange.dataLo) == Known::Register(RAX as u8) {
             self.result = Returned::Kept;
         }

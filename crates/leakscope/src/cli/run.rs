@@ -84,10 +84,10 @@ pub struct Run {
     /// what it calls; may be repeated
     #[arg(long, value_name = "alloc=PATTERN", value_parser = only)]
     pub only: Vec<String>,
-    /// Run the program twice: find what is lost, then follow only that
+    /// Run the program twice: find what is lost, then follow only that; under Valgrind as --explain
     #[arg(long, conflicts_with = "only")]
     pub two_pass: bool,
-    /// Run a captured program once more, to see how references to lost blocks came and went;
+    /// Run the program once more, to see how references to lost blocks came and went;
     /// without, that is done where the report looks like it
     #[arg(long, conflicts_with = "no_explain")]
     pub explain: bool,

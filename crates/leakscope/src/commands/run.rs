@@ -34,7 +34,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 
     let in_two_passes = options.two_pass && matches!(plan.how, How::Track);
     let Execution { status, processes } = execute(&plan, options, &records, |command| {
-        if options.keep_input || in_two_passes || options.explain {
+        if options.keep_input || options.two_pass || options.explain {
             command.stdin(start.input.again()?);
         }
         if in_two_passes {
@@ -75,7 +75,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     }
     if explain::is_wanted(options, &plan, copy.is_some() || start.input.repeats(), &report) {
         let input = || copy.map_or_else(|| start.input.again().map(Stdio::from), |copy| Ok(copy.into()));
-        let explained = explain::run(options, input, &mut report, |processes, plan| {
+        let explained = explain::run(options, &processes, input, &mut report, |processes, plan| {
             let quiet = ReportOptions { quiet: true, ..options.report.clone() };
             report::of_records(processes, &plan.executable, target.clone(), engine, &filters, &quiet)
         });
@@ -93,11 +93,12 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 
 /// Options that are for other engines than the one that was chosen.
 fn say_what_changes_nothing(options: &Run, plan: &Plan) {
+    let is_valgrind = matches!(plan.how, How::Valgrind { .. });
     let asked = [
         ("--mode", options.mode != Mode::Full),
         ("--only", !options.only.is_empty()),
-        ("--two-pass", options.two_pass),
-        ("--explain", options.explain),
+        ("--two-pass", options.two_pass && !is_valgrind),
+        ("--explain", options.explain && !is_valgrind),
     ];
     for (option, _) in asked.iter().filter(|(_, asked)| *asked && !matches!(plan.how, How::Track)) {
         note(&options.report, &format!("{option} is for captured programs; it changes nothing here"));
