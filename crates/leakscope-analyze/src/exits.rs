@@ -13,7 +13,7 @@ use crate::join::{Growth, Property, join};
 use crate::scope::Scope;
 use crate::simulate::{Simulated, steps};
 use crate::summary::{Exit, ExitCase, Summary, Write};
-use crate::value::{Base, HeapId, Point, SymbolId, SymbolKey, Value};
+use crate::value::{Base, HeapId, Point, SymbolId, SymbolKey, Symbols, Value};
 
 /// Stands for the result, so that it is joined like any value.
 const RESULT: ValueId = ValueId(u32::MAX);
@@ -153,7 +153,7 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         facts: facts.map(|(id, fact)| (*id, *fact)).collect(),
         result,
         freed: case.freed.iter().copied().collect(),
-        escaped: case.escaped.iter().copied().collect(),
+        escaped: escaped(&scope.symbols, &case, &writes),
         refused: case.refused.iter().copied().filter(|id| !case.freed.contains(id)).collect(),
         removed: case.removed.iter().copied().collect(),
         blocks,
@@ -161,6 +161,27 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         path: steps(id, case.path.as_ref()).into(),
         writes,
     }
+}
+
+/// What escaped, without what goes with something else that does: callers find
+/// it there, unless it was written over, and it need not be released, as what is
+/// released and escapes is.
+fn escaped(symbols: &Symbols, case: &Case, writes: &[Write]) -> Vec<SymbolId> {
+    let goes_along = |id: SymbolId| {
+        let mut next = id;
+        while let SymbolKey::Content(base @ Base::Symbol(outer), _) = symbols.key(next)
+            && !matches!(symbols.key(*outer), SymbolKey::Elements(..))
+            && !writes.iter().any(|write| write.base == *base)
+        {
+            if case.escaped.contains(outer) {
+                return true;
+            }
+            next = *outer;
+        }
+        false
+    };
+    let is_told = |id: &SymbolId| case.freed.contains(id) || !goes_along(*id);
+    case.escaped.iter().copied().filter(is_told).collect()
 }
 
 /// Facts about input are kept only where they tell cases apart.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_ir::{FuncId, Spot, ValueId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Mark};
@@ -356,9 +356,10 @@ impl Instance<'_> {
             _ => false,
         };
         let elements = summary.cases.iter().flat_map(|case| &case.escaped).filter(is_element);
+        let mut seen_to: FxHashSet<SymbolId> = exit.freed.iter().chain(&exit.refused).copied().collect();
         for &id in in_other_cases.chain(&summary.freed_in_loops).chain(elements) {
             let is_part = matches!(summary.symbols.key(id), SymbolKey::Content(Base::Symbol(_), _));
-            if is_part && !exit.freed.contains(&id) && !exit.refused.contains(&id) {
+            if is_part && seen_to.insert(id) {
                 let value = self.symbol(scope, id);
                 let value = self.carry(value);
                 after.escape(scope, &value);

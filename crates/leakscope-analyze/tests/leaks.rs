@@ -124,6 +124,18 @@ fn lists() {
     check(&format!("{list}{build}}}"), &[12]);
 }
 
+/// A chain of calls whose end decides what all others do.
+#[test]
+fn long_chains_of_calls() {
+    const CALLS: usize = 10_000;
+    let mut source = "void *f0(void);\nvoid f(void) {\n f0();\n}\n".to_owned();
+    for index in 0..CALLS {
+        source += &format!("void *f{}(void);\nvoid *f{index}(void) {{ return f{0}(); }}\n", index + 1);
+    }
+    source += &format!("void *f{CALLS}(void) {{ return malloc(1); }}\n");
+    check(&source, &[3]);
+}
+
 #[test]
 fn unknown_code_keeps() {
     check("void f(void) {\n char *p = malloc(1);\n keep(p);\n}", &[]);
