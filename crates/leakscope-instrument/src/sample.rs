@@ -144,26 +144,31 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     for block in twins.blocks() {
         report(builder, checks.accessed, twins.of(block));
     }
-    let mut covered: HashSet<Block<'m>> = HashSet::new();
-    for at in &loops {
-        // What lies in a loop inside is that one's.
-        let accesses =
-            at.own(&loops).flat_map(|block| block.instructions()).any(|at| !accessed_by(at).is_empty());
-        if !accesses || at.header.is_landing_pad() {
-            continue;
-        }
-        if is_boring(at, &loops) {
-            twins.leave(builder, at.header, &at.latches, |_| checks.next());
-        } else {
-            twins.cross(builder, at.header, |_| checks.next());
-            covered.extend(&at.body);
-        }
-    }
+    // What lies in a loop inside is that one's.
+    let asks = |at: &&Loop<'m>| !at.header.is_landing_pad() && at.own(&loops).any(|&block| accesses(block));
+    let (boring, others): (Vec<_>, Vec<_>) = loops.iter().filter(asks).partition(|at| is_boring(at, &loops));
+    let covered: HashSet<Block<'m>> = others.iter().flat_map(|at| &at.body).copied().collect();
     // Where all accesses are in loops that ask, nothing else needs to.
-    let accesses = |block: &Block<'m>| block.instructions().any(|at| !accessed_by(at).is_empty());
-    if twins.blocks().any(|block| accesses(&block) && !covered.contains(&block)) {
+    let begins = twins.blocks().any(|block| accesses(block) && !covered.contains(&block));
+    if begins {
         twins.enter(builder, |_| checks.next(), |_| {});
     }
+    for at in boring {
+        twins.leave(builder, at.header, &at.latches, |_| checks.next());
+    }
+    for at in &others {
+        let is_asked_before = begins || others.iter().any(|other| at.is_inside(other));
+        if is_asked_before {
+            let counter = checks.counter();
+            twins.cross_back(builder, at, [|_: &Builder<'m>| checks.ask(counter); 2]);
+        } else {
+            twins.cross(builder, at.header, |_| checks.next());
+        }
+    }
+}
+
+fn accesses(block: Block<'_>) -> bool {
+    block.instructions().any(|at| !accessed_by(at).is_empty())
 }
 
 /// Whether a loop, as it goes round, stays in the blocks that it began with:
@@ -249,10 +254,19 @@ impl<'b, 'm> Checks<'b, 'm> {
         }
     }
 
-    /// A check where the builder stands: whether the body that reports comes.
+    /// A check with a counter of its own.
     fn next(&mut self) -> Value<'m> {
-        let counter = self.builder.constant_offset(self.counters, self.count * COUNTER);
+        let counter = self.counter();
+        self.ask(counter)
+    }
+
+    fn counter(&mut self) -> Value<'m> {
         self.count += 1;
+        self.builder.constant_offset(self.counters, (self.count - 1) * COUNTER)
+    }
+
+    /// A check where the builder stands: whether the body that reports comes.
+    fn ask(&self, counter: Value<'m>) -> Value<'m> {
         self.builder.call(self.check, &[counter])
     }
 

@@ -313,6 +313,34 @@ impl<'m> Twins<'m> {
         }
     }
 
+    /// The ways back to the header of a loop go through a check, in each body
+    /// through its own: so each still has a loop with one entry, and one block
+    /// before it. Who enters the loop stays in the body in which he is.
+    pub fn cross_back(
+        &self,
+        builder: &Builder<'m>,
+        at: &Loop<'m>,
+        [decide, stay]: [impl FnOnce(&Builder<'m>) -> Value<'m>; 2],
+    ) {
+        let before = builder.block(self.function, c"before");
+        before.move_before(at.header);
+        let others = self.function.blocks().filter(|block| *block != before && !at.latches.contains(block));
+        for block in others.collect::<Vec<_>>() {
+            redirect(block, &[at.header], before);
+        }
+        builder.end(before);
+        builder.jump(at.header);
+        let arrival = self.arrival(builder, at.header, |_| {});
+        let check = self.check(builder, arrival, at.header, decide);
+        for &latch in &at.latches {
+            redirect(latch, &[at.header], check);
+        }
+        let stays = self.check(builder, self.of(at.header), before, stay);
+        for &latch in &at.latches {
+            redirect(self.of(latch), &[self.of(at.header)], stays);
+        }
+    }
+
     /// The ways back to `header` in the twin alone go through a check.
     pub fn leave(
         &self,

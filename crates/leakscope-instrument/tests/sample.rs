@@ -276,3 +276,30 @@ fn a_loop_over_one_block_is_left_after_a_round() {
         "18 accesses, 9 checks\n",
     );
 }
+
+#[test]
+fn a_loop_in_code_that_asked_asks_only_where_it_goes_round() {
+    let walk = "struct node { struct node *next; long v; };
+         __attribute__((noinline)) static long walk(struct node *at) {
+             long sum = at->v;
+             for (at = at->next; at; at = at->next) sum += at->v;
+             return sum;
+         }
+         volatile long sum;";
+    // Not entered, and entered for one round: the function alone asks.
+    check_seen(
+        &format!("{walk} int main(void) {{ struct node *all = make(); sum = walk(all); seen(); }}"),
+        "2 accesses, 1 checks\n",
+    );
+    let linked = "struct node *all = make(); all[0].next = &all[1];";
+    check_seen(
+        &format!("{walk} int main(void) {{ {linked} seen(); sum = walk(all); seen(); }}"),
+        "1 accesses, 1 checks\n4 accesses, 1 checks\n",
+    );
+    check_seen(
+        &format!(
+            "{walk} int main(void) {{ {linked} all[1].next = &all[2]; seen(); sum = walk(all); seen(); }}"
+        ),
+        "2 accesses, 1 checks\n6 accesses, 2 checks\n",
+    );
+}
