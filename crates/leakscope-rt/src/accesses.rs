@@ -4,23 +4,23 @@
 //! Time is counted in heap accesses of the process, seen or not: one that was
 //! seen stands for as many as its check lets pass unseen.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arena;
 use crate::thread::Thread;
 
-/// What is kept for each block.
-#[repr(C)]
-pub struct Accesses {
-    /// Moment of the first access, or of the birth of a block without any.
-    first: AtomicU32,
-    /// 0 before the first access.
-    last: AtomicU32,
-    /// Stack of the last access, and whether a free was left out.
-    place: AtomicU32,
-}
+/// What is kept for each block: one word, so that to begin it is one store. It
+/// has the place of the last access, whether a free was left out, whether there
+/// was an access, its moment (else that of the block's birth), and the moment
+/// of the first one.
+#[repr(transparent)]
+pub struct Accesses(AtomicU64);
 
-const INJECTED: u32 = 1 << 31;
+/// Places beyond this number are not kept. There are as many only where their
+/// stacks take 256 MiB.
+const PLACE_BITS: u32 = 24;
+const INJECTED: u64 = 1 << PLACE_BITS;
+const ACCESSED: u64 = 1 << (PLACE_BITS + 1);
 
 const _: () = assert!(size_of::<Accesses>() == arena::ACCESSES);
 
@@ -32,22 +32,41 @@ static CLOCK: AtomicU64 = AtomicU64::new(1);
 const PENDING_MAX: u64 = 1 << 14;
 const PENDING_PART: u64 = 1 << 10;
 
-/// A moment in 32 bits: 26 of value, 6 of scale. Exact up to 67 million,
-/// then to 1 in 33 million; later moments have larger numbers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Moment(u32);
+/// A moment in 6 bits of scale and `BITS` of value, at bit `AT` of a word.
+/// Later moments have larger numbers.
+struct Moment<const BITS: u32, const AT: u32>;
 
-impl Moment {
-    const BITS: u32 = 26;
+/// To 1 in 16,384 of the time that the program ran.
+type Last = Moment<15, { PLACE_BITS + 2 }>;
+/// To 1 in 1,024. Less is enough: it says only how long a block was in use.
+type First = Moment<11, { PLACE_BITS + 2 + 21 }>;
+
+impl<const BITS: u32, const AT: u32> Moment<BITS, AT> {
+    const ALL: u64 = ((1 << (BITS + 6)) - 1) << AT;
 
     #[inline(always)]
-    pub fn of(time: u64) -> Moment {
-        let scale = (u64::BITS - time.leading_zeros()).saturating_sub(Moment::BITS);
-        Moment(scale << Moment::BITS | (time >> scale) as u32)
+    fn scale(time: u64) -> u32 {
+        (u64::BITS - time.leading_zeros()).saturating_sub(BITS)
     }
 
-    pub fn time(self) -> u64 {
-        u64::from(self.0 & ((1 << Moment::BITS) - 1)) << (self.0 >> Moment::BITS)
+    /// The latest moment that is not after `time`.
+    #[inline(always)]
+    fn before(time: u64) -> u64 {
+        let scale = Self::scale(time);
+        (u64::from(scale) << BITS | time >> scale) << AT
+    }
+
+    /// The first one that is not before it: a block must not seem idle for
+    /// longer than it is.
+    #[inline(always)]
+    fn after(time: u64) -> u64 {
+        Self::before(time.saturating_add((1 << Self::scale(time)) - 1))
+    }
+
+    #[inline(always)]
+    fn time(word: u64) -> u64 {
+        let moment = (word & Self::ALL) >> AT;
+        (moment & ((1 << BITS) - 1)) << (moment >> BITS)
     }
 }
 
@@ -71,13 +90,16 @@ fn of(seat: usize) -> Option<&'static Accesses> {
 
 /// A block begins its life.
 #[inline(always)]
-pub fn begin(thread: &Thread, seat: usize) {
-    if let Some(accesses) = of(seat) {
+pub fn begin(thread: &mut Thread, seat: usize) {
+    if let Some(Accesses(word)) = of(seat) {
+        let now = now(thread);
+        let [known, birth] = &mut thread.sampling.birth;
+        if *known != now {
+            (*known, *birth) = (now, Last::after(now));
+        }
         // Relaxed, here and below: what two threads do to a block at the same
         // time has no order.
-        accesses.first.store(Moment::of(now(thread)).0, Ordering::Relaxed);
-        accesses.last.store(0, Ordering::Relaxed);
-        accesses.place.store(0, Ordering::Relaxed);
+        word.store(*birth, Ordering::Relaxed);
     }
 }
 
@@ -95,26 +117,23 @@ pub fn read(seat: usize) -> Option<Seen> {
 }
 
 fn read_at(seat: usize, now: u64) -> Option<Seen> {
-    let accesses = of(seat)?;
-    let first = Moment(accesses.first.load(Ordering::Relaxed)).time();
-    let last = match accesses.last.load(Ordering::Relaxed) {
-        0 => None,
-        last => Some(Moment(last).time()),
-    };
+    let Accesses(word) = of(seat)?;
+    let word = word.load(Ordering::Relaxed);
+    let (last, accessed) = (Last::time(word), word & ACCESSED != 0);
     Some(Seen {
-        idle: now.saturating_sub(last.unwrap_or(first)),
-        active: last.unwrap_or(first).saturating_sub(first),
-        place: last.map(|_| accesses.place.load(Ordering::Relaxed) & !INJECTED),
+        idle: now.saturating_sub(last),
+        active: if accessed { last.saturating_sub(First::time(word)) } else { 0 },
+        place: accessed.then_some((word & (INJECTED - 1)) as u32),
     })
 }
 
 /// Notes that a block should have been freed. False where nothing is kept.
 pub fn mark_injected(seat: usize) -> bool {
-    of(seat).is_some_and(|accesses| accesses.place.fetch_or(INJECTED, Ordering::Relaxed) & INJECTED == 0)
+    of(seat).is_some_and(|Accesses(word)| word.fetch_or(INJECTED, Ordering::Relaxed) & INJECTED == 0)
 }
 
 pub fn is_injected(seat: usize) -> bool {
-    of(seat).is_some_and(|accesses| accesses.place.load(Ordering::Relaxed) & INJECTED != 0)
+    of(seat).is_some_and(|Accesses(word)| word.load(Ordering::Relaxed) & INJECTED != 0)
 }
 
 /// A time to a quarter of its order: blocks whose times are that alike are
@@ -165,24 +184,18 @@ mod entry {
             CLOCK.fetch_add(core::mem::take(&mut thread.sampling.pending), Ordering::Relaxed);
         }
         let Some(seat) = heap::seat_at(pointer) else { return };
-        let Some(accesses) = of(seat) else { return };
-        let now = now(thread);
-        let moment = Moment::of(now).0;
-        let before = accesses.last.load(Ordering::Relaxed);
-        let since = if before == 0 { accesses.first.load(Ordering::Relaxed) } else { before };
-        if now.saturating_sub(Moment(since).time()) > now / 10 {
+        let Some(Accesses(word)) = of(seat) else { return };
+        let (now, before) = (now(thread), word.load(Ordering::Relaxed));
+        if now.saturating_sub(Last::time(before)) > now / 10 {
             came_back(thread, pointer, seat, now);
         }
-        if before == 0 {
-            accesses.first.store(moment, Ordering::Relaxed);
-        }
-        accesses.last.store(moment, Ordering::Relaxed);
         let near = Near::inside(thread, Caller { frame }.returns_to() as u64, returns);
         let context = outline::outline_again(thread, near);
         let place = events::near_number(thread, near, context);
+        let kept = if u64::from(place) < INJECTED { u64::from(place) } else { 0 };
+        let first = if before & ACCESSED != 0 { before & First::ALL } else { First::before(now) };
         // A pointer to a neighbour's end is no access to a block that is gone.
-        let injected = accesses.place.load(Ordering::Relaxed) & INJECTED;
-        accesses.place.store(place | injected, Ordering::Relaxed);
+        word.store(kept | before & INJECTED | ACCESSED | Last::after(now) | first, Ordering::Relaxed);
         history::note(&mut thread.sampling.recent, place);
     }
 }
@@ -202,10 +215,20 @@ mod tests {
 
     #[test]
     fn moments_keep_their_order() {
-        for time in [0, 1, 67_108_863, 67_108_864, 67_108_866, 1 << 40, (1 << 40) + (1 << 16), u64::MAX] {
-            let moment = Moment::of(time);
-            assert!(moment.time() <= time && time - moment.time() <= time >> 25, "{time}");
-            assert!(time == 0 || Moment::of(time - 1) <= moment, "{time}");
+        let times = [1, 2, 32_767, 32_768, 32_769, 65_537, 1 << 40, (1 << 40) + (1 << 16), u64::MAX >> 1];
+        for time in times {
+            let [last, first] = [Last::time(Last::after(time)), First::time(First::before(time))];
+            assert!((time..=time + (time >> 14)).contains(&last), "{time}");
+            assert!((time - (time >> 10)..=time).contains(&first), "{time}");
+            assert!(Last::after(time - 1) <= Last::after(time), "{time}");
+            assert!(First::before(time - 1) <= First::before(time), "{time}");
         }
+    }
+
+    #[test]
+    fn parts_of_a_word_do_not_meet() {
+        let all = [INJECTED - 1, INJECTED, ACCESSED, Last::ALL, First::ALL];
+        assert_eq!(all.iter().fold(0, |sum, part| sum ^ part), u64::MAX);
+        assert_eq!(all.iter().map(|part| part.count_ones()).sum::<u32>(), u64::BITS);
     }
 }

@@ -1,4 +1,4 @@
-//! Address space of the heap, cut into chunks of 64 KiB.
+//! Address space of the heap, cut into chunks of 32 KiB.
 //!
 //! One reservation holds all blocks, a second one a descriptor for each chunk,
 //! others what is kept of blocks, by their seats ([`seats`]). So a range check
@@ -59,7 +59,7 @@ static LAST_USES_AT: AtomicUsize = AtomicUsize::new(LAST_USES);
 
 /// Bytes kept for the accesses of a block, for the deaths of pointers to it, and
 /// for its last use.
-pub const ACCESSES: usize = 12;
+pub const ACCESSES: usize = 8;
 const STAMP: usize = 16;
 const USE: usize = 4;
 

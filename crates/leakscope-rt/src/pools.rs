@@ -12,7 +12,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::arena::{self, CHUNK, NONE};
+use crate::arena::{self, CHUNK, CHUNK_SHIFT, NONE};
 use crate::heap::{self, Block};
 use crate::lock::Lock;
 use crate::{depot, stamps, sys};
@@ -40,10 +40,11 @@ const LINE: usize = 64;
 const PAGE_LINES: usize = CHUNK / LINE;
 const POOLS: usize = 4096;
 
-/// The index is a tree of three levels over 47 bits: 16, 15 and 10 down to
-/// lines.
-const TOP: usize = 1 << 16;
+/// The index is a tree of three levels over 47 bits: down to what a table of
+/// the middle covers, down to chunks, down to lines.
+const TOP: usize = 1 << (47 - MIDDLE_SHIFT);
 const MIDDLE: usize = 1 << 15;
+const MIDDLE_SHIFT: usize = CHUNK_SHIFT + MIDDLE.ilog2() as usize;
 
 /// Address space for the index; little of it is used.
 const INDEX: usize = 1 << 36;
@@ -275,11 +276,11 @@ fn line_of(address: usize) -> Option<*const Line> {
     }
     // SAFETY: within the levels of the index, which stay mapped.
     unsafe {
-        let middle = *(base as *const usize).add(address >> 31);
+        let middle = *(base as *const usize).add(address >> MIDDLE_SHIFT);
         if middle == 0 {
             return None;
         }
-        let lines = *(middle as *const usize).add((address >> 16) % MIDDLE);
+        let lines = *(middle as *const usize).add((address >> CHUNK_SHIFT) % MIDDLE);
         (lines != 0).then(|| (lines as *const Line).add(address / LINE % PAGE_LINES))
     }
 }
@@ -446,8 +447,8 @@ impl State {
             }
             Some(place.load(Ordering::Relaxed))
         };
-        let middle = level(base, address >> 31, MIDDLE * size_of::<usize>())?;
-        level(middle, (address >> 16) % MIDDLE, PAGE_LINES * size_of::<Line>())?;
+        let middle = level(base, address >> MIDDLE_SHIFT, MIDDLE * size_of::<usize>())?;
+        level(middle, (address >> CHUNK_SHIFT) % MIDDLE, PAGE_LINES * size_of::<Line>())?;
         line_of(address)
     }
 }

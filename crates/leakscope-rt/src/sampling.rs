@@ -42,6 +42,8 @@ pub struct Sampling {
     pub uncounted_frees: u32,
     /// Accesses that this thread made and the clock does not show yet.
     pub pending: u64,
+    /// A time, and the word of a block that is born then: many are.
+    pub birth: [u64; 2],
     random: u64,
     pub outlined: Outlined,
     pub recent: Recent,

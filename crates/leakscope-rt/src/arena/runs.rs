@@ -14,7 +14,7 @@ const DISCARD_RUN: usize = 256;
 
 /// Freed chunks that may wait for their next use with memory behind them: as
 /// much as glibc keeps at most of what it mapped once.
-const DIRTY_MAX: usize = 512;
+const DIRTY_MAX: usize = (32 << 20) / CHUNK;
 
 static RUNS: Lock<Runs> = Lock::new(Runs { bins: [NONE; BINS], committed: 0, dirty: 0 });
 

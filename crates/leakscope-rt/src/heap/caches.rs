@@ -261,7 +261,7 @@ fn new_chunk(class: usize) -> Option<usize> {
 
 /// Chunks of a heap that is so large that one of each class, got whole from
 /// the system before it is needed, is little beside it.
-const POPULATED_FROM: usize = 512;
+const POPULATED_FROM: usize = (32 << 20) / CHUNK;
 
 impl Class {
     fn take_back(&mut self, slot: u64) {
