@@ -319,19 +319,40 @@ fn whereabouts(number: u32) -> Whereabouts {
     let mut fields = call.split(|&byte| byte == b' ');
     let number = fields.next().filter(|field| field.first().is_some_and(u8::is_ascii_digit));
     let number = number.map(|field| field.iter().fold(0, |value, byte| value * 10 + i64::from(byte & 15)));
-    match (number, fields.nth(6)) {
-        (Some(number), Some(stack)) if CUT_SHORT.contains(&number) => {
-            let digits = stack.strip_prefix(b"0x").unwrap_or(stack);
-            let digits = digits.iter().filter_map(|&byte| (byte as char).to_digit(16));
-            let stack = digits.fold(0, |value, digit| value * 16 + digit as usize);
+    // Six arguments come before the stack pointer.
+    match (number, fields.next().map(word), fields.nth(5).map(word)) {
+        (Some(number), Some(first), Some(stack)) if is_cut_short(number, first) => {
             Whereabouts::Waiting { stack: stack & !7 }
         }
         _ => Whereabouts::Elsewhere,
     }
 }
 
-/// System calls that end with EINTR although the handler asks to restart.
-const CUT_SHORT: [i64; 17] = [
+/// A number as the kernel writes them.
+fn word(text: &[u8]) -> usize {
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    let digits = digits.iter().filter_map(|&byte| (byte as char).to_digit(16));
+    digits.fold(0, |value, digit| value * 16 + digit as usize)
+}
+
+/// Whether a system call with this first argument ends with EINTR although
+/// the handler asks to restart.
+fn is_cut_short(number: i64, first: usize) -> bool {
+    CUT_SHORT.contains(&number) || CUT_SHORT_ON_SOCKETS.contains(&number) && has_time_limit(first as i32)
+}
+
+/// Whether a descriptor is a socket on which waiting has an end.
+fn has_time_limit(descriptor: i32) -> bool {
+    [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO].into_iter().any(|option| {
+        let (mut limit, mut length) = ([0_i64; 2], size_of::<[i64; 2]>() as libc::socklen_t);
+        let (place, length) = ((&raw mut limit).cast(), &raw mut length);
+        // SAFETY: room for the seconds and microseconds of the limit.
+        let got = unsafe { libc::getsockopt(descriptor, libc::SOL_SOCKET, option, place, length) };
+        got == 0 && limit != [0, 0]
+    })
+}
+
+const CUT_SHORT: [i64; 18] = [
     libc::SYS_poll,
     libc::SYS_ppoll,
     libc::SYS_select,
@@ -349,6 +370,24 @@ const CUT_SHORT: [i64; 17] = [
     libc::SYS_semtimedop,
     libc::SYS_msgrcv,
     libc::SYS_msgsnd,
+    libc::SYS_io_uring_enter,
+];
+
+/// The same where a time limit is set.
+const CUT_SHORT_ON_SOCKETS: [i64; 13] = [
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
 ];
 
 fn read_of_thread<'a>(number: u32, name: &[u8], text: &'a mut [u8; 256]) -> Option<&'a [u8]> {

@@ -342,7 +342,7 @@ impl File {
     pub fn read(self, buffer: &mut [u8]) -> usize {
         loop {
             // SAFETY: the buffer is valid for its length.
-            let count = unsafe { libc::read(self.0, buffer.as_mut_ptr().cast(), buffer.len()) };
+            let count = unsafe { libc::syscall(libc::SYS_read, self.0, buffer.as_mut_ptr(), buffer.len()) };
             if count >= 0 {
                 return count as usize;
             }

@@ -16,65 +16,64 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 const CLEARED: usize = 768;
 
 macro_rules! waits {
-    ($($name:ident = $text:literal;)*) => {
-        $(
-            /// # Safety
-            /// As for the C function.
-            #[cfg(not(test))]
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name() {
-                extern "C" fn find() -> usize {
-                    static REAL: AtomicUsize = AtomicUsize::new(0);
-                    real(&REAL, $text)
-                }
-                core::arch::naked_asm!(
-                    ".cfi_startproc",
-                    "push rbp",
-                    ".cfi_def_cfa_offset 16",
-                    ".cfi_offset rbp, -16",
-                    "mov rbp, rsp",
-                    ".cfi_def_cfa_register rbp",
-                    "push rbx",
-                    "push r12",
-                    "push r13",
-                    "push r14",
-                    "push r15",
-                    // The arguments, kept while the function is found.
-                    "sub rsp, 8",
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    "push rcx",
-                    "push r8",
-                    "push r9",
-                    "call {find}",
-                    "pop r9",
-                    "pop r8",
-                    "pop rcx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    "lea r10, [rsp - {cleared}]",
-                    "2: mov qword ptr [r10], 0",
-                    "add r10, 8",
-                    "cmp r10, rsp",
-                    "jb 2b",
-                    "call rax",
-                    // The callee left the caller's registers as they were.
-                    "leave",
-                    ".cfi_def_cfa rsp, 8",
-                    "ret",
-                    ".cfi_endproc",
-                    find = sym find,
-                    cleared = const CLEARED,
-                );
+    (after $clearing:tt $operands:tt: $($name:ident = $text:literal;)*) => {
+        $( waits!(one $clearing $operands $name $text); )*
+    };
+    (one [$($clearing:literal)*] [$($operands:tt)*] $name:ident $text:literal) => {
+        /// # Safety
+        /// As for the C function.
+        #[cfg(not(test))]
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            extern "C" fn find() -> usize {
+                static REAL: AtomicUsize = AtomicUsize::new(0);
+                real(&REAL, $text)
             }
-        )*
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                "push rbx",
+                "push r12",
+                "push r13",
+                "push r14",
+                "push r15",
+                // The arguments, kept while the function is found.
+                "sub rsp, 8",
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                "call {find}",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                $($clearing,)*
+                "call rax",
+                // The callee left the caller's registers as they were.
+                "leave",
+                ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+                find = sym find,
+                $($operands)*
+            );
+        }
     };
 }
 
 waits! {
+    after ["lea r10, [rsp - {cleared}]" "2: mov qword ptr [r10], 0" "add r10, 8" "cmp r10, rsp" "jb 2b"]
+        [cleared = const CLEARED]:
     poll = c"poll";
     ppoll = c"ppoll";
     select = c"select";
@@ -100,6 +99,18 @@ waits! {
     pthread_cond_wait = c"pthread_cond_wait";
     pthread_cond_timedwait = c"pthread_cond_timedwait";
     sem_wait = c"sem_wait";
+}
+
+// Called so often that clearing would be felt. A signal cuts them short where
+// a socket has a time limit.
+waits! {
+    after [] []:
+    accept = c"accept";
+    accept4 = c"accept4";
+    read = c"read";
+    recv = c"recv";
+    recvfrom = c"recvfrom";
+    recvmsg = c"recvmsg";
 }
 
 /// libc's function of that name, found once.

@@ -10,7 +10,7 @@ use crate::lock::{Guard, Lock};
 use crate::sys;
 
 /// Freed runs from this length on are given back to the system at once.
-const DISCARD_RUN: usize = 256;
+const DISCARD_RUN: usize = (16 << 20) / CHUNK;
 
 /// Freed chunks that may wait for their next use with memory behind them: as
 /// much as glibc keeps at most of what it mapped once.
