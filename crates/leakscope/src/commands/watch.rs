@@ -4,6 +4,7 @@
 mod live;
 
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -247,11 +248,19 @@ fn captured(options: &Watch) -> Result<(Store, LinkId, PathBuf)> {
     Ok((store, link, target.clone()))
 }
 
+/// Bytes of snapshots that a table keeps, which may be shown for days: all of
+/// them are read again whenever one comes.
+const TABLE_MAX: u64 = 8 << 20;
+
 fn command(watched: &Watched, options: &Watch) -> Command {
     let mut command = Command::new(&watched.program);
     command.arg0(&watched.shown).args(&options.arguments);
     command.env(wire_env::DIR, &watched.folder).env(wire_env::ALWAYS, "1");
     command.env(wire_env::SNAPSHOT_EVERY, options.snapshot_every.as_millis().to_string());
+    let is_table = !options.once && options.keep_records.is_none();
+    if is_table && env::var_os(wire_env::DIR_MAX).is_none() {
+        command.env(wire_env::DIR_MAX, TABLE_MAX.to_string());
+    }
     command.env(wire_env::BURST, options.burst.to_string());
     command.env(wire_env::DECR, options.decr.to_string());
     command.env(wire_env::MIN, options.min.to_string());
@@ -267,6 +276,25 @@ fn command(watched: &Watched, options: &Watch) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_table_forgets_snapshots() {
+        use clap::Parser;
+
+        #[derive(Parser)]
+        struct Asked {
+            #[command(flatten)]
+            watch: Watch,
+        }
+        let is_limited = |words: &[&str]| {
+            let options = Asked::parse_from([&["watch"], words].concat()).watch;
+            let command = command(&Watched::default(), &options);
+            command.get_envs().any(|(name, _)| name == wire_env::DIR_MAX)
+        };
+        assert!(is_limited(&["./server"]));
+        assert!(!is_limited(&["--once", "./server"]));
+        assert!(!is_limited(&["--keep-records", "all", "./server"]));
+    }
 
     #[test]
     fn a_clock_that_was_set_back_hides_no_snapshot() {
