@@ -1,4 +1,4 @@
-//! Address space of the heap, cut into chunks of 32 KiB.
+//! Address space of the heap, cut into chunks of 64 KiB.
 //!
 //! One reservation holds all blocks, a second one a descriptor for each chunk,
 //! others what is kept of blocks, by their seats ([`seats`]). So a range check

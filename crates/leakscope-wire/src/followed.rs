@@ -27,7 +27,7 @@ pub const LAST_USES: u64 = STEPS + (1 << 32);
 /// somewhere: a call has one for each byte of its function's code, in a row,
 /// and knows the first.
 pub const IS_PLACE: u32 = 1 << 31;
-pub const CHUNK_BITS: u32 = 15;
+pub const CHUNK_BITS: u32 = 16;
 /// Each thread has a table from keys to events. The key of what happens in a
 /// context is their product: its first so many bits say where in the table its
 /// entry is, which has the next 32 above the event.
