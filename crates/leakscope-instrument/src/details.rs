@@ -100,8 +100,12 @@ pub fn insert(module: &Module<'_>, details: &[Detail<'_>]) -> Result<(), String>
                     builder.call(ends, &[old, at.operand(1), site, at.operand(0)]);
                 }
                 builder.after(at);
-                let is_given = builder.word(at.operand(0).is_parameter().into());
-                builder.call(sets, &[at.operand(0), at.operand(1), site, is_given]);
+                let is_local = at.operand(1).without_steps().is(Opcode::LLVMAlloca);
+                let kind = match at.operand(0).is_parameter() {
+                    true => 2,
+                    false => is_local.into(),
+                };
+                builder.call(sets, &[at.operand(0), at.operand(1), site, builder.word(kind)]);
             }
             What::Stores => {
                 builder.before(at);

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use leakscope_core::{Finding, Frame, Report};
+use leakscope_core::{Finding, Frame, Kind, Report};
 
 use crate::{paths, wording};
 
 /// `file:line:column: warning: text [leakscope]`, where it was lost; then notes on
-/// the way there and the allocation.
+/// the way there and the allocation. What is reachable to the end is no warning.
 pub fn gcc(report: &Report, base_dir: Option<&Path>) -> String {
     let mut out = String::new();
-    for finding in &report.findings {
+    for finding in report.findings.iter().filter(|finding| finding.kind != Kind::Forgotten) {
         let Some(frame) = headline(finding) else { continue };
         let allocated = finding.allocated.headline();
         let from =

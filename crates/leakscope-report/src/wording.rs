@@ -56,6 +56,10 @@ pub(crate) fn last_pointer(finding: &Finding) -> String {
         let with = if variable.is_some() { "with" } else { "a pointer with" };
         return format!("{} without dropping it", died(cause, variable, &format!("{with} a reference")));
     }
+    let is_zero = finding.counted.as_ref().is_some_and(|counted| counted.references == 0);
+    if is_zero && cause == Cause::NotReleased {
+        return "the count is zero, and the block is used for the last time without being freed".to_owned();
+    }
     let which = match cause {
         Cause::NotReleased => "a holder",
         _ if finding.exact => "the last pointer",

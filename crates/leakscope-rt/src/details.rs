@@ -93,11 +93,11 @@ pub extern "C" fn __leakscope_reads(pointer: usize, slot: usize, site: usize) {
 
 /// A pointer was stored in a slot, or given as a parameter.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn __leakscope_sets(pointer: usize, slot: usize, site: usize, is_given: usize) {
+pub extern "C" fn __leakscope_sets(pointer: usize, slot: usize, site: usize, kind: usize) {
     let caller = caller!();
     if let Some(block) = followed(pointer) {
         let stack = place(caller, site);
-        LOG.lock().sets(block.slot, slot as u64, stack, if is_given != 0 { GIVEN } else { LIFE });
+        LOG.lock().sets(block.slot, slot as u64, stack, (kind as u32).min(GIVEN));
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Parked {
     /// Stack pointer; 0 if it is not known.
     pub stack: usize,
     pub registers: [u64; 16],
+    /// The stack that the kernel has for its signal handlers, or 0.
+    pub handlers: usize,
     /// For unwinding; all 0 if not known.
     pub frame: Registers,
 }
@@ -169,12 +171,18 @@ pub fn is_alive(number: u32) -> bool {
 }
 
 impl Parked {
-    /// A thread of which these registers count.
+    /// The calling thread, of which these registers count.
     pub fn of(registers: &Registers) -> Parked {
         let r = registers;
         let mut all = [0; 16];
         all[..6].copy_from_slice(&[r.rbx, r.rbp, r.r12, r.r13, r.r14, r.r15]);
-        Parked { registers: all, frame: *r, ..Parked::at(r.rsp as usize) }
+        // SAFETY: a query into a local structure.
+        let handlers = unsafe {
+            let mut known: libc::stack_t = core::mem::zeroed();
+            libc::sigaltstack(core::ptr::null(), &mut known);
+            known.ss_sp as usize
+        };
+        Parked { registers: all, frame: *r, handlers, ..Parked::at(r.rsp as usize) }
     }
 
     /// A thread of which no more is known than its stack pointer, or 0.
@@ -184,6 +192,7 @@ impl Parked {
             state: AtomicU32::new(0),
             stack,
             registers: [0; 16],
+            handlers: 0,
             frame: Registers::default(),
         }
     }
@@ -212,7 +221,8 @@ impl Parked {
             rsp: register(libc::REG_RSP),
             rip: register(libc::REG_RIP),
         };
-        Parked { registers, frame, ..Parked::at(stack & !7) }
+        let handlers = context.uc_stack.ss_sp as usize;
+        Parked { registers, frame, handlers, ..Parked::at(stack & !7) }
     }
 }
 
@@ -226,6 +236,7 @@ fn add(number: u32, state: u32, parked: &Parked) {
             state: AtomicU32::new(state),
             stack: parked.stack,
             registers: parked.registers,
+            handlers: parked.handlers,
             frame: parked.frame,
         });
     }
@@ -286,7 +297,7 @@ extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_v
         // SAFETY: the kernel gives handlers with SA_SIGINFO the context.
         let now = Parked::interrupted(unsafe { &*context.cast::<libc::ucontext_t>() });
         entry.stack = now.stack;
-        (entry.registers, entry.frame) = (now.registers, now.frame);
+        (entry.registers, entry.frame, entry.handlers) = (now.registers, now.frame, now.handlers);
         // Release: the asker sees the registers.
         entry.state.store(STOPPED, Ordering::Release);
         STOPS.fetch_add(1, Ordering::Release);

@@ -317,6 +317,7 @@ impl Writer {
         self.section(wire::SectionKind::ZEROED, |writer| {
             details::for_each_zeroed(|zeroed| {
                 mentioned.use_stack(zeroed.stack);
+                mentioned.use_stack(zeroed.counted);
                 writer.put(&zeroed);
             });
         });

@@ -91,8 +91,8 @@ pub fn run() -> Option<Scan> {
         marker.drain();
     }
     for (index, thread) in park::threads().iter().enumerate() {
-        for &word in &thread.registers {
-            marker.word(word as usize, REGISTER | index);
+        for word in thread.registers.map(|word| word as usize).into_iter().chain([thread.handlers]) {
+            marker.word(word, REGISTER | index);
         }
     }
     marker.drain();

@@ -9,17 +9,27 @@
 //! references that some slot has: there a holder gave up without counting down,
 //! or a reference was counted for nobody. Functions that were given the block as a
 //! parameter are passed over, unless the reference began with a variable of theirs:
-//! whoever gave it had the reference.
+//! whoever gave it had the reference. Who gave what no variable of his ever had
+//! cannot have meant to drop it: then the function that got it is meant, unless it
+//! counts for itself.
+//!
+//! Where memory shares the reference and has its pointer for longer than anybody
+//! reads it, the reference is the memory's: what locals got from there was
+//! borrowed. A slot that handed its block over (`handed`) has none.
+//!
+//! A count that became zero, and a block that was not freed then, is the end
+//! of whoever read it last: there it should have been freed.
 //!
 //! The plain stamp of such a block says when the last pointer went, which may be
 //! a rightful holder's.
 
 mod holders;
 
-use holders::held_until;
+use holders::{Reference, held_until};
 use leakscope_wire::lives::IS_CALL;
 use leakscope_wire::{Cause, Count, Death, Edge, Life};
 
+use crate::handed;
 use crate::record::{Record, Stack};
 
 /// How pointers to a lost block came and went, as the record has it.
@@ -70,20 +80,32 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     let (counts, field) = offsets.into_iter().find_map(|offset| {
         let counts: Vec<Count> = details.counts.iter().copied().filter(|it| it.offset == offset).collect();
         let field = counts.iter().find_map(|count| field_of(record, count.stack));
-        let is_zero_when_freed = record
-            .zeroed
-            .iter()
-            .any(|zeroed| zeroed.offset == offset && is_same_allocation(record, zeroed.stack, lost.stack));
+        // Blocks of other places may be of the same kind: the same code counts them down.
+        let is_counted_alike = |by: u32| {
+            let mut downs = counts.windows(2).filter(|pair| pair[1].value < pair[0].value);
+            downs.any(|pair| is_same_call(record, pair[1].stack, by))
+        };
+        let is_zero_when_freed = record.zeroed.iter().any(|zeroed| {
+            zeroed.offset == offset
+                && (is_same_call(record, zeroed.stack, lost.stack) || is_counted_alike(zeroed.counted))
+        });
         counts_references(&counts, field.as_deref(), is_zero_when_freed).then_some((counts, field))
     })?;
     let references = counts.last()?.value;
+    if references == 0 {
+        return Some(never_freed(record, details, counts.last()?, field));
+    }
     // Lost blocks that hold it are holders for ever.
     let inner = inner_holders(record, details.block).min(references);
     if inner == references {
         let (moment, variable, cause) = (None, None, None);
         return Some(Counted { references, holders: inner, field, moment, variable, cause, is_exact: true });
     }
-    let moment = exceeds(&details.lives, &counts, inner)?;
+    let is_same_call = |one: u32, other: u32| {
+        let outside = |stack: u32| record.stacks.get(&stack).and_then(|stack| stack.addresses.get(1..));
+        outside(one) == outside(other)
+    };
+    let moment = exceeds(&details.lives, &counts, inner, &is_same_call)?;
     let is_in_registers = |life: &Life| life.slot & IS_CALL != 0 && life.is_given == 0;
     let is_exact = !details.lives.iter().any(is_in_registers);
     if !is_exact && moment.references == 1 {
@@ -92,13 +114,24 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
         return Some(Counted { references, holders: 0, field, moment, variable, cause, is_exact });
     }
     let stack = record.stacks.get(&moment.stack)?;
+    let began = moment.reference.as_ref().map(|it| details.lives[it.head].set_stack);
     let skipped = (0..stack.addresses.len())
         .find(|&frame| {
-            let began_here = moment.began.is_some_and(|began| is_set_in(record, began, stack, frame));
+            let began_here = began.is_some_and(|began| is_set_in(record, began, stack, frame));
             began_here || !is_given(record, &details.lives, stack, frame, moment.time)
         })
         .unwrap_or(0);
-    let told = end_of_holder(record, details, &stack.addresses[skipped..], &moment);
+    // It was counted to be given to a function.
+    let is_given = moment.reference.as_ref().is_some_and(|it| {
+        let head = &details.lives[it.head];
+        head.is_given != 0 && head.from != 0
+    });
+    let is_taken = skipped > 0 && is_taken_over(record, details, &counts, stack, skipped, &moment);
+    let skipped = if is_taken { skipped - 1 } else { skipped };
+    let told = end_of_memory(record, details, &moment).unwrap_or_else(|| match is_taken || is_given {
+        true => End::default(),
+        false => end_of_holder(record, details, &stack.addresses[skipped..], &moment),
+    });
     let id = match told.stack {
         Some(id) => id,
         None => {
@@ -170,6 +203,83 @@ fn end_of_holder(record: &Record, details: &Details, owner: &[u64], moment: &Mom
     }
 }
 
+/// The end of the memory that had the reference, and has its pointer for longer than
+/// anybody read it: something else was stored there, or its block was freed.
+fn end_of_memory(record: &Record, details: &Details, moment: &Moment) -> Option<End> {
+    let reference = moment.reference.as_ref()?;
+    if !tells_locals(details) {
+        return None;
+    }
+    let name = |stack: u32| record.site(record.stacks.get(&stack)?)?.variable.clone();
+    let keeps = |&slot: &usize| {
+        let life = &details.lives[slot];
+        let is_memory = life.is_given == 0 && life.is_local == 0;
+        let is_there = life.set <= moment.time && (life.ended == 0 || life.ended >= moment.time);
+        is_memory && is_there && !handed::is_handed_over(record, details, life)
+    };
+    let end = |slot: usize| {
+        let life = &details.lives[slot];
+        let stack = match life.ended {
+            0 => {
+                details.deaths.iter().find(|it| it.life as usize == slot + 1 && it.time >= moment.time)?.stack
+            }
+            _ => life.ended_stack,
+        };
+        let cause = record.site(record.stacks.get(&stack)?).and_then(|site| site.cause);
+        let variable = name(stack).or_else(|| name(life.set_stack));
+        Some(End { stack: Some(stack), variable, cause: cause.or(Some(Cause::Overwritten)) })
+    };
+    reference.slots.iter().copied().filter(keeps).rev().find_map(end)
+}
+
+/// Whether locals are told from other memory, and named. Under Valgrind they are not.
+fn tells_locals(details: &Details) -> bool {
+    details.lives.iter().any(|life| life.is_local != 0)
+}
+
+/// Whether a function took the reference over that it was given: the frame that
+/// called it, by its number, had the block in no variable, and the call did not count
+/// up.
+fn is_taken_over(
+    record: &Record,
+    details: &Details,
+    counts: &[Count],
+    stack: &Stack,
+    caller: usize,
+    moment: &Moment,
+) -> bool {
+    let Some(reference) = moment.reference.as_ref().filter(|_| tells_locals(details)) else { return false };
+    let time = moment.time;
+    let name = |stack: u32| record.site(record.stacks.get(&stack)?)?.variable.as_deref();
+    let is_variable = |life: &&Life| life.is_given == 0 && name(life.set_stack).is_some();
+    let has_variable = || {
+        let mut variables = reference.slots.iter().map(|&slot| &details.lives[slot]).filter(is_variable);
+        variables.any(|life| is_set_in(record, life.set_stack, stack, caller))
+    };
+    let mut given = details.lives.iter().filter(|life| life.is_given != 0 && life.set <= time);
+    let since = given.rfind(|life| is_set_in(record, life.set_stack, stack, caller - 1));
+    let is_inside = |stack_of_count: u32| {
+        let of_count = record.stacks.get(&stack_of_count);
+        of_count.is_some_and(|it| it.addresses.ends_with(&stack.addresses[caller..]))
+    };
+    let counts_up = |since: u64| {
+        // It may do so after it read what it was given.
+        let mut pairs = counts.windows(2).filter(|pair| pair[1].time >= since);
+        pairs.any(|pair| pair[1].value > pair[0].value && is_inside(pair[1].stack))
+    };
+    since.is_some_and(|life| !has_variable() && !counts_up(life.set))
+}
+
+/// Of a block whose count became zero: whoever read a pointer to it last should
+/// have freed it.
+fn never_freed(record: &Record, details: &Details, zero: &Count, field: Option<String>) -> Counted {
+    let read_after = details.lives.iter().filter(|life| life.read > zero.time);
+    let stack = read_after.max_by_key(|life| life.read).map_or(zero.stack, |life| life.read_stack);
+    let variable = record.stacks.get(&stack).and_then(|stack| record.site(stack)?.variable.clone());
+    let moment = Some(stack);
+    Counted { references: 0, holders: 0, field, moment, variable, cause: None, is_exact: true }
+}
+
 /// How many pointers lost blocks have to a lost block. A pointer of two words,
 /// as a shared one is, is one.
 fn inner_holders(record: &Record, block: u32) -> u64 {
@@ -179,18 +289,22 @@ fn inner_holders(record: &Record, block: u32) -> u64 {
     from.len() as u64
 }
 
-/// Whether an integer counts references: it goes up and down by one and is not
-/// zero at the end. That siblings were freed when theirs was zero settles it;
-/// else it began with one and went down too, or its name says so.
+/// Whether an integer counts references: it goes up and down by one. That siblings
+/// were freed when theirs was zero settles it; else it began with one and
+/// went down too, or its name says so. One that is zero at the end has a name that says so.
 fn counts_references(counts: &[Count], field: Option<&str>, is_zero_when_freed: bool) -> bool {
     let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return false };
     let goes_by_one = counts.windows(2).all(|pair| pair[0].value.abs_diff(pair[1].value) == 1);
-    if !goes_by_one || last.value == 0 || last.value > REFERENCES_MOST {
+    if !goes_by_one || last.value > REFERENCES_MOST {
         return false;
     }
     let changes = counts.len() > 1;
     let goes_down = counts.windows(2).any(|pair| pair[1].value < pair[0].value);
-    is_zero_when_freed || changes && (first.value == 1 && goes_down || field.is_some_and(names_references))
+    let is_named = field.is_some_and(names_references);
+    match last.value {
+        0 => goes_down && is_named,
+        _ => is_zero_when_freed || changes && (first.value == 1 && goes_down || is_named),
+    }
 }
 
 fn names_references(field: &str) -> bool {
@@ -206,32 +320,36 @@ fn field_of(record: &Record, stack: u32) -> Option<String> {
 }
 
 /// Two stacks whose innermost calls are the same.
-pub fn is_same_allocation(record: &Record, one: u32, other: u32) -> bool {
+pub fn is_same_call(record: &Record, one: u32, other: u32) -> bool {
     let innermost = |stack| record.stacks.get(&stack).and_then(|stack| stack.addresses.first());
     innermost(one).is_some() && innermost(one) == innermost(other)
 }
 
 /// When a reference lost its holder.
-#[derive(Debug, PartialEq, Eq)]
 struct Moment {
     time: u64,
     stack: u32,
     references: u64,
     holders: u64,
-    /// Where the first slot was set that had the reference.
-    began: Option<u32>,
+    /// The one that nobody has any more; none if it was counted for nobody.
+    reference: Option<Reference>,
 }
 
 /// The moment from which on the count is more than the holders, `inner` of which
-/// stay to the end.
-fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
-    let all = holders::references(lives, counts);
+/// stay to the end. `is_same_call` says of two stacks whether one call of a function has both.
+fn exceeds(
+    lives: &[Life],
+    counts: &[Count],
+    inner: u64,
+    is_same_call: &dyn Fn(u32, u32) -> bool,
+) -> Option<Moment> {
+    let mut all = holders::references(lives, counts, is_same_call);
     let holders = |time: u64| inner + all.iter().filter(|it| it.span.contains(&time)).count() as u64;
     let references =
         |time: u64| counts.iter().rev().find(|count| count.time <= time).map_or(0, |count| count.value);
     let mut times: Vec<u64> = lives
         .iter()
-        .flat_map(|life| [life.set, held_until(life)])
+        .flat_map(|life| [life.set, life.read, held_until(life)])
         .chain(counts.iter().map(|it| it.time))
         .collect();
     times.sort_unstable();
@@ -239,11 +357,12 @@ fn exceeds(lives: &[Life], counts: &[Count], inner: u64) -> Option<Moment> {
     let fits = |&time: &u64| references(time) <= holders(time);
     let first = times.iter().rposition(fits).map_or(0, |last| last + 1);
     let &time = times.get(first)?;
-    let end = |life: &&Life| if life.ended == held_until(life) { life.ended_stack } else { life.read_stack };
-    let read = lives.iter().find(|life| held_until(life) == time).as_ref().map(end);
+    let (references, holders) = (references(time), holders(time));
+    let end = |life: &Life| if life.ended == time { life.ended_stack } else { life.read_stack };
+    let read = lives.iter().find(|life| life.read == time || held_until(life) == time).map(end);
     let stack = read.or_else(|| counts.iter().find(|count| count.time == time).map(|count| count.stack))?;
-    let began = all.iter().find(|it| it.span.end == time).map(|it| lives[it.head].set_stack);
-    Some(Moment { time, stack, references: references(time), holders: holders(time), began })
+    let reference = all.iter().position(|it| it.span.end == time).map(|index| all.swap_remove(index));
+    Some(Moment { time, stack, references, holders, reference })
 }
 
 /// Whether the function of a frame was given the block as a parameter, before a
@@ -263,7 +382,7 @@ fn is_set_in(record: &Record, set: u32, stack: &Stack, frame: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// Slots as `name: set-read`, a parameter's name in parentheses, with `/end` if it was overwritten, and `<name` for where it came from; counts as
+    /// Slots as `name: set-read`, a parameter's name in parentheses, a local's after `~`, and `@f` for the function that sets it, with `/end` if it was overwritten, and `<name` for where it came from; counts as
     /// `time=value`. The moment is `time: references/holders`.
     fn check(lives: &str, counts: &str, expected: &str) {
         let names: Vec<&str> = lives.split(", ").map(|it| it.split(':').next().unwrap()).collect();
@@ -282,8 +401,8 @@ mod tests {
                     read,
                     ended,
                     ended_stack: ended as u32,
-                    reserved: 0,
-                    set_stack: 0,
+                    is_local: name.starts_with('~').into(),
+                    set_stack: name.find('@').map_or(0, |at| u32::from(name.as_bytes()[at + 1])),
                     read_stack: read as u32,
                     from,
                     is_given: name.starts_with('(').into(),
@@ -298,7 +417,7 @@ mod tests {
                 Count { time, value: value.parse().unwrap(), stack: time as u32, offset: 0 }
             })
             .collect();
-        let found = exceeds(&lives, &counts, 0);
+        let found = exceeds(&lives, &counts, 0, &|one, other| one == other);
         let told = found.map(|it| format!("{}: {}/{}", it.stack, it.references, it.holders));
         assert_eq!(told.as_deref(), Some(expected));
     }
@@ -335,6 +454,22 @@ mod tests {
         );
         // A smart pointer counts through itself what it is made of.
         check("(object): 1-5, this: 6-30 <(object)", "3=1 8=2 31=1", "5: 1/0");
+        // Looked up twice, and each time counted before it is handed out; the first is forgotten.
+        check(
+            "made: 1-3, users: 4-90 <made, u: 11-13 <users, w: 21-23 <users",
+            "2=1 10=2 20=3 24=2 91=1",
+            "13: 2/1",
+        );
+        // Its constructor was given it before; who got it by asking for it forgets it.
+        check(
+            "(this)@c: 1-3, made: 5-30 <(this)@c, (object): 6-8 <made, out: 9-12 <(object), got: 13-15 <out",
+            "2=1 11=2 31=1",
+            "15: 2/1",
+        );
+        // A copy in a local that nobody reads is none.
+        check("made: 1-3, entry: 4-20 <made, ~value: 21-21/40 <entry", "2=1", "21: 1/0");
+        // Counted to be given to a function, which forgets it.
+        check("made: 1-30, (object): 5-7 <made, (value): 8-9 <(object)", "2=1 6=2 31=1", "9: 2/1");
         // Handed on: the old slot is not read again.
         check("a: 1-4, b: 5-9 <a", "2=1", "9: 1/0");
     }
@@ -356,7 +491,8 @@ mod tests {
         check(&[1, 2, 3], "refs", false, true);
         check(&[1], "refs", false, false);
         check(&[1], "refs", true, true);
-        check(&[1, 2, 1, 0], "refs", true, false);
+        check(&[1, 2, 1, 0], "refs", true, true);
+        check(&[1, 2, 1, 0], "length", true, false);
         check(&[1, 2, 7], "refs", true, false);
     }
 }

@@ -425,15 +425,22 @@ impl Run {
     }
 
     /// Whether blocks may count their references: they were last used where an
-    /// integer changes by one, or their siblings were freed right after that.
+    /// integer changes by one, or used or their siblings freed right after that.
     fn may_be_counted(&self, group: &Group, finding: &Finding) -> bool {
-        /// From `if (--p->count == 0)` to the call that frees.
+        /// From `if (--p->count == 0)` to the call that frees, and to that of a
+        /// function which frees.
         const NEAR: u32 = 4;
+        const BEFORE: u32 = 16;
+        let counts = |frame: &Frame, before: u32| self.places.counts(frame, before);
+        let calls = |place: &Place| place.stack.iter().skip(1).take(2).any(|frame| counts(frame, BEFORE));
+        let frees = || finding.freed_elsewhere.iter().map(|free| &free.place);
         let mut used = group.last_used.keys().filter_map(|&id| self.places.innermost(id));
-        let mut freed = finding.freed_elsewhere.iter().filter_map(|free| free.place.stack.first());
+        let mut freed = frees().filter_map(|free| free.stack.first());
         group.may_be_counted
-            || used.any(|frame| self.places.counts(frame, 0))
-            || freed.any(|frame| self.places.counts(frame, NEAR))
+            || used.any(|frame| counts(frame, 0))
+            || freed.any(|frame| counts(frame, NEAR))
+            || finding.last_used.as_ref().is_some_and(calls)
+            || frees().any(calls)
     }
 
     /// Of a reference-counted block the place is where its reference lost its

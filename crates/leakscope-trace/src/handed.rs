@@ -10,7 +10,7 @@
 
 use leakscope_wire::{Death, Life};
 
-use crate::counted::{Details, is_same_allocation};
+use crate::counted::{Details, is_same_call};
 use crate::record::Record;
 
 /// Between the death of a pointer and the end of its slot, other pointers that
@@ -35,15 +35,7 @@ pub fn judge(record: &mut Record, details: &[Details]) {
 
 /// The stack of the latest death that counts, if it is not the latest of all.
 fn meant(record: &Record, details: &Details) -> Option<u32> {
-    let allocated = record.lost.get(details.block as usize)?.stack;
-    let place = |stack: u32| record.stacks.get(&stack).map(|stack| (stack.site, stack.addresses.first()));
-    let is_handed_over = |life: &Life| {
-        life.read > life.set
-            && record.handed_over.iter().any(|handed| {
-                is_same_allocation(record, handed.stack, allocated)
-                    && place(handed.read_stack) == place(life.read_stack)
-            })
-    };
+    let is_handed_over = |life: &Life| is_handed_over(record, details, life);
     // What is overwritten is told right after the death of the pointer.
     let outside = |stack: u32| record.stacks.get(&stack).and_then(|stack| stack.addresses.get(1..));
     let is_overwritten = |life: &&Life, death: &Death| {
@@ -60,4 +52,14 @@ fn meant(record: &Record, details: &Details) -> Option<u32> {
     let mut earlier = details.deaths.iter().rev().filter(|death| death.time >= since);
     let counts = |death: &&Death| !ended(death).is_some_and(is_handed_over);
     earlier.find(counts).map(|death| death.stack)
+}
+
+/// Whether a slot of a lost block was read last where siblings were read on the way
+/// to their free.
+pub fn is_handed_over(record: &Record, details: &Details, life: &Life) -> bool {
+    let Some(lost) = record.lost.get(details.block as usize) else { return false };
+    let place = |stack: u32| record.stacks.get(&stack).map(|stack| (stack.site, stack.addresses.first()));
+    let is_there = |read_stack: u32| place(read_stack) == place(life.read_stack);
+    let mut handed = record.handed_over.iter().filter(|handed| is_there(handed.read_stack));
+    life.read > life.set && handed.any(|handed| is_same_call(record, handed.stack, lost.stack))
 }

@@ -316,7 +316,8 @@ impl Writer {
         });
         self.section(SectionKind::ZEROED, |writer| {
             details::for_each_zeroed(|zeroed| {
-                writer.put(&wire::Zeroed { stack: stack(zeroed.stack), ..zeroed });
+                let (stack, counted) = (stack(zeroed.stack), stack(zeroed.counted));
+                writer.put(&wire::Zeroed { stack, counted, ..zeroed });
             });
         });
     }

@@ -346,7 +346,8 @@ pub struct Life {
     pub from: u32,
     /// Whether it is the parameter of a function.
     pub is_given: u32,
-    pub reserved: u32,
+    /// Whether it is another local variable.
+    pub is_local: u32,
 }
 
 /// A pointer to the block died, as a stamp says.
@@ -376,7 +377,9 @@ pub struct Count {
 pub struct Zeroed {
     pub stack: u32,
     pub offset: u32,
-    pub blocks: u64,
+    /// Where one of them was counted down to zero.
+    pub counted: u32,
+    pub blocks: u32,
 }
 
 /// So many blocks of an allocation stack were freed by way of a pointer that was

@@ -38,11 +38,13 @@ pub struct Node {
 /// in registers.
 pub const IS_CALL: u64 = 1 << 63;
 
+/// A slot in memory, a local variable, a parameter.
 pub const LIFE: u32 = 0;
-pub const GIVEN: u32 = 1;
-const COUNT: u32 = 2;
+pub const LOCAL: u32 = 1;
+pub const GIVEN: u32 = 2;
+const COUNT: u32 = 3;
 /// A pointer died: `from` is its life, if that is known.
-const DEATH: u32 = 3;
+const DEATH: u32 = 4;
 
 /// What is kept of a block. Zero is an empty one.
 #[derive(Clone, Copy)]
@@ -105,7 +107,7 @@ impl<M: Memory> Log<M> {
             used: 1,
             free: 0,
             time: 0,
-            zeroed: [Zeroed { stack: 0, offset: 0, blocks: 0 }; 64],
+            zeroed: [Zeroed { stack: 0, offset: 0, counted: 0, blocks: 0 }; 64],
             handed_over: [HandedOver { stack: 0, read_stack: 0, blocks: 0 }; 128],
         }
     }
@@ -187,12 +189,20 @@ impl<M: Memory> Log<M> {
 
     /// A block that was allocated at `stack` is freed.
     pub fn end(&mut self, block: u64, stack: u32) {
-        let last = self.nodes_of(block).find(|(_, node)| node.kind == COUNT);
-        if let Some((_, Node { value: 0, offset, .. })) = last {
+        let last = self.nodes_of(block).find(|(_, node)| node.kind == COUNT).map(|(_, node)| node);
+        // What was never anything but zero counts nothing.
+        let is_counted = |offset: u32| {
+            let mut counts =
+                self.nodes_of(block).filter(|(_, node)| node.kind == COUNT && node.offset == offset);
+            counts.any(|(_, node)| node.value == 1)
+        };
+        if let Some(Node { value: 0, offset, set_stack: counted, .. }) = last
+            && is_counted(offset)
+        {
             let known =
                 |zeroed: &&mut Zeroed| zeroed.blocks == 0 || (zeroed.stack, zeroed.offset) == (stack, offset);
             if let Some(zeroed) = self.zeroed.iter_mut().find(known) {
-                *zeroed = Zeroed { stack, offset, blocks: zeroed.blocks + 1 };
+                *zeroed = Zeroed { stack, offset, counted, blocks: zeroed.blocks.saturating_add(1) };
             }
         }
         self.hands_over(block, stack);
@@ -233,7 +243,7 @@ impl<M: Memory> Log<M> {
                 ended_stack: node.ended_stack,
                 from: if node.from == 0 { 0 } else { number_of(node.from) },
                 is_given: u32::from(node.kind == GIVEN),
-                reserved: 0,
+                is_local: u32::from(node.kind == LOCAL),
             }));
         }
         for (_, node) in (0..counts).rev().filter_map(|index| all(is_count).nth(index)) {
@@ -261,7 +271,7 @@ impl<M: Memory> Log<M> {
         while let Some(node) =
             self.node_of(block, later.from).filter(|node| node.kind <= GIVEN && node.set < later.set)
         {
-            if node.kind == LIFE && node.read > node.set {
+            if node.kind < GIVEN && node.read > node.set {
                 let read_stack = node.read_stack;
                 let known = |handed: &&mut HandedOver| {
                     handed.blocks == 0 || (handed.stack, handed.read_stack) == (stack, read_stack)

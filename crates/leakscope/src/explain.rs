@@ -100,7 +100,27 @@ pub fn run(
             None => {}
         }
     }
+    share(report);
     Ok(())
+}
+
+/// What was lost with a block that is explained now, in the same place, has its place:
+/// what it reaches, and what reaches it in a cycle.
+fn share(report: &mut Report) {
+    let explained: Vec<Finding> =
+        report.findings.iter().filter(|it| it.evidence.contains_key("not_released")).cloned().collect();
+    for finding in report.findings.iter_mut().filter(|finding| finding.kind == Kind::Lost) {
+        let lost_with = |other: &&Finding| {
+            let plain = other.candidates.first().map(|candidate| &candidate.place);
+            (finding.via.contains(&other.id) || other.via.contains(&finding.id))
+                && plain.zip(finding.leaked.as_ref()).is_some_and(|(plain, leaked)| is_same(plain, leaked))
+        };
+        if finding.counted.is_none()
+            && let Some(other) = explained.iter().find(lost_with)
+        {
+            explain(finding, &Finding { counted: None, ..other.clone() });
+        }
+    }
 }
 
 /// What the second run says of a finding: that of the same leak place, if there

@@ -7,7 +7,9 @@
 //! counted, most often a parameter: what got its pointer from there afterwards,
 //! as in `table->entry = ref(object)`; or the slot that was given as the
 //! parameter, if that had its pointer from one that is still in use, or just now
-//! from a parameter; or another that got it from there.
+//! from a parameter of its own function; or another that got it from there, soonest before somebody
+//! counts up again; or the parameter of a function that was given it at once, as
+//! in `add(table, ref(object))`.
 
 use std::ops::Range;
 
@@ -19,14 +21,27 @@ pub fn held_until(life: &Life) -> u64 {
 }
 
 /// A reference: from when to when it has a slot that is still in use, and the
-/// number of the slot with which it began.
+/// numbers of the slot with which it began and of all that share it.
 pub struct Reference {
     pub span: Range<u64>,
     pub head: usize,
+    pub slots: Vec<usize>,
 }
 
-pub fn references(lives: &[Life], counts: &[Count]) -> Vec<Reference> {
-    let mut tree = Tree { lives, heads: Vec::new() };
+impl Reference {
+    /// Until when a slot has it. A copy in a local that nobody read is none.
+    pub fn until(&self, lives: &[Life], slot: usize) -> u64 {
+        let is_copy = lives[slot].is_local != 0 && slot != self.head;
+        if is_copy { lives[slot].read } else { held_until(&lives[slot]) }
+    }
+}
+
+pub fn references(
+    lives: &[Life],
+    counts: &[Count],
+    is_same_call: &dyn Fn(u32, u32) -> bool,
+) -> Vec<Reference> {
+    let mut tree = Tree { lives, heads: Vec::new(), is_same_call };
     for (index, life) in lives.iter().enumerate() {
         // Where it came from was not seen: it may be another reference.
         if tree.source(index).is_none() {
@@ -34,9 +49,11 @@ pub fn references(lives: &[Life], counts: &[Count]) -> Vec<Reference> {
         }
     }
     let goes_up = counts.windows(2).filter(|pair| pair[1].value > pair[0].value);
-    let mut open: Vec<Up> = goes_up.map(|pair| Up { time: pair[1].time, before: pair[0].time }).collect();
-    for rule in [Tree::counted_for, Tree::counted_before] {
-        open.retain(|&up| match rule(&tree, up) {
+    let ups: Vec<Up> = goes_up.map(|pair| Up { time: pair[1].time, before: pair[0].time }).collect();
+    let next = |up: &Up| ups.iter().map(|other| other.time).find(|&time| time > up.time);
+    let mut open: Vec<(Up, u64)> = ups.iter().map(|up| (*up, next(up).unwrap_or(u64::MAX))).collect();
+    for rule in [Tree::counted_for, Tree::counted_before, Tree::counted_to_give] {
+        open.retain(|&(up, next)| match rule(&tree, up, next) {
             Some(head) => {
                 tree.heads.push((head, up.time));
                 false
@@ -45,9 +62,11 @@ pub fn references(lives: &[Life], counts: &[Count]) -> Vec<Reference> {
         });
     }
     let reference = |&(head, from): &(usize, u64)| {
-        let shares = |index: &usize| tree.head(*index) == head;
-        let until = (0..lives.len()).filter(shares).map(|index| held_until(&lives[index])).max();
-        Reference { span: from..until.unwrap_or(from), head }
+        let slots = (0..lives.len()).filter(|&index| tree.head(index) == head).collect();
+        let mut reference = Reference { span: from..from, head, slots };
+        let until = reference.slots.iter().map(|&slot| reference.until(lives, slot)).max();
+        reference.span.end = until.unwrap_or(from);
+        reference
     };
     tree.heads.iter().map(reference).collect()
 }
@@ -63,6 +82,8 @@ struct Up {
 struct Tree<'a> {
     lives: &'a [Life],
     heads: Vec<(usize, u64)>,
+    /// Whether one call of a function set both slots, by the stacks of that.
+    is_same_call: &'a dyn Fn(u32, u32) -> bool,
 }
 
 impl Tree<'_> {
@@ -102,22 +123,40 @@ impl Tree<'_> {
 
     /// With which slot a reference begins: what was set by way of the parameter,
     /// or what was given as the parameter.
-    fn counted_for(&self, Up { time, before }: Up) -> Option<usize> {
+    fn counted_for(&self, Up { time, before }: Up, next: u64) -> Option<usize> {
         let (counted, variable) = self.counted_through(time)?;
-        let set_later = || self.longest_below(counted, time, |life| life.set > time);
+        let set_later = || {
+            let soon = self.longest_below(counted, time, |life| (time..next).contains(&life.set));
+            soon.or_else(|| self.longest_below(counted, time, |life| life.set > time))
+        };
         let passed_on = Some(counted).filter(|&it| it != variable).and_then(|_| set_later());
         let is_new = || {
-            let from_parameter = self.source(variable).is_some_and(|source| !self.is_variable(source));
+            let from_parameter = self.source(variable).is_some_and(|source| {
+                let [given, set] = [source, variable].map(|slot| self.lives[slot].set_stack);
+                !self.is_variable(source) && (self.is_same_call)(given, set)
+            });
             self.is_second(variable, time) || from_parameter && self.lives[variable].set > before
         };
         passed_on.or_else(|| (!self.is_head(variable) && is_new()).then_some(variable))
     }
 
     /// The same for a reference that is counted before it is handed out, or
-    /// after; none if it is for nobody.
-    fn counted_before(&self, Up { time, .. }: Up) -> Option<usize> {
+    /// after.
+    fn counted_before(&self, Up { time, .. }: Up, next: u64) -> Option<usize> {
         let (_, variable) = self.counted_through(time)?;
-        self.longest_below(variable, time, |_| true)
+        let soon = self.longest_below(variable, time, |life| (time..next).contains(&life.set));
+        soon.or_else(|| self.longest_below(variable, time, |_| true))
+    }
+
+    /// The same for one that is counted to be given to a function; none if it is
+    /// for nobody.
+    fn counted_to_give(&self, Up { time, .. }: Up, next: u64) -> Option<usize> {
+        let (counted, _) = self.counted_through(time)?;
+        let is_given = |&index: &usize| {
+            let life = &self.lives[index];
+            !self.is_variable(index) && !self.is_head(index) && (time..next).contains(&life.set)
+        };
+        (counted + 1..self.lives.len()).filter(is_given).find(|&index| self.source(index) == Some(counted))
     }
 
     /// Whether a slot shares its reference with one from which it got its pointer,
