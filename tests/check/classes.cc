@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 class Owner {
 public:
@@ -490,3 +491,34 @@ std::string return_object_bad(const char *from, int count)
     std::free(name);
     return text;
 }
+
+// What a thread gets is its own to release.
+static void use(int *number) { *number = 1; }
+static void use_up(int *number) { delete number; }
+
+void thread_good()
+{
+    std::thread thread(use_up, new int);
+    thread.join();
+}
+
+void thread_bad()
+{
+    int *number = new int; // alloc @thread
+    std::thread thread(use, number);
+    thread.join();
+} // leak @thread: number
+
+void thread_of_lambda_good()
+{
+    int *number = new int;
+    std::thread thread([number] { delete number; });
+    thread.join();
+}
+
+void thread_of_lambda_bad()
+{
+    int *number = new int; // alloc @lambda-thread
+    std::thread thread([number] { *number = 1; });
+    thread.join();
+} // leak @lambda-thread: ?

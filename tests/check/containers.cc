@@ -491,3 +491,104 @@ void optional_bad()
     if (fd)
         lseek(*fd, 3, SEEK_SET);
 } // leak @optional: fd
+
+// What is there already is not put in again, and its place says whether.
+static std::set<int *> registered;
+
+void refused_good()
+{
+    int *number = new int;
+    if (!registered.insert(number).second)
+        delete number;
+}
+
+void refused_bad()
+{
+    int *number = new int; // alloc @refused
+    if (!registered.insert(number).second)
+        puts("twice");
+} // leak @refused: number
+
+void placed_good(int key)
+{
+    std::map<int, int *> all;
+    int *number = new int;
+    auto [place, is_new] = all.emplace(key, number);
+    if (!is_new) {
+        delete number;
+        return;
+    }
+    delete place->second;
+}
+
+void not_asked_good(int key)
+{
+    static std::map<int, int *> all;
+    all.insert({key, new int});
+}
+
+// A class that grows, by numbers that its user knows.
+class Numbers {
+    int *numbers = new int[2]; // alloc @grown
+    int count = 0, room = 2;
+
+public:
+    ~Numbers() { delete[] numbers; }
+    void add_bad(int number)
+    {
+        if (count == room) {
+            int *more = new int[room * 2];
+            std::memcpy(more, numbers, count * sizeof(int));
+            numbers = more;
+            room *= 2;
+        }
+        numbers[count++] = number;
+    }
+    void add_good(int number)
+    {
+        if (count == room) {
+            int *more = new int[room * 2];
+            std::memcpy(more, numbers, count * sizeof(int));
+            delete[] numbers;
+            numbers = more;
+            room *= 2;
+        }
+        numbers[count++] = number;
+    }
+};
+
+void grown_good()
+{
+    Numbers all;
+    all.add_good(1);
+    all.add_good(2);
+    all.add_good(3);
+}
+
+void grown_bad()
+{
+    Numbers all;
+    all.add_bad(1);
+    all.add_bad(2);
+    all.add_bad(3); // leak @grown: all.numbers
+}
+
+static bool add(int key, int *number)
+{
+    static std::map<int, int *> all;
+    return all.insert({key, number}).second;
+}
+
+void refused_elsewhere_good(int key)
+{
+    int *number = new int;
+    if (!add(key, number))
+        delete number;
+}
+
+void refused_elsewhere_bad(int key)
+{
+    int *number = new int; // alloc @elsewhere
+    if (!add(key, number))
+        return; // leak @elsewhere: number
+}

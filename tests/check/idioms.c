@@ -309,11 +309,11 @@ void turns_good(int count)
 int main(int count, char **words)
 {
     struct session session;
-    struct client client = { (unsigned)count, NULL };
+    struct client client = { (unsigned)count, NULL }, other = client;
     reconnect_good(&session);
     set_option_good(words[0]);
     print_good(&client);
-    print_bad(&client);
+    print_bad(&other);
     reopen_good(count);
     reopen_bad(count);
     use_piece_good(count);

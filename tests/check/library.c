@@ -461,6 +461,31 @@ int thread_good(void)
     return 0;
 }
 
+static void *makes(void *given)
+{
+    return strdup(given); // alloc @made-by-thread
+}
+
+void thread_result_bad(char *name)
+{
+    pthread_t thread;
+    void *made = NULL;
+    if (pthread_create(&thread, NULL, makes, name))
+        return;
+    pthread_join(thread, &made);
+    puts(made);
+} // leak @made-by-thread: ?
+
+void thread_result_good(char *name)
+{
+    pthread_t thread;
+    void *made = NULL;
+    if (pthread_create(&thread, NULL, makes, name))
+        return;
+    pthread_join(thread, &made);
+    free(made);
+}
+
 void thread_unasked_good(void)
 {
     pthread_t thread;

@@ -1,5 +1,6 @@
 // Shared ownership.
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -197,3 +198,86 @@ void reset_bad()
     auto other = one;
     one.reset();
 } // leak @reset: ?
+
+// Pointers that own, as elements: what they own ends with the container.
+void elements_good(int count)
+{
+    std::vector<std::unique_ptr<Owned>> all;
+    for (int i = 0; i < count; i++)
+        all.push_back(std::make_unique<Owned>(new char[3]));
+    all.pop_back();
+    all.emplace_back(new Owned(new char[3]));
+}
+
+void elements_bad()
+{
+    std::vector<std::unique_ptr<Unowned>> all;
+    all.emplace_back(new Unowned(new char[3])); // alloc @elements
+} // leak @elements: ?
+
+void elements_emptied_good()
+{
+    std::vector<std::unique_ptr<Unowned>> all;
+    all.push_back(std::make_unique<Unowned>(new char[3]));
+    for (auto &one : all)
+        delete[] one->text;
+    all.clear();
+}
+
+void values_good()
+{
+    std::map<int, std::unique_ptr<Owned>> all;
+    all[1] = std::make_unique<Owned>(new char[3]);
+}
+
+void values_bad()
+{
+    std::map<int, std::unique_ptr<Unowned>> all;
+    all[1] = std::make_unique<Unowned>(new char[3]); // alloc @values
+} // leak @values: ?
+
+void shared_elements_good()
+{
+    std::vector<std::shared_ptr<Owned>> all;
+    auto one = std::make_shared<Owned>(new char[3]);
+    all.push_back(one);
+    all.push_back(std::make_shared<Owned>(new char[3]));
+}
+
+void shared_elements_bad()
+{
+    std::vector<std::shared_ptr<Unowned>> all;
+    auto one = std::make_shared<Unowned>(new char[3]); // alloc @shared-elements
+    all.push_back(one);
+} // leak @shared-elements: ?
+
+struct Parent;
+struct Child {
+    std::shared_ptr<Parent> up;
+};
+struct WeakChild;
+struct Parent {
+    std::vector<std::shared_ptr<Child>> children;
+};
+struct WeakParent {
+    std::vector<std::shared_ptr<WeakChild>> children;
+};
+struct WeakChild {
+    std::weak_ptr<WeakParent> up;
+};
+
+void ring_of_children_good()
+{
+    auto parent = std::make_shared<WeakParent>();
+    auto child = std::make_shared<WeakChild>();
+    parent->children.push_back(child);
+    child->up = parent;
+}
+
+void ring_of_children_bad()
+{
+    auto parent = std::make_shared<Parent>(); // alloc @ring-of-children
+    auto child = std::make_shared<Child>(); // alloc @ring-child
+    parent->children.push_back(child);
+    child->up = parent;
+} // leak @ring-of-children: ?; leak @ring-child: ?

@@ -11,10 +11,8 @@ use leakscope_ir::{
 
 use crate::case::{Case, Flight};
 use crate::confirm::confirm_leaks;
-use crate::containers::{self, Dropped, Role};
 use crate::exits::summarise;
 use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
-use crate::owners::{self, Counted, Disowned};
 use crate::refine::assume_compare;
 use crate::simulate::{Bounds, Given, MAX_VARIADIC, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
@@ -119,7 +117,7 @@ impl Simulation<'_, '_> {
         scope.world.handler(*global)
     }
 
-    fn call_function(
+    pub fn call_function(
         &mut self,
         instruction: &Instruction,
         callee: FuncId,
@@ -141,21 +139,11 @@ impl Simulation<'_, '_> {
                 return self.call_function(instruction, deleter, &[this.clone(), held], case);
             }
         }
-        match world.role(callee) {
-            Some(Role::Disown(at)) => return self.disown(instruction, at, arguments, case),
-            Some(Role::Assign) => return self.assign(instruction, arguments, case),
-            Some(Role::Reset) => return self.reset(instruction, arguments, case),
-            _ => {}
+        if let Some(outcomes) = self.start_with(instruction, function, arguments, &case) {
+            return outcomes;
         }
         if let Some(role) = world.role(callee) {
-            let pair = function.signature.0.starts_with('s');
-            let before = case.clone();
-            let dropped = containers::call(&mut case, self.scope(), role, instruction, pair, arguments);
-            if dropped == Dropped::Elements {
-                let at = case.left_at.or(self.returns_at).unwrap_or(instruction.at);
-                self.look_for_leaks_after(&before, &mut case, at, Cause::ScopeEnd);
-            }
-            return vec![returned(case)];
+            return self.call_library(instruction, callee, role, arguments, case);
         }
         let site = Site {
             result: instruction.result,
@@ -229,81 +217,6 @@ impl Simulation<'_, '_> {
             };
             block.end.operand().is_some_and(is_it) || block.instructions.iter().any(asks)
         })
-    }
-
-    /// A shared object has one owner less; with the last, it goes, and what
-    /// counted its owners.
-    fn disown(
-        &mut self,
-        instruction: &Instruction,
-        at: Counted,
-        arguments: &[Value],
-        mut case: Case,
-    ) -> Vec<Outcome> {
-        match owners::disown(&mut case, self.scope(), at, &arguments[0]) {
-            Disowned::Nothing => vec![returned(case)],
-            Disowned::Last { dispose, counted } => {
-                let mut outcomes =
-                    self.call_function(instruction, dispose, std::slice::from_ref(&counted), case);
-                for outcome in &mut outcomes {
-                    outcome.freed_holders |= outcome.case.free(self.scope(), &counted);
-                }
-                outcomes
-            }
-        }
-    }
-
-    /// A shared pointer becomes a copy of another.
-    fn assign(&mut self, instruction: &Instruction, arguments: &[Value], mut case: Case) -> Vec<Outcome> {
-        let [this, other, ..] = arguments else { return vec![returned(case)] };
-        let held = owners::shared(&mut case, self.scope(), other);
-        let mut outcomes = self.disown(instruction, Counted::At(8), arguments, case);
-        for Outcome { case, .. } in &mut outcomes {
-            owners::copy(case, self.scope(), this, &held);
-            case.set(instruction.result, this.clone());
-        }
-        outcomes
-    }
-
-    /// A shared pointer leads to nothing.
-    fn reset(&mut self, instruction: &Instruction, arguments: &[Value], case: Case) -> Vec<Outcome> {
-        let mut outcomes = self.disown(instruction, Counted::At(8), arguments, case);
-        for Outcome { case, .. } in &mut outcomes {
-            owners::copy(case, self.scope(), &arguments[0], &[Value::NULL, Value::NULL]);
-        }
-        outcomes
-    }
-
-    /// What a function does that another, as one that makes a thread, is given
-    /// to run: at once, as far as this is concerned.
-    fn run_given(
-        &mut self,
-        instruction: &Instruction,
-        summary: &Summary,
-        arguments: &[Value],
-        case: &Case,
-    ) -> Option<Vec<Outcome>> {
-        let [function, argument] = summary.runs?;
-        let routine = match functions(arguments.get(function as usize)?)?[..] {
-            [routine] => routine,
-            _ => return None,
-        };
-        let world = self.result.scope.world;
-        if world.program.function(routine).body.is_none() || !world.returns(routine) {
-            return None;
-        }
-        let given = arguments.get(argument as usize)?;
-        let mut outcomes =
-            self.call_function(instruction, routine, std::slice::from_ref(given), case.clone());
-        outcomes.retain(|outcome| outcome.exit == Exit::Return);
-        for Outcome { case, .. } in &mut outcomes {
-            let result = case.get(instruction.result);
-            case.escape(self.scope(), &result);
-            case.set(instruction.result, Value::Int(0));
-            let others = arguments.iter().filter(|&other| other != given);
-            others.for_each(|other| clobber_numbers(case, other));
-        }
-        (!outcomes.is_empty()).then_some(outcomes)
     }
 
     /// The summary of a function that calls what it gets as an argument, with
@@ -386,7 +299,13 @@ impl Simulation<'_, '_> {
         arguments: &[Value],
         mut case: Case,
     ) -> Vec<Outcome> {
-        for argument in arguments {
+        let world = self.result.scope.world;
+        let looked_at = world.virtuals.looked_at(self.id, instruction.result);
+        for (index, argument) in arguments.iter().enumerate() {
+            if looked_at.get(index) == Some(&true) {
+                case.clobber_numbers(argument);
+                continue;
+            }
             if !self.options.pedantic {
                 self.scope().note_taken(argument);
                 case.escape(self.scope(), argument);
@@ -405,7 +324,7 @@ pub fn followed_arguments(function: &Function) -> u32 {
     function.parameters + if function.is_variadic { MAX_VARIADIC } else { 0 }
 }
 
-fn returned(case: Case) -> Outcome {
+pub fn returned(case: Case) -> Outcome {
     Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false }
 }
 
@@ -437,7 +356,7 @@ fn compare_texts(world: &World, left: &Value, right: &Value) -> Option<i64> {
 }
 
 /// The functions that a pointer leads to, if all are known.
-fn functions(pointer: &Value) -> Option<Vec<FuncId>> {
+pub fn functions(pointer: &Value) -> Option<Vec<FuncId>> {
     let function = |part: &Value| match part {
         Value::Sum(Base::Function(function), _) => Some(*function),
         _ => None,
@@ -461,7 +380,7 @@ fn functions_in(case: &Case, world: &World, base: Base, start: i64) -> Option<Ve
     (!found.is_empty()).then_some(found)
 }
 
-fn clobber_numbers(case: &mut Case, argument: &Value) {
+pub fn clobber_numbers(case: &mut Case, argument: &Value) {
     for (base, _) in argument.bases() {
         if !matches!(base, Base::Local(_)) {
             continue;

@@ -495,6 +495,20 @@ impl Case {
         }
     }
 
+    /// Forgets numbers in what a value points to.
+    pub fn clobber_numbers(&mut self, value: &Value) {
+        for (base, _) in value.bases() {
+            self.zeroed.remove(&base);
+            let is_number = |held: &Value| matches!(held, Value::Int(_));
+            let cells = self.cells(base).filter(|(_, cell)| is_number(&cell.value));
+            for at in cells.map(|(at, _)| at).collect::<Vec<Offset>>() {
+                if let Some(cell) = self.memory.get_mut(&(base, at)) {
+                    cell.value = Value::Top;
+                }
+            }
+        }
+    }
+
     /// Blocks that the procedure or its callers can still get at.
     pub fn reachable(&self, scope: &Scope, extra: Option<&Value>) -> BTreeSet<HeapId> {
         self.closure(scope, self.variables.values().chain(extra))

@@ -30,9 +30,9 @@ pub enum Role {
     EndInto,
     /// What the arguments lead to, or hold if they are containers, is an
     /// element from now on.
-    Insert,
+    Insert(Transfer),
     /// The same where they are no containers.
-    Append,
+    Append(Transfer),
     /// The same where elements are containers: it is in these.
     Nest,
     /// Two containers have each other's elements.
@@ -51,6 +51,8 @@ pub enum Role {
     Read,
     /// Whatever it gets is its own.
     Keep,
+    /// A thread starts.
+    Start,
     /// Shared ownership: there is one owner more, or one less.
     Own,
     Disown(Counted),
@@ -62,8 +64,22 @@ pub enum Role {
     Assign,
 }
 
+/// What becomes of a pointer that owns where it is put into a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Transfer {
+    /// It is one owner more.
+    Copied,
+    /// It leads to nothing any more.
+    Moved,
+    /// It does not own, or nobody knows.
+    Unknown,
+}
+
 /// Where the end of a container's elements is taken to be.
 const END: Offset = Offset::At(1 << 40);
+
+/// How the name of what starts a thread begins.
+const STARTS_THREAD: &str = "_ZNSt6thread15_M_start_thread";
 
 const CONTAINERS: [&str; 12] = [
     "std::vector<",
@@ -91,6 +107,8 @@ const ITERATORS: [&str; 9] = [
     "std::_Fwd_list_iterator<",
     "std::_Fwd_list_const_iterator<",
 ];
+
+const OWNERS: [&str; 2] = ["std::unique_ptr<", "std::shared_ptr<"];
 
 /// Algorithms that only change the order of elements.
 const PERMUTING: [&str; 12] = [
@@ -120,6 +138,9 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
     if name.starts_with("std::__new_allocator<") || name.starts_with("__gnu_cxx::new_allocator<") {
         let is_own = matches!(method()?, "allocate" | "deallocate") && !name.contains(owners::COUNTED);
         return is_own.then_some(Role::OwnMemory);
+    }
+    if function.name.starts_with(STARTS_THREAD) {
+        return Some(Role::Start);
     }
     if PERMUTING.iter().any(|algorithm| name.starts_with(algorithm)) {
         return Some(Role::Query);
@@ -155,6 +176,8 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
         "size" | "empty" | "max_size" | "capacity" | "count" | "reserve" | "shrink_to_fit" | "remove"
         | "unique" | "sort" | "reverse" | "get_allocator" | "resize" | "bucket_count" | "load_factor"
         | "rehash" => Role::Query,
+        // What goes ends what it owns, at the latest with the container.
+        "pop_back" | "pop_front" | "erase" if owns_elements(name) && !comes_in_memory => Role::Access,
         "pop_back" | "pop_front" => Role::Remove,
         "erase" if !comes_in_memory && function.parameters == 2 => Role::Remove,
         "end" | "cend" if !comes_in_memory => Role::End,
@@ -171,9 +194,36 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
         _ if comes_in_memory => Role::Keep,
         "swap" => Role::Swap,
         _ if element(name).is_some_and(|class| is_container(&class)) => Role::Nest,
-        "push_back" | "push_front" | "emplace_back" | "emplace_front" => Role::Append,
-        _ => Role::Insert,
+        "push_back" | "push_front" | "emplace_back" | "emplace_front" => Role::Append(transfer(function)),
+        _ => Role::Insert(transfer(function)),
     })
+}
+
+fn owns_elements(name: &str) -> bool {
+    let is_owner = |class: String| OWNERS.iter().any(|owner| class.starts_with(owner));
+    element(name).is_some_and(is_owner)
+}
+
+/// How a function that inserts gets pointers that own.
+fn transfer(function: &Function) -> Transfer {
+    let name = function.display.as_str();
+    let (Some(class), Some(method)) = (element(name), method(name)) else { return Transfer::Unknown };
+    let given = name.rsplit_once(&format!("::{method}")).map_or("", |(_, given)| given);
+    let is_appended = matches!(method, "push_back" | "push_front");
+    let is_emplaced = method.contains("emplace");
+    if class.starts_with("std::unique_ptr<") {
+        let is_moved = !is_emplaced || given.contains("std::unique_ptr<");
+        return if is_moved { Transfer::Moved } else { Transfer::Unknown };
+    }
+    match () {
+        () if !class.starts_with("std::shared_ptr<") => Transfer::Unknown,
+        () if is_appended && function.name.contains("EO") => Transfer::Moved,
+        () if is_appended => Transfer::Copied,
+        () if !matches!(method, "emplace_back" | "emplace_front") => Transfer::Unknown,
+        () if !given.starts_with("<std::shared_ptr<") => Transfer::Unknown,
+        () if given.contains('&') => Transfer::Copied,
+        () => Transfer::Moved,
+    }
 }
 
 /// Whether objects of a class release what they hold. Of a pair, its members do.
@@ -246,6 +296,44 @@ pub fn method(name: &str) -> Option<&str> {
     None
 }
 
+/// Whether a function inserts only what is not there yet, and says so.
+pub fn may_refuse(function: &Function) -> bool {
+    const KEYED: [&str; 4] = ["std::map<", "std::set<", "std::unordered_map<", "std::unordered_set<"];
+    let name = function.display.as_str();
+    KEYED.iter().any(|class| name.starts_with(class))
+        && matches!(method(name), Some("insert" | "emplace" | "try_emplace"))
+        && function.signature.0.starts_with('s')
+}
+
+/// What an inserting function returns: the place of the element, and whether it
+/// is new.
+pub fn inserted(scope: &mut Scope, this: &Value, is_new: bool) -> Value {
+    Value::Record([elements(scope, this), Value::Int(is_new.into())].into())
+}
+
+/// What elements of a container, or of containers in it, are known to be, and
+/// their class.
+pub fn held(case: &mut Case, scope: &mut Scope, function: &Function, this: &Value) -> (Vec<Value>, String) {
+    let mut class = element(&function.display).unwrap_or_default();
+    let mut places = vec![elements(scope, this)];
+    if is_container(&class) {
+        places.push(elements(scope, &places[0]));
+        class = element(&class).unwrap_or_default();
+    }
+    let mut found: Vec<Value> = Vec::new();
+    for (base, at) in places.iter().flat_map(Value::bases) {
+        let is_known = case.cells(base).next().is_some();
+        let is_input = matches!(base, Base::Symbol(id) if scope.symbols.is_input(id));
+        if !is_known && is_input {
+            found.push(case.load(scope, &Value::Sum(base, at)));
+        }
+        found.extend(case.cells(base).flat_map(|(_, cell)| cell.value.parts().to_vec()));
+    }
+    found.sort();
+    found.dedup();
+    (found, class)
+}
+
 /// Whether blocks may have been held only by what is gone now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
@@ -281,19 +369,9 @@ pub fn call(
             element_at(scope, &this, Offset::At(0))
         }
         Role::Find => elements(scope, &this),
-        Role::Insert | Role::Append | Role::Nest => {
+        Role::Insert(_) | Role::Append(_) | Role::Nest => {
             insert(case, scope, role, &this, &arguments[1..]);
             elements(scope, &this)
-        }
-        Role::DropOwners => {
-            let held: Vec<Value> = elements(scope, &this)
-                .bases()
-                .flat_map(|(base, _)| {
-                    case.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>()
-                })
-                .collect();
-            held.iter().for_each(|value| case.escape(scope, value));
-            unknown
         }
         Role::Drop => {
             for (base, _) in elements(scope, &this).bases() {
@@ -331,7 +409,13 @@ pub fn call(
             owners::copy(case, scope, &this, &copied);
             unknown
         }
-        Role::Keep | Role::Disown(_) | Role::Reset | Role::Copy | Role::Assign => {
+        Role::Keep
+        | Role::DropOwners
+        | Role::Start
+        | Role::Disown(_)
+        | Role::Reset
+        | Role::Copy
+        | Role::Assign => {
             for argument in arguments {
                 case.escape(scope, argument);
             }
@@ -383,7 +467,7 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
             // Another container, an iterator, or a reference to what is to be
             // an element.
             let of_container = match role {
-                Role::Append => Value::Top,
+                Role::Append(_) => Value::Top,
                 _ => elements(scope, &Value::Sum(base, offset)),
             };
             // Containers in it go with it.
@@ -407,11 +491,16 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
     if found.is_empty() {
         return;
     }
-    let has_counted = found.iter().any(|value| owners::is_counted(case, scope, value));
-    let inserted = case.any_of(scope, found);
-    if has_counted {
-        case.escape(scope, &inserted);
+    // Keys beside blocks are kept, and nobody takes them for elements.
+    if found.iter().any(Value::has_heap) {
+        for key in found.extract_if(.., |value| !value.has_heap()) {
+            case.escape(scope, &key);
+        }
     }
+    if let Role::Insert(transfer) | Role::Append(transfer) = role {
+        transfer_owners(case, scope, transfer, arguments, &found);
+    }
+    let inserted = case.any_of(scope, found);
     for (base, at) in cells.bases() {
         let old = case.cells(base).map(|(_, cell)| cell.value.clone()).collect::<Vec<_>>();
         let all = case.any_of(scope, old.into_iter().chain([inserted.clone()]).collect());
@@ -419,6 +508,40 @@ fn insert(case: &mut Case, scope: &mut Scope, role: Role, this: &Value, argument
             case.escape(scope, &all);
         }
         case.memory.insert((base, at), Cell { value: all, bytes: 8 });
+    }
+}
+
+/// What `arguments` hold has a container as its owner too, or instead.
+fn transfer_owners(
+    case: &mut Case,
+    scope: &mut Scope,
+    transfer: Transfer,
+    arguments: &[Value],
+    held: &[Value],
+) {
+    let is_counted = |case: &Case, scope: &Scope, part: &Value| owners::is_counted(case, scope, part);
+    match transfer {
+        Transfer::Moved => {
+            for (base, _) in arguments.iter().flat_map(Value::bases) {
+                let is_meant = |(of, _): &(Base, Offset), cell: &Cell| *of == base && cell.value.has_heap();
+                case.memory.update(is_meant, |cell| cell.value = Value::NULL);
+            }
+        }
+        Transfer::Copied => {
+            let parts: Vec<Value> = held.iter().flat_map(|value| value.parts().to_vec()).collect();
+            for part in parts.iter().filter(|part| matches!(part, Value::Sum(_, Offset::At(0)))) {
+                if is_counted(case, scope, part) {
+                    owners::own(case, scope, part);
+                }
+            }
+        }
+        Transfer::Unknown => {
+            for part in held {
+                if is_counted(case, scope, part) {
+                    case.escape(scope, part);
+                }
+            }
+        }
     }
 }
 
@@ -439,8 +562,8 @@ fn swap(case: &mut Case, scope: &mut Scope, one: &Value, other: &Value) {
             }
         }
         _ => {
-            insert(case, scope, Role::Insert, one, std::slice::from_ref(other));
-            insert(case, scope, Role::Insert, other, std::slice::from_ref(one));
+            insert(case, scope, Role::Insert(Transfer::Unknown), one, std::slice::from_ref(other));
+            insert(case, scope, Role::Insert(Transfer::Unknown), other, std::slice::from_ref(one));
         }
     }
 }

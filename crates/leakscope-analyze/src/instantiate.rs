@@ -53,19 +53,8 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
     let mut possible = Vec::new();
     let nothing = || vec![None; summary.symbols.len()];
     let mut found = nothing();
-    for (number, exit) in summary.cases.iter().enumerate() {
-        let mut call = Instance {
-            site,
-            summary,
-            exit,
-            number: number as u32,
-            before: case.clone(),
-            arguments: site.arguments.to_vec(),
-            symbols: found,
-            blocks: FxHashMap::default(),
-            addresses: Vec::new(),
-            renamed: Vec::new(),
-        };
+    for number in 0..summary.cases.len() {
+        let mut call = Instance { symbols: found, ..Instance::new(case, site, summary, number) };
         let outcome = call.outcome(scope);
         // What memory holds is the same for the next one, if it was not narrowed.
         found = match call.before.memory.is_same(&case.memory) && call.arguments == site.arguments {
@@ -91,7 +80,9 @@ struct Instance<'a> {
     summary: &'a Summary,
     exit: &'a ExitCase,
     number: u32,
-    /// The caller's case as it was, narrowed to what the guard allows.
+    /// The caller's case.
+    start: &'a Case,
+    /// The same, narrowed to what the guard allows.
     before: Case,
     /// Those of the site, narrowed too.
     arguments: Vec<Value>,
@@ -105,13 +96,30 @@ struct Instance<'a> {
     renamed: Vec<HeapId>,
 }
 
-impl Instance<'_> {
-    fn outcome(&mut self, scope: &mut Scope) -> Option<Outcome> {
+impl<'a> Instance<'a> {
+    fn new(case: &'a Case, site: &'a Site<'a>, summary: &'a Summary, number: usize) -> Instance<'a> {
+        Instance {
+            site,
+            summary,
+            exit: &summary.cases[number],
+            number: number as u32,
+            start: case,
+            before: case.clone(),
+            arguments: site.arguments.to_vec(),
+            symbols: vec![None; summary.symbols.len()],
+            blocks: FxHashMap::default(),
+            addresses: Vec::new(),
+            renamed: Vec::new(),
+        }
+    }
+
+    /// Whether the guard can hold; what is known then.
+    fn is_possible(&mut self, scope: &mut Scope) -> bool {
         for &(id, fact) in &self.exit.facts {
             if self.summary.symbols.is_input(id) {
                 let value = self.symbol(scope, id);
                 if !assume_in(&mut self.before, scope, &value, fact) {
-                    return None;
+                    return false;
                 }
                 // Alternatives that the guard excludes are gone everywhere.
                 if matches!(value, Value::OneOf(_)) {
@@ -121,6 +129,13 @@ impl Instance<'_> {
                     same.for_each(|argument| argument.clone_from(&narrowed));
                 }
             }
+        }
+        true
+    }
+
+    fn outcome(&mut self, scope: &mut Scope) -> Option<Outcome> {
+        if !self.is_possible(scope) {
+            return None;
         }
         let mut after = self.before.clone();
         for &(block, _) in &self.exit.blocks {
@@ -148,7 +163,8 @@ impl Instance<'_> {
         }
         let exit = self.exit;
         let freed = self.values(scope, &exit.freed);
-        let escaped = self.values(scope, &exit.escaped);
+        let mut escaped = self.values(scope, &exit.escaped);
+        escaped.extend(self.too_many_to_tell(scope, &exit.escaped));
         for value in self.values(scope, &exit.refused) {
             after.refused.extend(inputs(scope, &value));
         }
@@ -319,8 +335,11 @@ impl Instance<'_> {
                 case.writes.iter().find(|other| (other.base, other.offset) == (write.base, write.offset));
             same.is_none_or(|other| self.may_be_kept(other))
         };
-        let siblings = summary.cases.iter().filter(|case| case.exit == exit.exit);
-        siblings.into_iter().any(|case| stays(case) && !is_told_apart(summary, case, exit, self.site))
+        let siblings = summary.cases.iter().enumerate().filter(|(_, case)| case.exit == exit.exit);
+        siblings.into_iter().any(|(number, case)| {
+            let is_alike = stays(case) && !is_told_apart(summary, case, exit, self.site);
+            is_alike && Instance::new(self.start, self.site, summary, number).is_possible(scope)
+        })
     }
 
     /// What is returned has no name here, but the callee may know something
@@ -340,6 +359,23 @@ impl Instance<'_> {
             values.push(self.carry(value));
         }
         values
+    }
+
+    /// Blocks among what is somewhere in memory, where that is too many things
+    /// to be one value.
+    fn too_many_to_tell(&mut self, scope: &mut Scope, ids: &[SymbolId]) -> Vec<Value> {
+        let mut found = Vec::new();
+        for &id in ids {
+            if let SymbolKey::Content(base, Offset::Any) = *self.summary.symbols.key(id)
+                && self.symbol(scope, id) == Value::Top
+            {
+                let bases: Vec<Base> = self.base_before(scope, base).bases().map(|(base, _)| base).collect();
+                let cells = bases.into_iter().flat_map(|base| self.before.cells(base));
+                let held = cells.map(|(_, cell)| &cell.value).filter(|value| value.has_heap());
+                found.extend(held.map(|value| self.carry(value.clone())));
+            }
+        }
+        found
     }
 
     /// A part that the callee releases in other cases is not blamed on this

@@ -140,6 +140,7 @@ impl<'a> Keys<'a> {
                 self.functions[id.0 as usize],
                 &self.world.program.files[function.at.file.0 as usize],
                 self.world.never_null.parameters(id),
+                self.world.virtuals.of(id),
             );
             let mut parts = vec![function.fingerprint, Fingerprint::of(&own)];
             let mentioned = &self.graph.mentioned[id.0 as usize];

@@ -42,23 +42,29 @@ pub enum Overwriter {
 
 impl Simulation<'_, '_> {
     /// A loop that frees blocks from before it, or cuts them into pieces, is
-    /// taken to run at least once (SPARROW, section 3): none is lost behind it.
+    /// taken to run at least once (SPARROW, section 3): none is lost behind it,
+    /// and callers get none from there.
     pub fn leave_out_skipped_loops(&mut self) {
         let (body, flow, scope, ways) = (self.body, &self.flow, &self.result.scope, &self.ways);
         let branches = |head: BlockId| {
             let blocks = body.blocks.iter().zip(&flow.loops).filter(move |(_, loops)| loops.contains(&head));
             blocks.map(|(block, _)| block.end_at)
         };
-        self.result.leaks.retain(|&site, leak| {
+        // Of the loops that free blocks of a site.
+        let branches_of = |site: usize| -> BTreeSet<Spot> {
             let made_in = &flow.loops[flow.block_of[scope.sites.at[site].0 as usize].0 as usize];
             let freed_in = scope.freed_in_loops.range((site, BlockId(0))..=(site, BlockId(u32::MAX)));
             let heads = freed_in.map(|(_, head)| *head).filter(|head| !made_in.contains(head));
-            let loops: BTreeSet<Spot> = heads.flat_map(branches).collect();
-            let passes = |way: &Option<Arc<Mark>>| {
-                let marks = std::iter::successors(way.as_deref(), |mark| mark.before.as_deref());
-                marks.into_iter().any(|mark| mark.inner.is_none() && loops.contains(&mark.at))
-            };
-            let is_behind = |at: Spot| !loops.is_empty() && ways[&(site, at)].iter().all(passes);
+            heads.flat_map(branches).collect()
+        };
+        let passes = |way: &Option<Arc<Mark>>, loops: &BTreeSet<Spot>| {
+            let mut marks = std::iter::successors(way.as_deref(), |mark| mark.before.as_deref());
+            marks.any(|mark| mark.inner.is_none() && loops.contains(&mark.at))
+        };
+        self.result.leaks.retain(|&site, leak| {
+            let loops = branches_of(site);
+            let is_behind =
+                |at: Spot| !loops.is_empty() && ways[&(site, at)].iter().all(|way| passes(way, &loops));
             leak.others.retain(|(at, ..)| !is_behind(*at));
             if is_behind(leak.at) {
                 if leak.others.is_empty() {
@@ -68,6 +74,16 @@ impl Simulation<'_, '_> {
             }
             !scope.pools.contains(&site)
         });
+        if scope.freed_in_loops.is_empty() {
+            return;
+        }
+        for (_, case, _) in &mut self.result.exits {
+            let is_freed = |block: &HeapId| passes(&case.path, &branches_of(block.site()));
+            let freed: Vec<HeapId> = case.blocks.keys().copied().filter(is_freed).collect();
+            freed.iter().for_each(|block| {
+                case.blocks.remove(block);
+            });
+        }
     }
 
     /// Something was written over that led to blocks.

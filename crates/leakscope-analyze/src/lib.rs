@@ -25,6 +25,7 @@ mod instantiate;
 mod join;
 mod kept;
 mod leaks;
+mod library;
 mod memory;
 mod models;
 mod names;
@@ -40,6 +41,7 @@ mod simulate;
 mod summary;
 mod transfer;
 mod value;
+mod virtuals;
 mod world;
 
 pub use analyze::{Analysis, Config, analyze};

@@ -19,6 +19,7 @@ use crate::owners;
 use crate::returns::{Returns, returning};
 use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
+use crate::virtuals::{Known, Virtuals};
 
 pub struct World<'a> {
     pub program: &'a Program,
@@ -27,6 +28,7 @@ pub struct World<'a> {
     models: Vec<Option<Arc<Summary>>>,
     roles: Vec<Option<Role>>,
     deleters: FxHashMap<FuncId, FuncId>,
+    deleters_by_class: FxHashMap<&'a str, FuncId>,
     first: FxHashMap<(GlobalId, i64), Value>,
     returns: Vec<Returns>,
     /// Parameters that a function calls.
@@ -35,6 +37,7 @@ pub struct World<'a> {
     /// The one function that a variable holds, if any.
     handlers: FxHashMap<GlobalId, FuncId>,
     pub never_null: NeverNull,
+    pub virtuals: Virtuals,
 }
 
 #[derive(Clone, Copy, Default, Serialize)]
@@ -84,7 +87,8 @@ impl<'a> World<'a> {
                 .map(move |cell| ((GlobalId(index as u32), cell.offset), constant(&cell.value)))
         });
         let destroyed = containers::destroyed_classes(&program.functions);
-        let roles = program.functions.iter().map(|function| containers::role(function, &destroyed)).collect();
+        let roles: Vec<Option<Role>> =
+            program.functions.iter().map(|function| containers::role(function, &destroyed)).collect();
         let models: Vec<Option<Arc<Summary>>> = program.functions.iter().map(modelled).collect();
         let is_noreturn = |index: usize| match &models[index] {
             Some(model) => model.cases.is_empty(),
@@ -96,11 +100,16 @@ impl<'a> World<'a> {
         let come_back: Vec<bool> = returns.iter().map(|returns| *returns != Returns::Never).collect();
         let never_null = NeverNull::new(program, &come_back, is_whole);
         let handlers = handed::handlers(program, is_whole);
+        let virtuals = Virtuals::new(program, &Known { roles: &roles, models: &models });
+        let deleters = owners::deleters(program);
+        let class = |id: FuncId| Some(program.function(id).display.split_once("::~unique_ptr")?.0);
+        let deleters_by_class = deleters.iter().filter_map(|(&ends, &deleter)| Some((class(ends)?, deleter)));
         World {
             program,
             handlers,
             roles,
-            deleters: owners::deleters(program),
+            deleters_by_class: deleters_by_class.collect(),
+            deleters,
             first: first.collect(),
             models,
             globals,
@@ -108,6 +117,7 @@ impl<'a> World<'a> {
             called,
             measured,
             never_null,
+            virtuals,
         }
     }
 
@@ -181,6 +191,11 @@ impl<'a> World<'a> {
     /// What ends the object of a unique pointer that a function ends.
     pub fn deleter(&self, function: FuncId) -> Option<FuncId> {
         self.deleters.get(&function).copied()
+    }
+
+    /// The same by the pointer's class.
+    pub fn deleter_of(&self, class: &str) -> Option<FuncId> {
+        self.deleters_by_class.get(class).copied()
     }
 
     /// All that is asked of a function by others, apart from what it does.
