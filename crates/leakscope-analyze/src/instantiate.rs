@@ -54,7 +54,7 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
     let nothing = || vec![None; summary.symbols.len()];
     let mut found = nothing();
     for number in 0..summary.cases.len() {
-        let mut call = Instance { symbols: found, ..Instance::new(case, site, summary, number) };
+        let mut call = Instance::new(case, site, summary, number, found);
         let outcome = call.outcome(scope);
         // What memory holds is the same for the next one, if it was not narrowed.
         found = match call.before.memory.is_same(&case.memory) && call.arguments == site.arguments {
@@ -97,7 +97,13 @@ struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    fn new(case: &'a Case, site: &'a Site<'a>, summary: &'a Summary, number: usize) -> Instance<'a> {
+    fn new(
+        case: &'a Case,
+        site: &'a Site<'a>,
+        summary: &'a Summary,
+        number: usize,
+        symbols: Vec<Option<Value>>,
+    ) -> Instance<'a> {
         Instance {
             site,
             summary,
@@ -106,7 +112,7 @@ impl<'a> Instance<'a> {
             start: case,
             before: case.clone(),
             arguments: site.arguments.to_vec(),
-            symbols: vec![None; summary.symbols.len()],
+            symbols,
             blocks: FxHashMap::default(),
             addresses: Vec::new(),
             renamed: Vec::new(),
@@ -338,7 +344,7 @@ impl<'a> Instance<'a> {
         let siblings = summary.cases.iter().enumerate().filter(|(_, case)| case.exit == exit.exit);
         siblings.into_iter().any(|(number, case)| {
             let is_alike = stays(case) && !is_told_apart(summary, case, exit, self.site);
-            is_alike && Instance::new(self.start, self.site, summary, number).is_possible(scope)
+            is_alike && Instance::new(self.start, self.site, summary, number, Vec::new()).is_possible(scope)
         })
     }
 
