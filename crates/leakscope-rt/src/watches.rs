@@ -3,6 +3,8 @@
 //! For functions whose code was not derived, and which write as much as they
 //! like, or nothing.
 
+use core::ops::Range;
+
 use crate::events::What;
 use crate::pointers::pointers;
 use crate::thread::Thread;
@@ -34,15 +36,15 @@ impl Watches {
         true
     }
 
-    /// Notes the pointers from `start` on. Returns what [`Watches::check`]
-    /// needs.
-    pub fn watch(&mut self, clock: u64, start: usize, bytes: usize) -> usize {
+    /// Notes the pointers from `start` on, which may be on the thread's `stack`. Returns
+    /// what [`Watches::check`] needs.
+    pub fn watch(&mut self, clock: u64, start: usize, bytes: usize, stack: Range<usize>) -> usize {
         let token = self.count;
         if !self.push(start, clock as usize) || start < sys::PAGE {
             return token;
         }
-        // SAFETY: within a block or a page that the program is about to write.
-        let mut pointers = unsafe { pointers(start, readable_end(start, bytes)) };
+        // SAFETY: within a block, a stack or a page that the program is about to write.
+        let mut pointers = unsafe { pointers(start, readable_end(start, bytes, stack)) };
         // Until there is no room.
         let _ = pointers.all(|(address, value)| self.push(address, value));
         token
@@ -65,12 +67,13 @@ impl Watches {
     }
 }
 
-/// How far memory can be read for certain: to the end of the block, or of the
-/// page.
-fn readable_end(start: usize, bytes: usize) -> usize {
+/// How far memory can be read for certain: to the end of the block, of the stack, or of
+/// the page.
+fn readable_end(start: usize, bytes: usize, stack: Range<usize>) -> usize {
     let end = start.saturating_add(bytes.min(1 << 16));
     match heap::find(start) {
         Some(block) => end.min(block.start + block.room),
+        None if stack.contains(&start) => end.min(stack.end),
         None => end.min((start + 1).next_multiple_of(sys::PAGE)),
     }
 }

@@ -320,7 +320,8 @@ extern "C" fn leakscope_drop(pointer: usize, site: usize, since: u64, until: u64
 extern "C" fn __leakscope_watch(start: usize, bytes: usize) -> usize {
     let thread = this_thread();
     let clock = thread.clock;
-    events::own_tables(thread).map_or(0, |tables| tables.watches.watch(clock, start, bytes))
+    let stack = thread.stack_low..thread.stack_high;
+    events::own_tables(thread).map_or(0, |tables| tables.watches.watch(clock, start, bytes, stack))
 }
 
 /// After it.
