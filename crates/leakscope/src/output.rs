@@ -55,15 +55,18 @@ impl Filters {
 /// Where a report goes; opened before the program runs, for the same reason.
 /// What is in the file stays there until there is a report to take its place.
 pub enum Output {
+    /// Of commands that run no program: it can be piped.
+    Stdout,
+    /// Of those that do: standard output is the program's.
     Stderr,
     File(PathBuf, fs::File),
 }
 
 impl Output {
-    pub fn open(options: &ReportOptions) -> Result<Output> {
+    pub fn open(options: &ReportOptions, unless_asked: Output) -> Result<Output> {
         match &options.output {
-            None => Ok(Output::Stderr),
-            Some(path) if path == Path::new("-") => Ok(Output::Stderr),
+            None => Ok(unless_asked),
+            Some(path) if path == Path::new("-") => Ok(Output::Stdout),
             Some(path) => {
                 let file = fs::File::options().write(true).create(true).truncate(false).open(path);
                 let file = file.with_context(|| format!("cannot write {}", path.display()))?;
@@ -73,8 +76,8 @@ impl Output {
     }
 
     pub fn write(self, report: &Report, sources: &dyn Sources, options: &ReportOptions) -> Result<()> {
-        let to_read = matches!((&self, options.format), (Output::Stderr, Format::Text));
-        if to_read && options.quiet && is_clean(report, options) {
+        let is_file = matches!(self, Output::File(..));
+        if !is_file && options.format == Format::Text && options.quiet && is_clean(report, options) {
             return Ok(());
         }
         let base_dir = env::current_dir().ok();
@@ -83,12 +86,10 @@ impl Output {
             Format::Sarif => leakscope_report::sarif(report, base_dir.as_deref()),
             Format::Gcc => leakscope_report::gcc(report, base_dir.as_deref()),
             Format::Text => {
-                let color = match (options.color, &self) {
-                    (Color::Always, _) => true,
-                    (Color::Auto, Output::Stderr) => {
-                        io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none()
-                    }
-                    _ => false,
+                let color = match options.color {
+                    Color::Always => true,
+                    Color::Auto => self.is_terminal() && env::var_os("NO_COLOR").is_none(),
+                    Color::Never => false,
                 };
                 let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
                 let options = TextOptions {
@@ -102,12 +103,25 @@ impl Output {
             }
         };
         match self {
+            Output::Stdout => match io::stdout().write_all(text.as_bytes()) {
+                // Who reads it has seen enough.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                written => written.context("cannot write the report"),
+            },
             Output::Stderr => io::stderr().write_all(text.as_bytes()).context("cannot write the report"),
             Output::File(path, file) => replace(&file, &text).or_else(|error| {
                 // The run must not be for nothing.
                 let _ = io::stderr().write_all(text.as_bytes());
                 Err(error).with_context(|| format!("cannot write {}: the report is above", path.display()))
             }),
+        }
+    }
+
+    fn is_terminal(&self) -> bool {
+        match self {
+            Output::Stdout => io::stdout().is_terminal(),
+            Output::Stderr => io::stderr().is_terminal(),
+            Output::File(..) => false,
         }
     }
 }

@@ -31,17 +31,15 @@ void caller(void)
 
 /// The variables in the warnings about `a.c` in `folder`, sorted.
 fn variables(folder: &Path, options: &[&str]) -> Vec<String> {
-    let report = folder.join("report.json");
-    let status = Command::new(env!("CARGO_BIN_EXE_leakscope"))
-        .args(["check", "--quiet", "--format", "json", "-o"])
-        .arg(&report)
+    let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+        .args(["check", "--quiet", "--format", "json"])
         .args(options)
         .arg("a.c")
         .current_dir(folder)
-        .status()
+        .output()
         .expect("leakscope runs");
-    assert!(status.code().is_some_and(|code| code < 2), "{status}");
-    let report: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
+    assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON on standard output");
     let findings = report["findings"].as_array().expect("findings").iter();
     let mut names: Vec<String> =
         findings.map(|finding| finding["variable"].as_str().unwrap_or("none").to_owned()).collect();

@@ -221,7 +221,8 @@ fn the_report_goes_to_a_file() {
         assert!(report.starts_with(start) && !report.contains("xxx"), "{report}");
         assert!(!report.contains("\x1b["));
     }
-    check("-o -", 23, &[LARGE], &[]);
+    let ran = check("-o -", 23, &[], &[LARGE]);
+    assert!(ran.stdout.contains(LARGE), "{ran:?}");
 }
 
 #[test]
@@ -229,7 +230,7 @@ fn records_are_kept_for_a_report() {
     check("--keep-records records", 23, &[LARGE], &[]);
     let report = |options: &str| folder().run(&format!("report {options} records"));
     let text = report("");
-    assert!(text.code == 23 && text.stderr.contains(LARGE) && text.stderr.contains(SMALL), "{text:?}");
+    assert!(text.code == 23 && text.stdout.contains(LARGE) && text.stdout.contains(SMALL), "{text:?}");
     assert_eq!(report("--fail-on none").code, 0);
     assert_eq!(report("--exit-code 7").code, 7);
     assert_eq!(report("--baseline known.json").code, 0);
@@ -247,7 +248,7 @@ fn records_are_kept_for_a_report() {
     alone.env("LEAKSCOPE_DIR", folder().path("alone")).stdin(Stdio::null());
     assert_eq!(ran(&mut alone).code, 0);
     let text = folder().run("report alone");
-    assert!(text.code == 23 && text.stderr.contains(LARGE), "{text:?}");
+    assert!(text.code == 23 && text.stdout.contains(LARGE), "{text:?}");
 }
 
 /// Input, output, arguments and code are the program's own.

@@ -10,7 +10,7 @@ use leakscope_core::FailOn;
 pub struct ReportOptions {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Write the report to a file instead of standard error
+    /// Write the report to a file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show also blocks that were reachable to the end and never freed

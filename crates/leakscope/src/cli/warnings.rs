@@ -13,7 +13,7 @@ use super::values::{leak_limit, seconds};
 /// What the commands that warn have in common.
 #[derive(Clone, Debug, Args)]
 pub struct WarningOptions {
-    /// Write the report to a file instead of standard error
+    /// Write the report to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show at most so many warnings as text, 0 for all; json and sarif have all

@@ -31,7 +31,7 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     if options.validate {
         return validate::run(&validate::of_check(options)?);
     }
-    let output = Output::open(&report_options)?;
+    let output = Output::open(&report_options, Output::Stdout)?;
     let parts = Parts::of(&options.targets, &options.common.cflag)?;
     let config = Config { at_exit: options.at_exit, pedantic: options.pedantic };
     let place = kept_check::place(&parts.store, parts.units(), &own_text()?, &format!("{config:?}"));

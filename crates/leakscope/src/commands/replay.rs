@@ -25,7 +25,7 @@ pub fn run(options: &Replay) -> Result<ExitCode> {
     }
     let mut as_asked = options.report.clone();
     let filters = Filters::read(&as_asked)?;
-    let output = Output::open(&as_asked)?;
+    let output = Output::open(&as_asked, Output::Stderr)?;
     let input = Input::read(&folder.join(&warning.id[..8.min(warning.id.len())]))
         .with_context(|| format!("cannot read the input in {}", folder.display()))?;
     env::set_current_dir(&kept.folder).context("cannot go to the folder of the validation")?;

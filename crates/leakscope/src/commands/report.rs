@@ -27,7 +27,7 @@ pub fn run(options: &ReportFolder) -> Result<ExitCode> {
         exit: signal.then_some(Exit::Signal(record.header.status)),
     };
     let report = of_records(&processes, &program, target, Engine::Track, &filters, &options.report);
-    Output::open(&options.report)?.write(&report, &Captured::default(), &options.report)?;
+    Output::open(&options.report, Output::Stdout)?.write(&report, &Captured::default(), &options.report)?;
     let failed = options.report.fail_on.fails(&report);
     Ok(ExitCode::from(if failed { options.exit_code } else { 0 }))
 }

@@ -26,7 +26,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let filters = Filters::read(&options.report)?;
     let plan = plan(options)?;
     say_what_changes_nothing(options, &plan);
-    let output = Output::open(&options.report)?;
+    let output = Output::open(&options.report, Output::Stderr)?;
     let records = Records::new(options.keep_records.as_deref())?;
     let start = Start::now(&plan.shown, &options.arguments, input(options)?)?;
 

@@ -38,7 +38,7 @@ pub fn run(options: &Validate) -> Result<ExitCode> {
     let start = Instant::now();
     let report_options = options.report_options();
     let filters = Filters::read(&report_options)?;
-    let output = Output::open(&report_options)?;
+    let output = Output::open(&report_options, Output::Stdout)?;
     let analysed = Analysed::read(&options.targets, &options.common.cflag, &report_options)?;
     let (mut report, warnings) = warned(options, &analysed, &filters)?;
     let folder = match &options.keep_inputs {

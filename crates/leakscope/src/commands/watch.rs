@@ -39,7 +39,7 @@ pub fn run(options: &Watch) -> Result<ExitCode> {
         _ => return watch_program(options, &filters),
     };
     serve(&watched, options)?;
-    let output = Output::open(&options.report)?;
+    let output = Output::open(&options.report, Output::Stdout)?;
     if !options.once {
         live::follow(&watched, None, options, &filters)?;
     }
@@ -64,7 +64,7 @@ fn watch_program(options: &Watch, filters: &Filters) -> Result<ExitCode> {
     for id in store.units()? {
         units.push(store.unit(&id)?);
     }
-    let output = Output::open(&options.report)?;
+    let output = Output::open(&options.report, Output::Stderr)?;
     let records = Records::new(options.keep_records.as_deref())?;
     let inbox = Inbox::open(records.path()).context("cannot open a socket for records")?;
     let mut watched = Watched {

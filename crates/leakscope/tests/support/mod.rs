@@ -214,10 +214,12 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The report on standard error, in JSON.
+    /// The report in JSON: on standard error if a program ran, which has
+    /// standard output for itself.
     pub fn json(&self) -> Value {
-        let report = self.stderr.find("{\n").map_or("", |start| &self.stderr[start..]);
-        serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+        let from = |text: &'_ str| text.find("{\n").map(|start| text[start..].to_owned());
+        let report = from(&self.stderr).or_else(|| from(&self.stdout)).unwrap_or_default();
+        serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// What leakscope says beside a report, and nothing else may be there.
