@@ -424,3 +424,29 @@ int before_loop_bad(const char *text, int count)
     }
     return 0;
 }
+
+// A place in a text that was found, or not: the answer stays.
+int found_twice_good(const char *text)
+{
+    char *copy = NULL;
+    const char *colon = strchr(text, ':');
+    if (colon)
+        copy = strdup(text);
+    puts(text);
+    if (colon == NULL)
+        return 1;
+    free(copy);
+    return 0;
+}
+
+int found_twice_bad(const char *text)
+{
+    char *copy = strdup(text); // alloc @found
+    const char *colon = strchr(text, ':');
+    if (colon)
+        puts(colon);
+    if (!colon)
+        return 1; // leak @found: copy
+    free(copy);
+    return 0;
+}

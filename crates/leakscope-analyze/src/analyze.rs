@@ -307,7 +307,12 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
         let is_new_place = places.insert((origins[*site].stack.first().copied(), lost));
         is_new_call && (is_new_place || !is_named)
     });
-    let own = leaks.map(|(site, leak)| (id, leak, origins[site].clone()));
+    let (freed_at, holding) = (&simulated.scope.freed_at, &simulated.scope.holding);
+    let own = leaks.map(|(site, mut leak)| {
+        leak.freed = freed_at.iter().filter(|(of, _)| *of == site).map(|(_, at)| *at).collect();
+        leak.holds = holding.contains(&site);
+        (id, leak, origins[site].clone())
+    });
     let inner = std::mem::take(&mut simulated.inner).into_iter().filter(|(_, leak, _)| is_told(leak));
     let leaks = own.chain(inner).collect();
     let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };

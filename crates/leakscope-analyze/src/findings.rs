@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use leakscope_core::{Candidate, Finding, Frame, Kind, Module, PathStep, Place};
+use leakscope_core::{Candidate, Finding, Frame, Kind, Module, PathStep, Place, SiblingFree};
 use leakscope_ir::{FuncId, Program, Spot};
 
 use crate::leaks::Leak;
@@ -30,6 +30,8 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
         .into_iter()
         .map(|(at, cause, variable)| Candidate { place: place(at), cause, variable })
         .collect();
+    let freed = leak.freed.into_iter().filter(|at| at.line > 0 && at.line != leak.at.line);
+    finding.freed_elsewhere = freed.map(|at| SiblingFree { place: place(at), blocks: 1 }).collect();
     let step = |step: crate::summary::Step| PathStep {
         file: program.files[step.at.file.0 as usize].clone(),
         line: step.at.line,
@@ -41,6 +43,9 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
     finding.path = leak.path.into_iter().map(step).collect();
     finding.evidence.insert("allocator".to_owned(), origin.allocator.clone().into());
     finding.evidence.insert("resource".to_owned(), origin.kind.clone().into());
+    if leak.holds {
+        finding.evidence.insert("holds".to_owned(), true.into());
+    }
     finding
 }
 

@@ -185,6 +185,7 @@ impl<'a> Instance<'a> {
                     value.bases().flat_map(|place| self.dealt_with(&after, id, place)).collect();
                 held.iter().for_each(|value| after.escape(scope, value));
             }
+            scope.freed_at.extend(value.heap_blocks().map(|block| (block.site(), self.site.at)));
             freed_holders |= after.free(scope, value);
             if self.summary.freed_in_loops.contains(&id) {
                 let ids = inputs(scope, value);

@@ -29,6 +29,22 @@ pub struct Leak {
     pub path: Vec<Step>,
     /// Further places where they are lost.
     pub others: Vec<(Spot, Cause, Option<String>)>,
+    /// Calls of the same procedure that release blocks of the site.
+    pub freed: Vec<Spot>,
+    /// Others are lost with them, which they hold.
+    pub holds: bool,
+}
+
+impl Leak {
+    fn new(
+        confidence: Confidence,
+        at: Spot,
+        cause: Cause,
+        variable: Option<String>,
+        path: Vec<Step>,
+    ) -> Leak {
+        Leak { confidence, at, cause, variable, path, others: Vec::new(), freed: Vec::new(), holds: false }
+    }
 }
 
 /// What a last pointer is written over with.
@@ -126,14 +142,19 @@ impl Simulation<'_, '_> {
     }
 
     /// Of lost blocks, those that no other one leads to.
-    pub fn roots(&self, case: &Case, lost: &[HeapId]) -> Vec<HeapId> {
-        let symbols = &self.result.scope.symbols;
+    pub fn roots(&mut self, case: &Case, lost: &[HeapId]) -> Vec<HeapId> {
+        let Scope { symbols, holding, .. } = &mut self.result.scope;
         let mut inner = BTreeSet::new();
         for ((base, _), cell) in case.memory.iter() {
             if let Base::Heap(holder) = symbols.owner(*base)
                 && lost.contains(&holder)
             {
-                inner.extend(cell.value.heap_blocks().filter(|block| block.site() != holder.site()));
+                let held = cell.value.heap_blocks().filter(|block| block.site() != holder.site());
+                let known = inner.len();
+                inner.extend(held);
+                if inner.len() > known {
+                    holding.insert(holder.site());
+                }
             }
         }
         let roots: Vec<HeapId> = lost.iter().copied().filter(|block| !inner.contains(block)).collect();
@@ -235,9 +256,8 @@ impl Simulation<'_, '_> {
         let is_wanted = self.is_wanted(block);
         if let Some(search) = &mut self.search {
             if is_wanted && at == search.target.at {
-                let (path, others) = (steps(self.id, way), Vec::new());
-                search.found =
-                    Some(Leak { confidence: Confidence::Likely, at, cause, variable, path, others });
+                let path = steps(self.id, way);
+                search.found = Some(Leak::new(Confidence::Likely, at, cause, variable, path));
             }
             return;
         }
@@ -256,8 +276,7 @@ impl Simulation<'_, '_> {
             None => {
                 let path = steps(self.id, way);
                 let confidence = self.confidence(block, &path);
-                let leak = Leak { confidence, at, cause, variable, path, others: Vec::new() };
-                self.result.leaks.insert(block.site(), leak);
+                self.result.leaks.insert(block.site(), Leak::new(confidence, at, cause, variable, path));
             }
         }
     }

@@ -220,6 +220,12 @@ fn assume_fact(case: &mut Case, scope: &mut Scope, value: &Value, op: Compare, n
                 one => assume_compare(case, scope, op, one, &right),
             }
         }
+        // A place in a text, of which no more is known than how this test went.
+        Value::Sum(Base::Symbol(_), Offset::Any) => {
+            let test = SymbolKey::Compare(op, value.clone(), Value::Int(number));
+            let known = scope.symbols.get(test);
+            known.is_none_or(|id| restrict(case, scope, id, Fact::exactly(1)))
+        }
         _ => true,
     }
 }

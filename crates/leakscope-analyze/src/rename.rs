@@ -41,12 +41,12 @@ fn symbols(with: &mut dyn Rename, ids: &[SymbolId]) -> Vec<SymbolId> {
 
 pub fn leak(with: &mut dyn Rename, id: FuncId, leak: &Leak) -> Leak {
     let mut at = |spot: Spot| with.place(id, spot).1;
-    let (own, others) = (
-        at(leak.at),
-        leak.others.iter().map(|(spot, cause, variable)| (at(*spot), *cause, variable.clone())).collect(),
-    );
+    let own = at(leak.at);
+    let others =
+        leak.others.iter().map(|(spot, cause, variable)| (at(*spot), *cause, variable.clone())).collect();
+    let freed = leak.freed.iter().map(|spot| at(*spot)).collect();
     let path = leak.path.iter().map(|known| step(with, known)).collect();
-    Leak { at: own, others, path, variable: leak.variable.clone(), ..*leak }
+    Leak { at: own, others, freed, path, variable: leak.variable.clone(), ..*leak }
 }
 
 pub fn origin(with: &mut dyn Rename, origin: &Origin) -> Origin {

@@ -18,6 +18,10 @@ pub struct Scope<'a> {
     pub freed_in_loops: BTreeSet<(usize, BlockId)>,
     /// The same of what came in.
     pub inputs_freed_in_loops: BTreeSet<SymbolId>,
+    /// Sites whose blocks are released, with the calls that do it.
+    pub freed_at: BTreeSet<(usize, Spot)>,
+    /// Sites whose blocks held others when they were lost.
+    pub holding: BTreeSet<usize>,
     /// Sites of blocks that are cut into pieces, of which a global has one:
     /// the others are handed out, and the block stays.
     pub pools: BTreeSet<usize>,
@@ -61,6 +65,8 @@ impl<'a> Scope<'a> {
             sites: Sites::default(),
             freed_in_loops: BTreeSet::new(),
             inputs_freed_in_loops: BTreeSet::new(),
+            freed_at: BTreeSet::new(),
+            holding: BTreeSet::new(),
             pools: BTreeSet::new(),
             ever_freed: BTreeSet::new(),
             rewritten: FxHashSet::default(),

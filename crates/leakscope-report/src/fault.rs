@@ -75,7 +75,7 @@ impl Page<'_> {
             .collect();
         let kind = self.paint(LOST, &format!("{} of {:#x}:", name(fault.kind), fault.address));
         let mut out = format!("{kind} {}\n", self.paint(BOLD, &at.join(", ")));
-        let spots = text::spots(parts.iter().map(|part| (part.place, part.label.to_owned())));
+        let spots = text::spots(parts.iter().map(|part| (part.place.headline(), part.label.to_owned())));
         out += &self.snippets(Level::ERROR, spots, files);
         let lines = |part: &Part| if part.label == ALLOCATED { ALLOCATION_LINES } else { OTHER_LINES };
         let stacks = parts.iter().map(|part| (part.title, stack::folded(part.place, lines(part))));

@@ -14,6 +14,14 @@ pub(crate) fn next_step(report: &Report) -> Option<String> {
     if let Some(found) = &report.fault {
         return Some(fault::hint(found).to_owned());
     }
+    if let (Command::Check, Some(first)) = (report.command, report.findings.first()) {
+        return Some(format!(
+            "`leakscope validate {}` looks for inputs that leak; `// leakscope: ignore` at the line, or `id:{}` in \
+             leakscope.supp, hides a warning",
+            wording::printable(&report.target.program),
+            short_id(first)
+        ));
+    }
     let lost: Vec<&Finding> = report.findings.iter().filter(|finding| finding.kind == Kind::Lost).collect();
     lost.first()?;
     let blind: Vec<&Frame> = lost

@@ -22,6 +22,7 @@ mod table;
 mod text;
 mod tree;
 mod verdicts;
+mod way;
 mod wording;
 
 use leakscope_core::{Place, Report};

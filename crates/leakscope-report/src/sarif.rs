@@ -297,11 +297,12 @@ impl Log<'_> {
         let mut places = self.places(finding);
         places.retain(|(_, place)| !std::ptr::eq(*place, headline));
         for sibling in &finding.freed_elsewhere {
-            places.push((wording::siblings_freed(sibling.blocks), &sibling.place));
+            places.push((wording::freed_here(finding, sibling.blocks), &sibling.place));
         }
         for candidate in &finding.candidates {
-            let how = wording::died(candidate.cause, candidate.variable.as_deref(), "an earlier pointer");
-            places.push((format!("also possible: {how}"), &candidate.place));
+            let (also, which) = wording::also(finding);
+            let how = wording::died(candidate.cause, candidate.variable.as_deref(), which);
+            places.push((format!("{also}: {how}"), &candidate.place));
         }
         self.linked(places)
     }
@@ -338,8 +339,8 @@ impl Log<'_> {
         json!({"message": {"text": says}, "frames": frames})
     }
 
-    /// The way to the leak: the branches that an analysis followed, else the
-    /// places in the order of time.
+    /// The way to the leak: the branches that an analysis followed, between the
+    /// allocation and the leak; else the places in the order of time.
     fn flow(&self, finding: &Finding) -> Vec<Value> {
         let step = |step: &PathStep| {
             let frame = Frame {
@@ -354,13 +355,11 @@ impl Log<'_> {
         };
         let place =
             |(says, place): (String, &Place)| (says, place.headline().and_then(|frame| self.location(frame)));
-        let steps: Vec<(String, Option<Value>)> = if !finding.path.is_empty() {
-            finding.path.iter().map(step).collect()
-        } else if finding.leaked.is_some() {
-            self.places(finding).into_iter().map(place).collect()
-        } else {
-            Vec::new()
-        };
+        let mut steps: Vec<(String, Option<Value>)> = self.places(finding).into_iter().map(place).collect();
+        steps.splice(1..1, finding.path.iter().map(step));
+        if finding.path.is_empty() && finding.leaked.is_none() {
+            steps.clear();
+        }
         steps
             .into_iter()
             .filter_map(|(says, location)| {

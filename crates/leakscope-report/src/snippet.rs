@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
-use leakscope_core::Frame;
+use leakscope_core::{Frame, PathStep};
 
 use crate::paths;
 use crate::text::TextOptions;
@@ -75,6 +75,20 @@ impl Files<'_> {
             statement.push(' ');
         }
         None
+    }
+
+    /// The code before a branch in its line, and from its column on, to the end of
+    /// what it may ask.
+    pub(crate) fn around(&mut self, step: &PathStep) -> Option<(String, String)> {
+        let number = step.line as usize;
+        let file = self.file(&step.file)?;
+        let (before, code) = file.line(number)?.split_at_checked(step.column.checked_sub(1)? as usize)?;
+        let mut code = code.to_vec();
+        for line in (number + 1..number + STATEMENT_LINES).map_while(|number| file.line(number)) {
+            code.push(b' ');
+            code.extend(line);
+        }
+        Some((String::from_utf8_lossy(before).into_owned(), String::from_utf8_lossy(&code).into_owned()))
     }
 
     /// The lines of the file above that of `frame`.

@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use leakscope_core::{Cause, Finding, Frame, Kind, Place};
+use leakscope_core::{Cause, Finding, Frame, Kind, Place, Verdict};
 
 use crate::released;
 use crate::scope::{self, Meaning};
@@ -27,7 +27,12 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
     let finding = root.finding;
     let leaked = finding.leaked.as_ref()?;
     let is_counted = finding.counted.is_some() || finding.evidence.contains_key("may_be_counted");
-    if finding.kind != Kind::Lost || !finding.exact || is_counted || !finding.via.is_empty() {
+    let is_lost = match finding.kind {
+        Kind::Lost => true,
+        Kind::Warning => !matches!(finding.verdict, Some(Verdict::Bloat | Verdict::LikelyNotLeak)),
+        _ => false,
+    };
+    if !is_lost || !finding.exact || is_counted || !finding.via.is_empty() {
         return None;
     }
     if finding.cause == Cause::Discarded {
@@ -60,16 +65,25 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
     {
         return None;
     }
+    let holds = !root.below.is_empty() || finding.evidence.contains_key("holds");
     let (call, model) = match finding.freed_elsewhere.first() {
+        // Other ways may come by this line with nothing to release, unless the
+        // function releases that variable further on.
+        _ if finding.kind == Kind::Warning => {
+            let (call, at) = as_on_another_way(finding, variable, files)?;
+            let first = if holds && call.starts_with("free(") { ", after freeing what it holds" } else { "" };
+            let at = wording::location(at, base).map(|at| format!(", as in {at}")).unwrap_or_default();
+            (call, format!("{first}{at}"))
+        }
         Some(sibling) => {
             let (call, at) = as_sibling(finding, &sibling.place, frame, variable, files)?;
-            let leaves = !root.below.is_empty() && call.starts_with("free(");
+            let leaves = holds && call.starts_with("free(");
             let first = if leaves { ", after freeing what it holds" } else { "" };
             let at = wording::location(at, base).map(|at| format!(", as in {at}")).unwrap_or_default();
             (call, format!("{first}{at}"))
         }
         None if is_refilled(finding, frame, variable) => return None,
-        None if !root.below.is_empty() => {
+        None if holds => {
             (release(&finding.allocated, files)?.of(variable), ", after freeing what it holds".to_owned())
         }
         None => (release(&finding.allocated, files)?.of(variable), String::new()),
@@ -246,6 +260,25 @@ fn as_sibling<'f>(
             .or_else(|| written_release(&statement))?,
     };
     Some((call.of(variable), headline))
+}
+
+/// The statement that releases `variable` itself on another way through the
+/// function that loses it, and where that is.
+fn as_on_another_way<'f>(
+    finding: &'f Finding,
+    variable: &str,
+    files: &mut Files,
+) -> Option<(String, &'f Frame)> {
+    finding.freed_elsewhere.iter().find_map(|sibling| {
+        let frame = sibling.place.headline()?;
+        let statement = files.statement(frame)?;
+        let call = statement.strip_suffix(';')?.trim();
+        let (released, given) = split_at_word(call, variable)?;
+        let function = released.strip_suffix('(').map(str::trim_end);
+        let is_call = function.is_some_and(|name| name.chars().all(is_word)) && given == ")";
+        let is_delete = ["delete ", "delete[] "].contains(&released) && given.is_empty();
+        (is_call || is_delete).then(|| (call.to_owned(), frame))
+    })
 }
 
 /// How a statement releases.

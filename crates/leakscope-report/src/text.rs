@@ -101,7 +101,7 @@ impl Page<'_> {
         if self.options.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    fn frame(&self, frame: &Frame) -> String {
+    pub(crate) fn frame(&self, frame: &Frame) -> String {
         wording::frame(frame, self.options.base_dir.as_deref())
     }
 
@@ -137,6 +137,7 @@ impl Page<'_> {
         let spots = self.spots(root, files);
         out += &self.snippets(level, spots, files);
         out += &self.stacks(finding);
+        out += &self.way(finding, files);
         out += &self.notes(finding);
         out += &self.below(root);
         out
@@ -201,12 +202,14 @@ impl Page<'_> {
         let lost = wording::lost_here(finding);
         let siblings = siblings(finding).into_iter().enumerate().map(|(index, (place, blocks))| {
             let model = if index == 0 { ": the place to copy the fix from" } else { "" };
-            (place, wording::siblings_freed(blocks) + model)
+            (place.headline(), wording::freed_here(finding, blocks) + model)
         });
-        let leaked = finding.leaked.as_ref().map(|place| (place, lost));
-        let last_used = finding.last_used.as_ref().map(|place| (place, "last used here".to_owned()));
-        let places = leaked.into_iter().chain([(&finding.allocated, ALLOCATED.to_owned())]);
-        let mut spots = spots(places.chain(last_used).chain(siblings.take(FEW)));
+        let leaked = finding.leaked.as_ref().map(|place| (place.headline(), lost));
+        let last_used =
+            finding.last_used.as_ref().map(|place| (place.headline(), "last used here".to_owned()));
+        let allocated = (finding.allocated.headline(), ALLOCATED.to_owned());
+        let places = leaked.into_iter().chain([allocated]).chain(brought(finding)).chain(last_used);
+        let mut spots = spots(places.chain(siblings.take(FEW)));
         if let Some(first) = spots.first_mut() {
             first.help = suggest::fix(root, &self.report.findings, files, self.options.base_dir.as_deref());
         }
@@ -274,11 +277,12 @@ impl Page<'_> {
             let title = self.paint(DIM, &format!("{:12}", if index == 0 { "before that" } else { "" }));
             let _ = writeln!(out, "  {title}  {}", wording::printable(text));
         }
+        let (also, which) = wording::also(finding);
         for (index, candidate) in finding.candidates.iter().take(CANDIDATES).enumerate() {
             let is_last = index == 0 && wording::is_not_released(finding);
-            let which = if is_last { "the last pointer" } else { "an earlier pointer" };
+            let which = if is_last { "the last pointer" } else { which };
             let how = wording::died(candidate.cause, candidate.variable.as_deref(), which);
-            let _ = writeln!(out, "  also possible: {}, where {how}", self.place(&candidate.place));
+            let _ = writeln!(out, "  {also}: {}, where {how}", self.place(&candidate.place));
         }
         if let Some(counted) = &finding.counted {
             let field = counted
@@ -288,16 +292,6 @@ impl Page<'_> {
             let references = wording::count(counted.references, "reference");
             let holders = wording::count(counted.holders, "holder");
             let _ = writeln!(out, "  counted{field}: {references}, {holders} left");
-        }
-        for step in finding.path.iter() {
-            let frame = Frame {
-                function: Some(step.function.clone()),
-                file: Some(step.file.clone()),
-                line: Some(step.line),
-                ..Frame::default()
-            };
-            let taken = if step.taken { "taken" } else { "not taken" };
-            let _ = writeln!(out, "  {}: branch {taken}", self.frame(&frame));
         }
         out
     }
@@ -414,7 +408,11 @@ impl Page<'_> {
         if rows.iter().all(|&(name, ..)| name == "forgotten") {
             return String::new();
         }
-        let mut out = format!("{}\n", self.paint(DIM, "              findings      blocks           bytes"));
+        let columns = match self.report.command {
+            Command::Check => "              findings",
+            _ => "              findings      blocks           bytes",
+        };
+        let mut out = format!("{}\n", self.paint(DIM, columns));
         for (name, totals, note) in rows {
             // Warnings are of places, not of blocks.
             let counted = |value| if totals.blocks == 0 { String::new() } else { wording::number(value) };
@@ -439,10 +437,10 @@ pub(crate) const ALLOCATED: &str = "allocated here";
 
 /// Marks for `places`, in their order; the first is the one to look at first.
 /// Two things at one place are one mark.
-pub(crate) fn spots<'f>(places: impl Iterator<Item = (&'f Place, String)>) -> Vec<Spot<'f>> {
+pub(crate) fn spots<'f>(places: impl Iterator<Item = (Option<&'f Frame>, String)>) -> Vec<Spot<'f>> {
     let mut spots: Vec<Spot<'f>> = Vec::new();
-    for (place, label) in places {
-        let Some(frame) = place.headline() else { continue };
+    for (frame, label) in places {
+        let Some(frame) = frame else { continue };
         if let Some(spot) = spots.iter_mut().find(|spot| spot.frame == frame) {
             spot.label = format!("{}; {label}", spot.label);
             continue;
@@ -451,6 +449,16 @@ pub(crate) fn spots<'f>(places: impl Iterator<Item = (&'f Place, String)>) -> Ve
         spots.push(Spot { frame, label, help: None, weight });
     }
     spots
+}
+
+/// Of a warning, the call by which the block came into the function that loses
+/// it.
+fn brought(finding: &Finding) -> Option<(Option<&Frame>, String)> {
+    let leak = finding.leaked.as_ref().filter(|_| finding.kind == Kind::Warning)?.headline()?;
+    let is_here = |frame: &Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
+    let at = finding.allocated.stack.iter().position(is_here).filter(|&at| at > 0)?;
+    let [callee, caller] = [at - 1, at].map(|at| &finding.allocated.stack[at]);
+    Some((Some(caller), format!("`{}` gives it to `{}`", function(callee), function(caller))))
 }
 
 /// Where siblings of the block were freed, most blocks first: callers are not

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use leakscope_core::{Cause, Finding, Frame};
+use leakscope_core::{Cause, Finding, Frame, Kind};
 
 use crate::paths;
 
@@ -94,8 +94,20 @@ pub(crate) fn died(cause: Cause, variable: Option<&str>, which: &str) -> String 
     format!("{pointer} {how}")
 }
 
+/// What is said of candidates, and of the pointer that went there: a run knows
+/// one place, a warning may mean several.
+pub(crate) fn also(finding: &Finding) -> (&'static str, &'static str) {
+    match finding.kind {
+        Kind::Warning => ("also lost", "the last pointer"),
+        _ => ("also possible", "an earlier pointer"),
+    }
+}
+
 /// `12 siblings are freed here`: blocks of the same allocation.
-pub(crate) fn siblings_freed(blocks: u64) -> String {
+pub(crate) fn freed_here(finding: &Finding, blocks: u64) -> String {
+    if finding.kind == Kind::Warning {
+        return "freed here on another way".to_owned();
+    }
     let verb = if blocks == 1 { "is" } else { "are" };
     format!("{} {verb} freed here", count(blocks, "sibling"))
 }

@@ -224,3 +224,26 @@ fn what_is_kept_of_procedures_is_current() {
     assert!(Command::new("sh").args(["-c", damage]).current_dir(folder).status().expect("sh runs").success());
     assert_eq!(found, warnings("kept"));
 }
+
+/// The way there by its conditions, the release on another way, and what to write.
+#[test]
+fn a_warning_tells_the_way_and_the_fix() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = "#include <stdlib.h>\nint f(const char *s, int n)\n{\n    char *p = malloc(3);\n    if (!p || n < 0)\n        return -1;\n    \
+                  p[0] = *s;\n    free(p);\n    return 0;\n}\n";
+    fs::write(folder.path().join("a.c"), source).expect("writable");
+    let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+        .args(["check", "a.c"])
+        .current_dir(folder.path())
+        .output()
+        .expect("leakscope runs");
+    let report = String::from_utf8_lossy(&output.stdout);
+    for said in [
+        "help: add free(p) before line 6, as in a.c:8",
+        "freed here on another way: the place to copy the fix from",
+        "on this way   f (a.c:5): `!p` is false",
+        "f (a.c:5): `!p || n < 0` is true",
+    ] {
+        assert!(report.contains(said), "{said}: {report}");
+    }
+}

@@ -57,6 +57,39 @@ fn check(cause: Cause, variable: &str, text: &'static str, expected: &str) {
     assert_eq!(found.as_deref().unwrap_or(""), expected, "{text}");
 }
 
+/// The same of a warning.
+fn check_warning(text: &'static str, expected: &str) {
+    let source = Source { name: "a.c", text };
+    let finding = Finding { kind: Kind::Warning, ..source.finding(Cause::ScopeEnd, "p") };
+    assert_eq!(source.fix(&finding, &[]).as_deref().unwrap_or(""), expected, "{text}");
+}
+
+#[test]
+fn a_warning_is_mended_as_on_another_way() {
+    check_warning(
+        "int f(int n) {\n char *p = malloc(4); //alloc\n if (n)\n  return 1; //lost\n free(p); //freed\n return 0;\n}\n",
+        "add free(p) before line 4, as in a.c:5",
+    );
+    check_warning(
+        "int f(int n) {\n struct text *p = text_new(); //alloc\n if (n)\n  return 1; //lost\n text_free(p); //freed\n return 0;\n}\n",
+        "add text_free(p) before line 4, as in a.c:5",
+    );
+    // Another way may come there with what is kept.
+    check_warning(
+        "int f(int n) {\n char *p = malloc(4); //alloc\n if (n)\n  keep(p);\n return 1; //lost\n}\n",
+        "",
+    );
+    // What is released there is not the variable itself, or was released before.
+    check_warning(
+        "int f(int n) {\n char *p = malloc(4); //alloc\n if (n)\n  return 1; //lost\n done(&n, p); //freed\n return 0;\n}\n",
+        "",
+    );
+    check_warning(
+        "int f(int n) {\n char *p = malloc(4); //alloc\n if (n)\n  free(p); //freed\n return 1; //lost\n}\n",
+        "",
+    );
+}
+
 const OVERWRITTEN: &str = "void f(char *p) {\n p = malloc(4); //alloc\n";
 
 #[test]

@@ -46,6 +46,17 @@ int main(void)
     free_contact(list);
     return 0;
 }
+
+int load(const char *const *lines, int skip)
+{
+    for (int i = 0; lines[i] != NULL; i++) {
+        struct contact *c = make_contact(lines[i]);
+        if (skip > 1 && lines[i][0] == '#')
+            return -1;
+        free_contact(c);
+    }
+    return 0;
+}
 ";
 
 pub fn sources() -> BTreeMap<String, Vec<u8>> {
@@ -205,30 +216,20 @@ pub fn all() -> Vec<(&'static str, Report)> {
         blocks: None,
         bytes: None,
         verdict: Some(Verdict::MayLeak),
-        leaked: Some(place("set_address book.c:20:16")),
+        leaked: Some(place("load book.c:43:13")),
         exact: true,
-        cause: Cause::Overwritten,
-        variable: Some("c->address".to_owned()),
-        ..finding(Kind::Warning, 0, 0, "set_address book.c:20:18")
+        cause: Cause::ScopeEnd,
+        variable: Some("c".to_owned()),
+        ..finding(Kind::Warning, 0, 0, "make_contact book.c:12:25\nload book.c:41:29")
     };
-    warning.path = vec![
-        PathStep {
-            file: format!("{BASE}/book.c"),
-            line: 18,
-            column: 1,
-            ordinal: 0,
-            taken: true,
-            function: "set_address".to_owned(),
-        },
-        PathStep {
-            file: format!("{BASE}/book.c"),
-            line: 20,
-            column: 5,
-            ordinal: 0,
-            taken: false,
-            function: "set_address".to_owned(),
-        },
-    ];
+    warning.freed_elsewhere = vec![SiblingFree { place: place("load book.c:44:9"), blocks: 1 }];
+    let step = |(line, column, taken): (u32, u32, bool)| {
+        let (file, function) = (format!("{BASE}/book.c"), "load".to_owned());
+        PathStep { file, line, column, ordinal: 0, taken, function }
+    };
+    let rounds = [(40, 5, true), (42, 22, false)].repeat(3);
+    warning.path =
+        rounds.into_iter().chain([(40, 5, true), (42, 22, true), (42, 13, true)]).map(step).collect();
     let mut validated = report(Engine::Concolic, validated(&warning));
     validated.command = Command::Validate;
     validated.target.exit = None;
