@@ -107,7 +107,7 @@ pub fn transform(bitcode: &[u8], job: &Job<'_>) -> Result<Vec<u8>, InstrumentErr
         _ => Level::named(optimisation)?,
     };
     let context = Context::new();
-    let mut module = context.parse(bitcode).map_err(InstrumentError::Read)?;
+    let mut module = Module::read(&context, bitcode).map_err(InstrumentError::Read)?;
 
     match variant {
         Variant::Minimal => track::only_stacks(&module, pools).map_err(InstrumentError::Instrument)?,

@@ -5,8 +5,7 @@
 //! survives what the passes delete. All types stay on the thread that made
 //! them; several threads work at once with a [`Context`] each.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString};
 use std::iter::successors;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -17,11 +16,10 @@ use crate::Part;
 use crate::guards;
 use crate::ir::Value;
 
+pub use llvm_sys::Context;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
-use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
-use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
@@ -31,87 +29,30 @@ use llvm_sys::target::{
 };
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
-use llvm_sys::{
-    LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMAttributeReturnIndex, LLVMDiagnosticSeverity,
-    LLVMLinkage,
-};
-
-/// Owns everything that is made in it, and collects the errors that LLVM
-/// would print before it ends the process.
-pub struct Context {
-    raw: LLVMContextRef,
-    errors: Box<RefCell<Vec<String>>>,
-}
-
-impl Context {
-    pub fn new() -> Context {
-        let errors = Box::new(RefCell::new(Vec::new()));
-        // SAFETY: a new context; the box keeps its address, and `drop` ends
-        // the context before the box.
-        let raw = unsafe {
-            let raw = LLVMContextCreate();
-            LLVMContextSetDiagnosticHandler(raw, Some(keep_error), (&raw const *errors).cast_mut().cast());
-            raw
-        };
-        Context { raw, errors }
-    }
-
-    /// The module in `bitcode`.
-    pub fn parse(&self, bitcode: &[u8]) -> Result<Module<'_>, String> {
-        let mut module = null_mut();
-        // SAFETY: the buffer is a copy that lives through the call, which
-        // reads it whole; `module` is set when the result is zero.
-        let failed = unsafe {
-            let buffer = Buffer(LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                bitcode.as_ptr().cast(),
-                bitcode.len(),
-                c"module".as_ptr(),
-            ));
-            LLVMParseBitcodeInContext2(self.raw, buffer.0, &mut module) != 0
-        };
-        if failed {
-            return Err(self.errors());
-        }
-        // SAFETY: a module that was just read. Its variables become calls of
-        // intrinsics, since the C interface cannot list debug records.
-        unsafe { LLVMSetIsNewDbgInfoFormat(module, 0) };
-        Ok(Module { raw: module, context: self })
-    }
-
-    fn errors(&self) -> String {
-        self.errors.borrow_mut().drain(..).collect::<Vec<_>>().join("; ")
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: modules borrow the context, so none is left.
-        unsafe { LLVMContextDispose(self.raw) }
-    }
-}
-
-extern "C" fn keep_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
-    // SAFETY: LLVM passes a valid diagnostic, and the pointer that `new` gave.
-    unsafe {
-        if matches!(LLVMGetDiagInfoSeverity(info), LLVMDiagnosticSeverity::LLVMDSError) {
-            let errors = &*errors.cast::<RefCell<Vec<String>>>();
-            errors.borrow_mut().push(take_message(LLVMGetDiagInfoDescription(info)));
-        }
-    }
-}
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMAttributeReturnIndex, LLVMLinkage};
+use llvm_sys::{run_passes, take_message};
 
 pub struct Module<'c> {
     raw: LLVMModuleRef,
     context: &'c Context,
 }
 
-impl Module<'_> {
+impl<'c> Module<'c> {
+    /// The module in `bitcode`.
+    pub fn read(context: &'c Context, bitcode: &[u8]) -> Result<Module<'c>, String> {
+        let raw = context.parse_bitcode(bitcode)?;
+        // SAFETY: a module that was just read. Its variables become calls of
+        // intrinsics, since the C interface cannot list debug records.
+        unsafe { LLVMSetIsNewDbgInfoFormat(raw, 0) };
+        Ok(Module { raw, context })
+    }
+
     pub fn raw(&self) -> LLVMModuleRef {
         self.raw
     }
 
     pub fn context(&self) -> LLVMContextRef {
-        self.context.raw
+        self.context.raw()
     }
 
     /// The name of the source file.
@@ -133,7 +74,7 @@ impl Module<'_> {
         unsafe {
             let (start, length) = (text.as_ptr().cast(), text.len());
             let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(start, length, c"added".as_ptr());
-            if LLVMParseIRInContext(self.context.raw, buffer, &mut parsed, &mut message) != 0 {
+            if LLVMParseIRInContext(self.context.raw(), buffer, &mut parsed, &mut message) != 0 {
                 return Err(take_message(message));
             }
             LLVMSetIsNewDbgInfoFormat(parsed, 0);
@@ -147,7 +88,7 @@ impl Module<'_> {
             .map(|function| CStr::from_ptr(LLVMGetValueName2(function, &mut 0)).to_owned())
             .collect();
             if LLVMLinkModules2(self.raw, parsed) != 0 {
-                return Err(self.context.errors());
+                return Err(self.context.take_errors());
             }
             for name in names {
                 LLVMSetLinkage(
@@ -163,7 +104,7 @@ impl Module<'_> {
     pub fn link(&self, other: Module<'_>) -> Result<(), String> {
         // SAFETY: the linker takes the other module, which is not used again.
         let failed = unsafe { LLVMLinkModules2(self.raw, ManuallyDrop::new(other).raw) != 0 };
-        if failed { Err(self.context.errors()) } else { Ok(()) }
+        if failed { Err(self.context.take_errors()) } else { Ok(()) }
     }
 
     /// Every global variable, defined or declared.
@@ -189,7 +130,7 @@ impl Module<'_> {
         successors(non_null(first), |&function| non_null(unsafe { LLVMGetNextFunction(function) }))
             // SAFETY: as above.
             .filter(|&function| unsafe { LLVMGetIntrinsicID(function) } == 0)
-            .map(|raw| Function { raw, context: self.context.raw, module: PhantomData })
+            .map(|raw| Function { raw, context: self.context.raw(), module: PhantomData })
     }
 
     /// The function of that name.
@@ -197,7 +138,7 @@ impl Module<'_> {
         let name = CString::new(name).ok()?;
         // SAFETY: a live module; null is no function.
         let raw = non_null(unsafe { LLVMGetNamedFunction(self.raw, name.as_ptr()) })?;
-        Some(Function { raw, context: self.context.raw, module: PhantomData })
+        Some(Function { raw, context: self.context.raw(), module: PhantomData })
     }
 
     /// A new function of the type that another one has, with an empty block.
@@ -207,10 +148,10 @@ impl Module<'_> {
         let raw = unsafe {
             let raw = LLVMAddFunction(self.raw, name.as_ptr(), LLVMGlobalGetValueType(other.raw));
             LLVMSetLinkage(raw, LLVMLinkage::LLVMInternalLinkage);
-            LLVMAppendBasicBlockInContext(self.context.raw, raw, c"entry".as_ptr());
+            LLVMAppendBasicBlockInContext(self.context.raw(), raw, c"entry".as_ptr());
             raw
         };
-        Function { raw, context: self.context.raw, module: PhantomData }
+        Function { raw, context: self.context.raw(), module: PhantomData }
     }
 
     /// Runs a pass pipeline, written as for `opt -passes=`, with the costs of
@@ -225,18 +166,8 @@ impl Module<'_> {
         let pipeline = CString::new(pipeline).map_err(|error| error.to_string())?;
         // SAFETY: all four are live; no handle into the module is, because
         // the module is borrowed exclusively.
-        let error = unsafe { LLVMRunPasses(self.raw, pipeline.as_ptr(), machine.0, options.0) };
-        if !error.is_null() {
-            // SAFETY: takes the error, which is not used again; the message
-            // is copied before it is released.
-            return Err(unsafe {
-                let message = LLVMGetErrorMessage(error);
-                let copy = CStr::from_ptr(message).to_string_lossy().into_owned();
-                LLVMDisposeErrorMessage(message);
-                copy
-            });
-        }
-        match self.context.errors() {
+        unsafe { run_passes(self.raw, &pipeline, machine.0, options.0)? };
+        match self.context.take_errors() {
             none if none.is_empty() => Ok(()),
             errors => Err(errors),
         }
@@ -563,22 +494,6 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
         unsafe { LLVMDisposeMemoryBuffer(self.0) }
-    }
-}
-
-/// Copies a message of LLVM's and releases it. Null is an empty message.
-///
-/// # Safety
-/// `message` is null or a string that LLVM made and the caller owns.
-unsafe fn take_message(message: *mut c_char) -> String {
-    if message.is_null() {
-        return String::new();
-    }
-    // SAFETY: by the contract of this function.
-    unsafe {
-        let copy = CStr::from_ptr(message).to_string_lossy().into_owned();
-        LLVMDisposeMessage(message);
-        copy
     }
 }
 

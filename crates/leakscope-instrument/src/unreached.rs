@@ -94,7 +94,7 @@ fn unreached_by(
     let context = Context::new();
     let mut modules = Vec::new();
     for unit in units {
-        modules.push(context.parse(unit).map_err(InstrumentError::Read)?);
+        modules.push(Module::read(&context, unit).map_err(InstrumentError::Read)?);
     }
     if extent == Extent::Whole {
         let mut rest = modules.split_off(1.min(modules.len())).into_iter();

@@ -6,104 +6,42 @@
 //! the thread that made it; several threads read at once with a [`Context`]
 //! each.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::iter::successors;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
-use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
+pub use llvm_sys::Context;
 use llvm_sys::core::*;
-use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use llvm_sys::prelude::*;
+use llvm_sys::run_passes;
 use llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement, LLVMTargetDataRef};
 use llvm_sys::transforms::pass_builder::*;
 use llvm_sys::{
-    LLVMAttributeFunctionIndex, LLVMAttributeReturnIndex, LLVMDiagnosticSeverity, LLVMIntPredicate,
-    LLVMLinkage, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind,
+    LLVMAttributeFunctionIndex, LLVMAttributeReturnIndex, LLVMIntPredicate, LLVMLinkage, LLVMOpcode,
+    LLVMRealPredicate, LLVMTypeKind,
 };
-
-/// Owns everything that is read in it, and collects the errors that LLVM would
-/// print before it ends the process.
-pub struct Context {
-    raw: LLVMContextRef,
-    errors: Box<RefCell<Vec<String>>>,
-}
-
-impl Context {
-    pub fn new() -> Context {
-        let errors = Box::new(RefCell::new(Vec::new()));
-        // SAFETY: a new context; the box keeps its address, and `drop` ends
-        // the context before the box.
-        let raw = unsafe {
-            let raw = LLVMContextCreate();
-            LLVMContextSetDiagnosticHandler(raw, Some(keep_error), (&raw const *errors).cast_mut().cast());
-            raw
-        };
-        Context { raw, errors }
-    }
-
-    pub fn parse(&self, bitcode: &[u8]) -> Result<Module<'_>, String> {
-        let mut module = null_mut();
-        // SAFETY: the buffer is a copy that lives through the call, which
-        // reads it whole; `module` is set when the result is zero.
-        unsafe {
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                bitcode.as_ptr().cast(),
-                bitcode.len(),
-                c"module".as_ptr(),
-            );
-            let failed = LLVMParseBitcodeInContext2(self.raw, buffer, &mut module) != 0;
-            LLVMDisposeMemoryBuffer(buffer);
-            if failed {
-                return Err(self.errors.borrow_mut().drain(..).collect::<Vec<_>>().join("; "));
-            }
-        }
-        Ok(Module { raw: module, context: self })
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: modules borrow the context, so none is left.
-        unsafe { LLVMContextDispose(self.raw) }
-    }
-}
-
-extern "C" fn keep_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
-    // SAFETY: LLVM passes a valid diagnostic, and the pointer that `new` gave;
-    // the message is ours to release.
-    unsafe {
-        if matches!(LLVMGetDiagInfoSeverity(info), LLVMDiagnosticSeverity::LLVMDSError) {
-            let message = LLVMGetDiagInfoDescription(info);
-            let errors = &*errors.cast::<RefCell<Vec<String>>>();
-            errors.borrow_mut().push(CStr::from_ptr(message).to_string_lossy().into_owned());
-            LLVMDisposeMessage(message);
-        }
-    }
-}
 
 pub struct Module<'c> {
     raw: LLVMModuleRef,
     context: &'c Context,
 }
 
-impl Module<'_> {
+impl<'c> Module<'c> {
+    pub fn read(context: &'c Context, bitcode: &[u8]) -> Result<Module<'c>, String> {
+        Ok(Module { raw: context.parse_bitcode(bitcode)?, context })
+    }
+
     /// Brings locals whose address is not taken into SSA form. Taken
     /// exclusively, so that no handle survives what the pass deletes.
     pub fn promote(&mut self) -> Result<(), String> {
-        // SAFETY: a live module, and options that live through the call; the
-        // error is taken and its message copied before it is released.
+        // SAFETY: a live module, taken exclusively, and options that live
+        // through the call.
         unsafe {
             let options = LLVMCreatePassBuilderOptions();
-            let error = LLVMRunPasses(self.raw, c"function(mem2reg)".as_ptr(), null_mut(), options);
+            let done = run_passes(self.raw, c"function(mem2reg)", null_mut(), options);
             LLVMDisposePassBuilderOptions(options);
-            if !error.is_null() {
-                let message = LLVMGetErrorMessage(error);
-                let copy = CStr::from_ptr(message).to_string_lossy().into_owned();
-                LLVMDisposeErrorMessage(message);
-                return Err(copy);
-            }
+            done?;
             // The C interface cannot list debug records; as calls it can.
             LLVMSetIsNewDbgInfoFormat(self.raw, 0);
         }
@@ -111,7 +49,7 @@ impl Module<'_> {
     }
 
     pub fn context(&self) -> LLVMContextRef {
-        self.context.raw
+        self.context.raw()
     }
 
     pub fn layout(&self) -> Layout<'_> {

@@ -47,7 +47,7 @@ pub struct Names<'m> {
 /// The module in `bitcode`, in SSA form.
 pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
     let context = Context::new();
-    let mut module = context.parse(bitcode).map_err(IrError::Read)?;
+    let mut module = llvm::Module::read(&context, bitcode).map_err(IrError::Read)?;
     module.mark_jumps();
     module.promote().map_err(IrError::Promote)?;
     module.lower_memory_calls();

@@ -10,6 +10,9 @@ use std::process;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
+mod context;
+
+pub use context::{Context, run_passes, take_message};
 pub use llvm_sys::*;
 
 /// Where it was when leakscope was built.

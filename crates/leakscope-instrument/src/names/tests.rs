@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use super::{FieldName, Names};
 use crate::ir::{Opcode, Value};
-use crate::llvm::Context;
+use crate::llvm::{Context, Module};
 
 /// Bitcode as the capture makes it.
 fn capture(language: &str, source: &str) -> Vec<u8> {
@@ -33,7 +33,7 @@ fn check(language: &str, source: &str) {
         .collect();
     assert!(!expected.is_empty());
     let context = Context::new();
-    let module = context.parse(&capture(language, source)).unwrap();
+    let module = Module::read(&context, &capture(language, source)).unwrap();
     let mut found: BTreeMap<u32, String> = BTreeMap::new();
     for function in module.functions().filter(|function| !function.is_declaration()) {
         let names = Names::new(&module, function);
