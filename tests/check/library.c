@@ -493,3 +493,10 @@ void thread_unasked_good(void)
     pthread_create(&thread, NULL, worker, given);
     pthread_join(thread, NULL);
 }
+
+void untested_room_good(void)
+{
+    char *room = malloc(100);
+    getcwd(room, 100);
+    free(room);
+}

@@ -12,6 +12,7 @@ use crate::callgraph::{Component, call_graph};
 use crate::calls::followed_arguments;
 use crate::exits::summarise;
 use crate::findings;
+use crate::forgotten::forgotten;
 use crate::kept::{self, Entry, Keys, Made, Parts, Procedures};
 use crate::leaks::Leak;
 use crate::models::Models;
@@ -104,6 +105,10 @@ pub fn analyze(
             }
         }
     }
+    let mut more = forgotten(&world);
+    // Those that a simulation followed are known better from there.
+    more.retain(|(_, _, new)| !leaks.iter().any(|(_, _, known)| known.stack.starts_with(&new.stack)));
+    leaks.append(&mut more);
     // What a procedure loses, whoever calls it.
     let mut seen = FxHashSet::default();
     leaks.retain(|(id, leak, origin): &Found| {

@@ -159,6 +159,7 @@ impl Simulation<'_, '_> {
         if let Some(summary) = world.model(callee) {
             let is_asked = summary.takes_if.is_none() || self.is_asked(instruction.result);
             let ran = self.run_given(instruction, summary, arguments, &case);
+            take_as_made(summary, arguments, &mut case);
             let mut outcomes = self.call_summary(&site, summary, case);
             let mut narrow = |outcomes: &mut Vec<Outcome>, op| {
                 outcomes.retain_mut(|Outcome { case, .. }| {
@@ -173,6 +174,13 @@ impl Simulation<'_, '_> {
             if let Some(ran) = ran {
                 narrow(&mut outcomes, Compare::Ne);
                 outcomes.extend(ran);
+            }
+            // The null device that nobody uses takes the place of a standard descriptor.
+            if !self.is_used(site.result) && arguments.first().is_some_and(|path| is_null_device(world, path))
+            {
+                for Outcome { case, .. } in &mut outcomes {
+                    case.escape(self.scope(), &case.get(site.result));
+                }
             }
             return outcomes;
         }
@@ -328,20 +336,39 @@ pub fn returned(case: Case) -> Outcome {
     Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false }
 }
 
+/// Who gives a new block to what would make one itself means that block: that it
+/// could not be made, and the other can, is not what a program is blamed for.
+fn take_as_made(summary: &Summary, arguments: &[Value], case: &mut Case) {
+    let makes = summary.cases.iter().filter(|made| !made.blocks.is_empty());
+    for (id, _) in makes.flat_map(|made| &made.facts).filter(|(_, fact)| fact.is_zero()) {
+        if let SymbolKey::Parameter(index) = summary.symbols.key(*id)
+            && let Some(Value::Sum(Base::Heap(block), Offset::At(0))) = arguments.get(*index as usize)
+            && let Some(known) = case.blocks.get_mut(block)
+        {
+            known.is_nullable = false;
+        }
+    }
+}
+
+fn is_null_device(world: &World, path: &Value) -> bool {
+    let letters = (0..).zip(b"/dev/null\0");
+    letters.into_iter().all(|(index, letter)| letter_of(world, path, index) == Some(*letter))
+}
+
+/// A letter of a constant text.
+fn letter_of(world: &World, text: &Value, index: i64) -> Option<u8> {
+    let Value::Sum(Base::Global(global), Offset::At(at)) = text else { return None };
+    match world.initial(*global, Offset::At(at + index))? {
+        Value::Int(letter) => u8::try_from(letter).ok(),
+        _ => None,
+    }
+}
+
 /// How two constant texts compare, where all that compare texts agree: they are
 /// the same, or differ in their first letter, however that is written.
 fn compare_texts(world: &World, left: &Value, right: &Value) -> Option<i64> {
-    let letter = |text: &Value, index: i64| match text {
-        Value::Sum(Base::Global(global), Offset::At(at)) => {
-            match world.initial(*global, Offset::At(at + index))? {
-                Value::Int(letter) => u8::try_from(letter).ok(),
-                _ => None,
-            }
-        }
-        _ => None,
-    };
     for index in 0.. {
-        let (a, b) = (letter(left, index)?, letter(right, index)?);
+        let (a, b) = (letter_of(world, left, index)?, letter_of(world, right, index)?);
         if !a.eq_ignore_ascii_case(&b) && index == 0 {
             return Some(i64::from(a) - i64::from(b));
         }

@@ -50,8 +50,8 @@ impl Leak {
 /// What a last pointer is written over with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Overwriter {
-    /// A null pointer that was computed, as by a failed `realloc`: often the
-    /// program is ended then.
+    /// A null pointer that was computed, as by a failed `realloc`, or what a
+    /// descriptor is that is none: often the program is ended then.
     Failure,
     Other,
 }

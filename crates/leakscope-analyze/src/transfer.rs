@@ -375,10 +375,11 @@ impl Simulation<'_, '_> {
         value.map(|part| if *part == Value::Top { Value::symbol(id) } else { part.clone() })
     }
 
-    /// Whether an operand is what a call that failed returned.
+    /// Whether an operand is what a call that failed returned, or stands for that.
     fn failed_call(&self, case: &Case, operand: &Operand) -> Overwriter {
         match operand {
             Operand::Value(value) if case.get(*value) == Value::NULL => Overwriter::Failure,
+            Operand::Int(-1) => Overwriter::Failure,
             _ => Overwriter::Other,
         }
     }

@@ -1,0 +1,271 @@
+//! Members that elements own and that somebody forgets who releases an element:
+//! of a list, a table, or anything else that was reached through memory, so
+//! that no simulation of one procedure knows the member's block.
+//!
+//! That a member is owned is known of the whole program: all that is ever
+//! stored in it are new blocks that nothing else keeps, and it is always
+//! released where some other procedure releases such an element; or nobody in
+//! the program ever releases it or hands it on (deviant behaviour: Engler and
+//! others, SOSP 2001). One who has anything to do with the member, its callees
+//! and callers are not blamed.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use leakscope_core::{Cause, Confidence};
+use leakscope_ir::{Callee, FuncId, Op, Operand, Program, Signature, Spot, TypeId};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analyze::Found;
+use crate::callgraph::callers;
+use crate::leaks::Leak;
+use crate::members::{Effects, End, Facts, Filled, Finder, Member, Records, Replaced, Source};
+use crate::scope::Origin;
+use crate::world::World;
+
+/// Functions that are looked through for what they do with a member.
+const MAX_CALLEES: usize = 300;
+
+pub fn forgotten(world: &World) -> Vec<Found> {
+    let program = world.program;
+    let (effects, records) = (Effects::new(world), Records::new(program));
+    let ids: Vec<FuncId> = (0..program.functions.len() as u32).map(FuncId).collect();
+    let facts: Vec<Facts> = ids
+        .par_iter()
+        .map(|&id| Finder::new(&effects, &records, id).map(Finder::facts).unwrap_or_default())
+        .collect();
+    let owned = owned(&facts);
+    let is_whole =
+        program.functions.iter().any(|function| function.name == "main" && function.body.is_some());
+    let judge = Judge { program, is_whole, callers: callers(program), taken: taken(program), facts: &facts };
+    let mut found = Vec::new();
+    for &id in &ids {
+        let mut note = |member: Member, place: Lost| {
+            let Some(name) = records.owned(member) else { return };
+            let Evidence { filled: Filled { by, at, .. }, filled_by, .. } = owned[&member];
+            let (stack, allocator) = effects.origin(filled_by, at, by);
+            found.push((id, leak(place, &name), Arc::new(origin(world, stack, allocator))));
+        };
+        let own = &facts[id.0 as usize];
+        for end in &own.ends {
+            for (&member, evidence) in owned.range(all_of(end.record)) {
+                if judge.forgets(id, end, member, evidence) {
+                    note(member, (end.at, Cause::HolderFreed, end.variable.as_deref()));
+                }
+            }
+        }
+        for Replaced { member, at, variable, .. } in &own.replaced {
+            if owned.get(member).is_some_and(|evidence| judge.replaces(id, *member, evidence)) {
+                note(*member, (*at, Cause::Overwritten, variable.as_deref()));
+            }
+        }
+    }
+    found
+}
+
+/// A place, what happens there, and the element's name.
+type Lost<'e> = (Spot, Cause, Option<&'e str>);
+
+fn leak((at, cause, element): Lost, name: &str) -> Leak {
+    let variable = element.map(|element| format!("{element}->{name}"));
+    Leak { confidence: Confidence::Likely, at, cause, variable, path: Vec::new(), others: Vec::new() }
+}
+
+fn origin(world: &World, stack: Vec<(FuncId, Spot)>, allocator: FuncId) -> Origin {
+    let known = world.model(allocator).and_then(|model| model.origins.first());
+    let kind = known.map_or_else(|| "memory".to_owned(), |origin| origin.kind.clone());
+    Origin { stack, allocator: world.program.function(allocator).display.clone(), kind }
+}
+
+/// What speaks for it that a member is owned.
+struct Evidence {
+    /// A procedure that stores a new block, in a new element if there is one.
+    filled_by: FuncId,
+    filled: Filled,
+    /// Those that always release the member with its element.
+    released_by: Vec<FuncId>,
+    /// Those that release it at all.
+    freed_by: Vec<FuncId>,
+    is_handled: bool,
+    /// Some who make an element fill the member, and some do not.
+    is_set_up: bool,
+    is_left_out: bool,
+}
+
+impl Evidence {
+    fn new(filled_by: FuncId, filled: Filled) -> Evidence {
+        Evidence {
+            filled_by,
+            filled,
+            released_by: Vec::new(),
+            freed_by: Vec::new(),
+            is_handled: false,
+            is_set_up: false,
+            is_left_out: false,
+        }
+    }
+}
+
+/// Members that hold new blocks only.
+fn owned(facts: &[Facts]) -> BTreeMap<Member, Evidence> {
+    let mut owned = BTreeMap::new();
+    let each = || (0..).map(FuncId).zip(facts);
+    for (id, facts) in each() {
+        for &filled in &facts.made {
+            let known = owned.entry(filled.member).or_insert_with(|| Evidence::new(id, filled));
+            if filled.is_first && !known.filled.is_first {
+                (known.filled_by, known.filled) = (id, filled);
+            }
+        }
+    }
+    for facts in facts {
+        for member in facts.foreign.iter().chain(&facts.at_times) {
+            owned.remove(member);
+        }
+        for &record in &facts.foreign_records {
+            let members: Vec<Member> = owned.range(all_of(record)).map(|(member, _)| *member).collect();
+            members.iter().for_each(|member| drop(owned.remove(member)));
+        }
+    }
+    for (id, facts) in each() {
+        facts.note(id, &mut owned);
+    }
+    owned
+}
+
+/// Where the members of a record are.
+fn all_of(record: TypeId) -> RangeInclusive<Member> {
+    (record, i64::MIN)..=(record, i64::MAX)
+}
+
+impl Facts {
+    /// What they say of members that are owned.
+    fn note(&self, id: FuncId, owned: &mut BTreeMap<Member, Evidence>) {
+        for &record in &self.makes {
+            for (member, evidence) in owned.range_mut(all_of(record)) {
+                evidence.is_left_out |= !self.set_up.contains(member);
+            }
+        }
+        let parts = self.kept_parts.iter().map(|&(record, from, to)| (record, from)..=(record, to - 1));
+        for range in parts.chain(self.seen_to.iter().map(|&record| all_of(record))) {
+            owned.range_mut(range).for_each(|(_, evidence)| evidence.is_handled = true);
+        }
+        let mut each = |members: &mut dyn Iterator<Item = &Member>, note: fn(&mut Evidence, FuncId)| {
+            members.for_each(|member| owned.get_mut(member).into_iter().for_each(|known| note(known, id)));
+        };
+        each(&mut self.kept.iter(), |known, _| known.is_handled = true);
+        each(&mut self.set_up.iter(), |known, _| known.is_set_up = true);
+        each(&mut self.always.iter(), |known, id| known.released_by.push(id));
+        each(&mut self.freed.iter().map(|(member, _)| member), |known, id| {
+            known.is_handled = true;
+            known.freed_by.push(id);
+        });
+    }
+}
+
+struct Judge<'a> {
+    program: &'a Program,
+    is_whole: bool,
+    callers: Vec<Vec<usize>>,
+    /// Functions whose addresses are used, by what they take.
+    taken: FxHashMap<&'a Signature, Vec<FuncId>>,
+    facts: &'a [Facts],
+}
+
+impl Judge<'_> {
+    fn forgets(&self, id: FuncId, end: &End, member: Member, evidence: &Evidence) -> bool {
+        let is_released = evidence.released_by.iter().any(|other| *other != id)
+            || evidence.freed_by.iter().any(|other| *other != id && self.share_another(id, *other, member));
+        // What users of a library do with its records is not known.
+        let is_nobodys = self.is_whole && !evidence.is_handled;
+        if !is_released && !is_nobodys || end.from == Source::New {
+            return false;
+        }
+        let own = &self.facts[id.0 as usize];
+        if own.touched.contains(&member) || own.filled.contains(&member.0) {
+            return false;
+        }
+        let handles = |caller: &usize| self.facts[*caller].handles(member);
+        if self.callers[id.0 as usize].iter().any(handles) {
+            return false;
+        }
+        // Where nobody who calls what releases the element sees to the member,
+        // that is to blame, once.
+        let is_of_callee = self.program.function(end.callee).body.is_some()
+            && !self.callers[end.callee.0 as usize].iter().any(handles);
+        let is_of_callers = end.from == Source::Parameter && !self.is_entered(id);
+        !is_of_callee && !is_of_callers && !self.is_seen_to(id, member)
+    }
+
+    /// Whether two functions release another member of the same record.
+    fn share_another(&self, one: FuncId, other: FuncId, member: Member) -> bool {
+        let freed = |id: FuncId| self.facts[id.0 as usize].freed.iter().map(|(freed, _)| *freed);
+        freed(one).any(|own| own.0 == member.0 && freed(other).any(|freed| freed == own))
+    }
+
+    /// Whether a function writes over a member of an element that it found, and
+    /// has nothing else to do with it.
+    fn replaces(&self, id: FuncId, member: Member, evidence: &Evidence) -> bool {
+        let has_callers = |caller: &usize| self.facts[*caller].handles(member);
+        evidence.is_set_up
+            && !evidence.is_left_out
+            && evidence.released_by.iter().any(|other| *other != id)
+            && !self.callers[id.0 as usize].iter().any(has_callers)
+            && !self.is_seen_to(id, member)
+    }
+
+    /// Whether a function that releases what it is given can be blamed: somebody
+    /// calls it, by name or otherwise.
+    fn is_entered(&self, id: FuncId) -> bool {
+        let function = self.program.function(id);
+        let is_taken = self.taken.get(&function.signature).is_some_and(|taken| taken.contains(&id));
+        is_taken || !self.callers[id.0 as usize].is_empty()
+    }
+
+    /// Whether a function, or what it calls, has to do with a member.
+    fn is_seen_to(&self, id: FuncId, member: Member) -> bool {
+        let (mut open, mut seen) = (vec![id], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            if self.facts[id.0 as usize].handles(member) || seen.len() > MAX_CALLEES {
+                return true;
+            }
+            let blocks = self.program.function(id).body.iter().flat_map(|body| &body.blocks);
+            for instruction in blocks.flat_map(|block| &block.instructions) {
+                let Op::Call(call) = &instruction.op else { continue };
+                match &call.callee {
+                    Callee::Function(callee) => open.push(*callee),
+                    _ => open.extend(self.taken.get(&call.signature).into_iter().flatten()),
+                }
+            }
+        }
+        false
+    }
+}
+
+fn taken(program: &Program) -> FxHashMap<&Signature, Vec<FuncId>> {
+    let mut all = FxHashSet::default();
+    let mut take = |operand: &Operand| {
+        if let Operand::Function(function) = operand {
+            all.insert(*function);
+        }
+    };
+    for cell in program.globals.iter().flat_map(|global| global.initial.iter().flatten()) {
+        take(&cell.value);
+    }
+    for block in program.functions.iter().filter_map(|f| f.body.as_ref()).flat_map(|body| &body.blocks) {
+        block.instructions.iter().for_each(|instruction| instruction.op.for_each_operand(&mut take));
+        block.end.operand().into_iter().for_each(&mut take);
+    }
+    let mut all: Vec<FuncId> = all.into_iter().collect();
+    all.sort();
+    let mut taken: FxHashMap<&Signature, Vec<FuncId>> = FxHashMap::default();
+    for id in all {
+        taken.entry(&program.function(id).signature).or_default().push(id);
+    }
+    taken
+}

@@ -1,0 +1,930 @@
+//! What bodies do with members of records: which they release, hand on, or fill
+//! with new blocks. By types and the flow of values in one body; of callees,
+//! only whether they release or keep an argument.
+
+use leakscope_ir::{
+    BlockId, Body, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, Program, Shape, Spot,
+    Terminator, Type, TypeId, ValueId, Width,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::names::field_at;
+use crate::value::{Base, SymbolId, SymbolKey};
+use crate::world::World;
+
+/// A record with the distance of a member.
+pub type Member = (TypeId, i64);
+
+/// What becomes of an argument.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Effect {
+    frees: bool,
+    keeps: bool,
+}
+
+/// Where a value goes that is not only looked at.
+enum Use<'a> {
+    /// The same value, or one inside of what it points to.
+    Flows(ValueId),
+    Stored,
+    Argument(&'a Instruction, &'a Call, u32),
+    /// Compared with null, with this result.
+    Tested(ValueId),
+    Returned,
+    Kept,
+}
+
+/// Where values of a body come from and go to.
+struct Values<'a> {
+    of: Vec<Option<&'a Instruction>>,
+    block_of: Vec<BlockId>,
+    uses: Vec<Vec<Use<'a>>>,
+}
+
+impl<'a> Values<'a> {
+    fn new(body: &'a Body) -> Values<'a> {
+        let count = body.values as usize;
+        let (mut of, mut block_of) = (vec![None; count], vec![BlockId(0); count]);
+        let mut uses: Vec<Vec<Use>> = Vec::new();
+        uses.resize_with(count, Vec::new);
+        for (index, block) in body.blocks.iter().enumerate() {
+            for instruction in &block.instructions {
+                let result = instruction.result;
+                of[result.0 as usize] = Some(instruction);
+                block_of[result.0 as usize] = BlockId(index as u32);
+                let mut note = |operand: &Operand, how: Use<'a>| {
+                    if let Operand::Value(value) = operand {
+                        uses[value.0 as usize].push(how);
+                    }
+                };
+                match &instruction.op {
+                    Op::Step { base: from, .. } | Op::Cast { value: from, width: Width::Kept } => {
+                        note(from, Use::Flows(result));
+                    }
+                    Op::Select { yes, no, .. } => {
+                        note(yes, Use::Flows(result));
+                        note(no, Use::Flows(result));
+                    }
+                    Op::Phi { incoming } => {
+                        incoming.iter().for_each(|(_, value)| note(value, Use::Flows(result)));
+                    }
+                    Op::Store { value, .. } => note(value, Use::Stored),
+                    Op::Compare { left, right: Operand::Int(0), .. } => note(left, Use::Tested(result)),
+                    Op::Call(call) => {
+                        for (at, argument) in (0..).zip(&call.arguments) {
+                            note(argument, Use::Argument(instruction, call, at));
+                        }
+                    }
+                    Op::Insert { value, .. } | Op::Exchange { value, .. } => note(value, Use::Kept),
+                    Op::Cast { value, .. } => note(value, Use::Kept),
+                    Op::Binary { left, right, .. } => {
+                        note(left, Use::Kept);
+                        note(right, Use::Kept);
+                    }
+                    _ => {}
+                }
+            }
+            if let Terminator::Return(Some(Operand::Value(value))) = &block.end {
+                uses[value.0 as usize].push(Use::Returned);
+            }
+        }
+        Values { of, block_of, uses }
+    }
+
+    /// All uses of a value, also by other names.
+    fn each_use(&self, value: ValueId, each: &mut dyn FnMut(&Use<'a>)) {
+        let (mut open, mut seen) = (vec![value], FxHashSet::default());
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            for how in &self.uses[value.0 as usize] {
+                match how {
+                    Use::Flows(to) => open.push(*to),
+                    other => each(other),
+                }
+            }
+        }
+    }
+
+    fn op(&self, value: ValueId) -> Option<&'a Op> {
+        self.of[value.0 as usize].map(|instruction| &instruction.op)
+    }
+
+    /// What a value may be, behind casts and where ways meet.
+    fn sources<'o>(&self, operand: &'o Operand) -> Vec<&'o Operand>
+    where
+        'a: 'o,
+    {
+        let (mut open, mut seen, mut found) = (vec![operand], FxHashSet::default(), Vec::new());
+        while let Some(operand) = open.pop() {
+            let Operand::Value(value) = operand else {
+                found.push(operand);
+                continue;
+            };
+            if !seen.insert(*value) {
+                continue;
+            }
+            match self.op(*value) {
+                Some(Op::Cast { value, width: Width::Kept }) => open.push(value),
+                Some(Op::Select { yes, no, .. }) => open.extend([yes, no]),
+                Some(Op::Phi { incoming }) => open.extend(incoming.iter().map(|(_, value)| value)),
+                _ => found.push(operand),
+            }
+        }
+        found
+    }
+}
+
+/// What callers need to know of a body before others are.
+struct Outline {
+    /// Of parameters, by what the body itself does.
+    own: Vec<Effect>,
+    /// A parameter is handed on as an argument of another.
+    passed: Vec<(u32, FuncId, u32)>,
+    /// What it returns, if that is new blocks of these functions and nothing
+    /// else; and to whom it shows them.
+    returned: Option<Made>,
+}
+
+#[derive(Default)]
+struct Made {
+    by: Vec<(FuncId, Spot)>,
+    shown: Vec<(FuncId, u32)>,
+}
+
+impl Outline {
+    fn new(function: &Function, body: &Body) -> Outline {
+        let values = Values::new(body);
+        let mut own = vec![Effect::default(); function.parameters as usize];
+        let mut passed = Vec::new();
+        for (index, effect) in (0..).zip(&mut own) {
+            values.each_use(ValueId(index), &mut |how| match how {
+                Use::Argument(_, Call { callee: Callee::Function(callee), .. }, at) => {
+                    passed.push((index, *callee, *at));
+                }
+                Use::Argument(..) | Use::Stored | Use::Returned | Use::Kept => effect.keeps = true,
+                Use::Tested(_) | Use::Flows(_) => {}
+            });
+        }
+        Outline { own, passed, returned: returned(body, &values) }
+    }
+}
+
+fn returned(body: &Body, values: &Values) -> Option<Made> {
+    let mut made = Made::default();
+    for block in &body.blocks {
+        let Terminator::Return(value) = &block.end else { continue };
+        for source in values.sources(value.as_ref()?) {
+            match source {
+                Operand::Int(0) => {}
+                Operand::Value(value) => made.add(values, *value, 0)?,
+                _ => return None,
+            }
+        }
+    }
+    (!made.by.is_empty()).then_some(made)
+}
+
+impl Made {
+    /// A block that a call made, and that nothing but so many stores keep.
+    fn add(&mut self, values: &Values, value: ValueId, stores: usize) -> Option<()> {
+        let instruction = values.of[value.0 as usize]?;
+        let Op::Call(Call { callee: Callee::Function(callee), .. }) = &instruction.op else { return None };
+        let (mut count, mut is_kept) = (0, false);
+        values.each_use(value, &mut |how| match how {
+            Use::Stored => count += 1,
+            Use::Argument(_, Call { callee: Callee::Function(callee), .. }, at) => {
+                self.shown.push((*callee, *at));
+            }
+            Use::Returned if stores == 0 => {}
+            Use::Argument(..) | Use::Kept | Use::Returned => is_kept = true,
+            Use::Tested(_) | Use::Flows(_) => {}
+        });
+        self.by.push((*callee, instruction.at));
+        (count <= stores && !is_kept).then_some(())
+    }
+}
+
+/// What functions do with their arguments, and whether they return new blocks.
+pub struct Effects<'a> {
+    world: &'a World<'a>,
+    parameters: Vec<Vec<Effect>>,
+    /// By function that returns new blocks, a call in it that makes one.
+    makers: Vec<Option<(FuncId, Spot)>>,
+    is_maker: Vec<bool>,
+}
+
+impl<'a> Effects<'a> {
+    pub fn new(world: &'a World<'a>) -> Effects<'a> {
+        let program = world.program;
+        let outline = |(index, function): (usize, &Function)| {
+            let body = function.body.as_ref()?;
+            world.model(FuncId(index as u32)).is_none().then(|| Outline::new(function, body))
+        };
+        let outlines: Vec<Option<Outline>> = program.functions.iter().enumerate().map(outline).collect();
+        let parameters =
+            outlines.iter().map(|outline| outline.as_ref().map_or(Vec::new(), |o| o.own.clone()));
+        let mut effects = Effects {
+            world,
+            parameters: parameters.collect(),
+            makers: vec![None; program.functions.len()],
+            is_maker: (0..program.functions.len() as u32).map(|id| makes(world, FuncId(id))).collect(),
+        };
+        let own = |at: usize| outlines[at].as_ref().map(|outline| (at, outline));
+        let all: Vec<(usize, &Outline)> = (0..outlines.len()).filter_map(own).collect();
+        while all.iter().fold(false, |is_changed, (at, outline)| effects.pass(*at, outline) || is_changed) {}
+        while all.iter().fold(false, |is_changed, (at, outline)| effects.make(*at, outline) || is_changed) {}
+        effects
+    }
+
+    fn pass(&mut self, at: usize, outline: &Outline) -> bool {
+        let mut is_changed = false;
+        for &(index, callee, argument) in &outline.passed {
+            let Effect { frees, keeps } = self.of(callee, argument);
+            let known = &mut self.parameters[at][index as usize];
+            let both = Effect { frees: known.frees || frees, keeps: known.keeps || keeps };
+            is_changed |= std::mem::replace(known, both) != both;
+        }
+        is_changed
+    }
+
+    fn make(&mut self, at: usize, outline: &Outline) -> bool {
+        if self.is_maker[at] || !outline.returned.as_ref().is_some_and(|made| self.is_new(made)) {
+            return false;
+        }
+        self.is_maker[at] = true;
+        self.makers[at] = outline.returned.as_ref().and_then(|made| made.by.first().copied());
+        true
+    }
+
+    fn is_new(&self, made: &Made) -> bool {
+        made.by.iter().all(|(maker, _)| self.is_maker[maker.0 as usize])
+            && made.shown.iter().all(|&(callee, at)| !self.of(callee, at).keeps)
+    }
+
+    fn of(&self, callee: FuncId, argument: u32) -> Effect {
+        let keeps = Effect { keeps: true, ..Effect::default() };
+        if let Some(model) = self.world.model(callee).filter(|_| self.world.role(callee).is_none()) {
+            let is_it = |base: Base| matches!(base, Base::Symbol(id) if *model.symbols.key(id) == SymbolKey::Parameter(argument));
+            let is_remade = model.cases.iter().any(|case| !case.refused.is_empty());
+            let any = |found: &dyn Fn(&crate::summary::ExitCase) -> bool| model.cases.iter().any(found);
+            return Effect {
+                frees: !is_remade && any(&|case| case.freed.iter().any(|&id| is_it(Base::Symbol(id)))),
+                keeps: any(&|case| {
+                    let written = case.writes.iter().flat_map(|write| write.value.bases());
+                    let escaped = case.escaped.iter().map(|&id| Base::Symbol(id));
+                    escaped.chain(written.map(|(base, _)| base)).any(is_it)
+                }),
+            };
+        }
+        let known = self.parameters[callee.0 as usize].get(argument as usize);
+        known.copied().filter(|_| self.world.role(callee).is_none()).unwrap_or(keeps)
+    }
+
+    /// The calls that made a block, innermost first, and its allocator.
+    pub fn origin(&self, function: FuncId, at: Spot, by: FuncId) -> (Vec<(FuncId, Spot)>, FuncId) {
+        let (mut stack, mut by) = (vec![(function, at)], by);
+        while let Some((next, at)) = self.makers[by.0 as usize]
+            && stack.len() < 8
+        {
+            stack.insert(0, (by, at));
+            by = next;
+        }
+        (stack, by)
+    }
+}
+
+/// Whether a model says that a function returns new blocks, or null.
+fn makes(world: &World, id: FuncId) -> bool {
+    let Some(model) = world.model(id).filter(|_| world.role(id).is_none()) else { return false };
+    model.cases.iter().any(|case| case.result.has_heap())
+}
+
+/// Records as they are the same in all units: by names and places of members.
+pub struct Records<'a> {
+    program: &'a Program,
+    same: Vec<Option<TypeId>>,
+}
+
+impl<'a> Records<'a> {
+    pub fn new(program: &'a Program) -> Records<'a> {
+        let mut first: FxHashMap<Vec<(&str, i64)>, TypeId> = FxHashMap::default();
+        let mut same = |(id, ty): (usize, &'a Type)| match ty {
+            Type::Record(fields) if !fields.is_empty() => {
+                let key = fields.iter().map(|field| (field.name.as_str(), field.offset)).collect();
+                Some(*first.entry(key).or_insert(TypeId(id as u32)))
+            }
+            _ => None,
+        };
+        let same = program.types.iter().enumerate().map(&mut same).collect();
+        Records { program, same }
+    }
+
+    fn ty(&self, id: TypeId) -> &'a Type {
+        &self.program.types[id.0 as usize]
+    }
+
+    /// The same type in all units, for records.
+    fn same(&self, id: TypeId) -> TypeId {
+        self.same[id.0 as usize].unwrap_or(id)
+    }
+
+    fn is_record(&self, id: TypeId) -> bool {
+        self.same[id.0 as usize].is_some()
+    }
+
+    /// What a pointer of a type leads to.
+    fn pointee(&self, pointer: Option<TypeId>) -> Option<TypeId> {
+        match self.ty(pointer?) {
+            Type::Pointer(target) => Some(self.same((*target)?)),
+            _ => None,
+        }
+    }
+
+    /// The outermost thing in another that starts at a place, and its name.
+    fn field(&self, (whole, mut at): Member) -> Option<(TypeId, String)> {
+        let (mut ty, mut name) = (whole, String::new());
+        loop {
+            match self.ty(ty) {
+                Type::Record(fields) => {
+                    let field = field_at(self.program, fields, at)?;
+                    if !name.is_empty() && !field.name.is_empty() {
+                        name.push('.');
+                    }
+                    name.push_str(&field.name);
+                    at -= field.offset;
+                    ty = field.ty;
+                }
+                Type::Array(element, bytes) if *bytes > 0 => {
+                    at %= *bytes as i64;
+                    ty = *element;
+                }
+                _ => return None,
+            }
+            if at == 0 {
+                return Some((self.same(ty), name));
+            }
+        }
+    }
+
+    /// What is loaded at a place.
+    fn content(&self, (mut ty, at): Member) -> Option<TypeId> {
+        if at != 0 {
+            ty = self.field((ty, at))?.0;
+        }
+        loop {
+            ty = match self.ty(ty) {
+                Type::Record(fields) => field_at(self.program, fields, 0)?.ty,
+                Type::Array(element, _) => *element,
+                Type::Pointer(_) | Type::Scalar => return Some(ty),
+            };
+        }
+    }
+
+    /// The name of a member that is a pointer, and none to the next record of
+    /// its kind.
+    pub fn owned(&self, member: Member) -> Option<String> {
+        let (ty, name) = self.field(member)?;
+        let ty = self.content((ty, 0))?;
+        let is_link = self.pointee(Some(ty)) == Some(member.0);
+        (matches!(self.ty(ty), Type::Pointer(_)) && !is_link).then_some(name)
+    }
+}
+
+/// A place where an element is released.
+pub struct End {
+    pub record: TypeId,
+    pub at: Spot,
+    pub block: BlockId,
+    pub callee: FuncId,
+    pub variable: Option<String>,
+    pub from: Source,
+}
+
+/// A new block is stored in a member: by whom it is made, and where.
+#[derive(Clone, Copy)]
+pub struct Filled {
+    pub member: Member,
+    pub by: FuncId,
+    pub at: Spot,
+    /// The element was made here too.
+    pub is_first: bool,
+}
+
+/// A new value is stored in a member of an element that was found.
+pub struct Replaced {
+    pub member: Member,
+    pub at: Spot,
+    pub variable: Option<String>,
+    by: ValueId,
+}
+
+/// Where an element comes from that is released.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Memory,
+    Parameter,
+    /// It was made here.
+    New,
+}
+
+/// What one body does.
+#[derive(Default)]
+pub struct Facts {
+    pub freed: Vec<(Member, BlockId)>,
+    pub kept: FxHashSet<Member>,
+    /// From one place to another.
+    pub kept_parts: Vec<(TypeId, i64, i64)>,
+    /// Compared with null, or written to.
+    pub touched: FxHashSet<Member>,
+    /// Records as a whole.
+    pub seen_to: FxHashSet<TypeId>,
+    pub filled: FxHashSet<TypeId>,
+    pub ends: Vec<End>,
+    /// Released whenever the element is, and only at times.
+    pub always: FxHashSet<Member>,
+    pub at_times: FxHashSet<Member>,
+    pub made: Vec<Filled>,
+    /// New blocks are stored in elements that were made here, and in others.
+    pub set_up: FxHashSet<Member>,
+    pub replaced: Vec<Replaced>,
+    /// Records that are made here.
+    pub makes: FxHashSet<TypeId>,
+    pub foreign: FxHashSet<Member>,
+    pub foreign_records: FxHashSet<TypeId>,
+}
+
+impl Facts {
+    pub fn handles(&self, member: Member) -> bool {
+        self.seen_to.contains(&member.0)
+            || self.kept.contains(&member)
+            || self.freed.iter().any(|(freed, _)| *freed == member)
+            || self
+                .kept_parts
+                .iter()
+                .any(|&(record, from, to)| record == member.0 && (from..to).contains(&member.1))
+    }
+}
+
+pub struct Finder<'f, 'a> {
+    effects: &'f Effects<'a>,
+    records: &'f Records<'a>,
+    function: &'a Function,
+    body: &'a Body,
+    values: Values<'a>,
+    /// By value, the records that it points to.
+    types: Vec<Vec<TypeId>>,
+    /// By comparison with null, what is compared.
+    tests: FxHashMap<ValueId, Vec<Member>>,
+    /// What was loaded to be compared with null.
+    looks: Vec<(Member, ValueId)>,
+    facts: Facts,
+}
+
+/// Bytes of the last member of a record.
+const WORD: i64 = 8;
+
+impl<'f, 'a> Finder<'f, 'a> {
+    pub fn new(effects: &'f Effects<'a>, records: &'f Records<'a>, id: FuncId) -> Option<Finder<'f, 'a>> {
+        let function = effects.world.program.function(id);
+        let body = function.body.as_ref().filter(|_| effects.world.model(id).is_none())?;
+        let mut finder = Finder {
+            effects,
+            records,
+            function,
+            body,
+            values: Values::new(body),
+            types: vec![Vec::new(); body.values as usize],
+            tests: FxHashMap::default(),
+            looks: Vec::new(),
+            facts: Facts::default(),
+        };
+        finder.infer_types();
+        Some(finder)
+    }
+
+    fn instructions(&self) -> impl Iterator<Item = &'a Instruction> + use<'a> {
+        self.body.blocks.iter().flat_map(|block| &block.instructions)
+    }
+
+    fn infer_types(&mut self) {
+        let records = self.records;
+        for (index, ty) in
+            self.function.types.iter().skip(1).enumerate().take(self.function.parameters as usize)
+        {
+            self.types[index].extend(records.pointee(*ty));
+        }
+        for instruction in self.instructions() {
+            match &instruction.op {
+                Op::Name { variable, value: Operand::Value(value) } => {
+                    let record = records.pointee(self.body.variables[variable.0 as usize].ty);
+                    let known = &mut self.types[value.0 as usize];
+                    known.extend(record.filter(|record| !known.contains(record)));
+                }
+                Op::Local { variable: Some(variable), .. } => {
+                    let ty = self.body.variables[variable.0 as usize].ty;
+                    self.types[instruction.result.0 as usize].extend(ty.map(|ty| records.same(ty)));
+                }
+                _ => {}
+            }
+        }
+        for _ in 0..2 {
+            for instruction in self.instructions() {
+                let (value, found) = match &instruction.op {
+                    Op::Store { to, value: Operand::Value(value), .. } => (*value, self.held(to)),
+                    _ => (instruction.result, self.inferred(instruction)),
+                };
+                let known = &mut self.types[value.0 as usize];
+                if known.is_empty() {
+                    known.extend(found);
+                }
+            }
+        }
+    }
+
+    fn inferred(&self, instruction: &Instruction) -> Option<TypeId> {
+        let records = self.records;
+        let of = |operand: &Operand| match operand {
+            Operand::Value(value) => self.types[value.0 as usize].first().copied(),
+            Operand::Global(global, 0) => Some(records.same(records.program.global(*global).ty?)),
+            _ => None,
+        };
+        match &instruction.op {
+            Op::Load { from, shape: Shape::Scalar { is_pointer: true, .. } } => self.held(from),
+            Op::Step { base, offset, terms } => {
+                let base = of(base)?;
+                let whole = if *offset == 0 { base } else { records.field((base, *offset))?.0 };
+                match records.ty(whole) {
+                    Type::Array(element, _) if !terms.is_empty() => Some(records.same(*element)),
+                    _ if *offset == 0 && terms.is_empty() => Some(records.field((base, 0))?.0),
+                    _ => Some(whole),
+                }
+            }
+            Op::Cast { value, width: Width::Kept } => of(value),
+            Op::Select { yes, no, .. } => of(yes).or_else(|| of(no)),
+            Op::Phi { incoming } => incoming.iter().find_map(|(_, value)| of(value)),
+            Op::Call(Call { callee: Callee::Function(callee), .. }) => {
+                records.pointee(records.program.function(*callee).types.first().copied().flatten())
+            }
+            _ => None,
+        }
+    }
+
+    /// What the pointer at an address leads to.
+    fn held(&self, address: &Operand) -> Option<TypeId> {
+        self.records.pointee(self.records.content(*self.places(address).first()?))
+    }
+
+    /// The members that an address is of, seen from each record around.
+    fn members(&self, address: &Operand) -> Vec<Member> {
+        let mut places = self.places(address);
+        places.retain(|(ty, _)| self.records.is_record(*ty));
+        places
+    }
+
+    /// The same in anything that has a type.
+    fn places(&self, address: &Operand) -> Vec<Member> {
+        let (mut found, mut at, mut next) = (Vec::new(), 0, address);
+        while let Operand::Value(value) = next {
+            found.extend(self.types[value.0 as usize].iter().map(|&ty| (ty, at)));
+            match self.values.op(*value) {
+                Some(Op::Step { base, offset, terms }) if terms.is_empty() => {
+                    at += offset;
+                    next = base;
+                }
+                Some(Op::Cast { value, width: Width::Kept }) => next = value,
+                _ => break,
+            }
+        }
+        if let Operand::Global(global, offset) = next {
+            let ty = self.records.program.global(*global).ty;
+            found.extend(ty.map(|ty| (self.records.same(ty), at + offset)));
+        }
+        found
+    }
+
+    fn is_local(&self, address: &Operand) -> bool {
+        let mut next = address;
+        while let Operand::Value(value) = next {
+            next = match self.values.op(*value) {
+                Some(Op::Step { base: from, .. } | Op::Cast { value: from, .. }) => from,
+                Some(Op::Local { .. }) => return true,
+                _ => return false,
+            };
+        }
+        false
+    }
+
+    pub fn facts(mut self) -> Facts {
+        for instruction in self.instructions() {
+            match &instruction.op {
+                Op::Load { from, shape: Shape::Scalar { is_pointer: true, .. } } => {
+                    let members = self.members(from);
+                    if !members.is_empty() {
+                        self.note_uses(&members, instruction.result);
+                    }
+                }
+                Op::Load { from, .. } => self.note_whole(from, instruction),
+                Op::Store { to, value, shape } => self.note_store(instruction, to, value, shape),
+                Op::Copy { to, from, .. } => {
+                    let (source, target) = (self.members(from), self.members(to));
+                    self.facts.seen_to.extend(source.iter().map(|(record, _)| record));
+                    let is_same = target.iter().any(|member| source.contains(member)) && !self.is_local(from);
+                    if !is_same {
+                        self.facts.foreign_records.extend(target.iter().map(|(record, _)| record));
+                    }
+                }
+                Op::Fill { to, .. } => {
+                    let records: Vec<TypeId> = self.members(to).iter().map(|(record, _)| *record).collect();
+                    self.facts.filled.extend(records);
+                }
+                Op::Exchange { at, .. } => {
+                    let members = self.members(at);
+                    self.facts.kept.extend(&members);
+                    self.facts.foreign.extend(members);
+                }
+                Op::Call(call) => self.note_call(instruction, call),
+                _ => {}
+            }
+        }
+        self.note_pairs();
+        let mut replaced = std::mem::take(&mut self.facts.replaced);
+        replaced.retain(|store| !self.is_tested_before(store));
+        self.facts.replaced = replaced;
+        self.facts
+    }
+
+    /// Whether a member is compared with null on a way to where it is written to.
+    fn is_tested_before(&self, store: &Replaced) -> bool {
+        let block = |value: ValueId| self.values.block_of[value.0 as usize];
+        let reaches = |from: ValueId| {
+            let (mut open, mut seen) = (self.body.block(block(from)).end.successors(), FxHashSet::default());
+            while let Some(id) = open.pop() {
+                if seen.insert(id) {
+                    open.extend(self.body.block(id).end.successors());
+                }
+            }
+            block(from) == block(store.by) && from < store.by || seen.contains(&block(store.by))
+        };
+        self.looks.iter().any(|(member, from)| *member == store.member && reaches(*from))
+    }
+
+    /// Which members are released with their elements.
+    fn note_pairs(&mut self) {
+        for end in &self.facts.ends {
+            for &(member, _) in self.facts.freed.iter().filter(|(member, _)| member.0 == end.record) {
+                if self.is_skipped(member, end.block) {
+                    self.facts.at_times.insert(member);
+                } else {
+                    self.facts.always.insert(member);
+                }
+            }
+        }
+    }
+
+    /// Whether a way leads to a block on which a member was neither released nor
+    /// found to be null.
+    fn is_skipped(&self, member: Member, to: BlockId) -> bool {
+        let (mut open, mut seen) = (vec![BlockId(0)], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if self.facts.freed.contains(&(member, id)) || !seen.insert(id) {
+                continue;
+            }
+            if id == to {
+                return true;
+            }
+            match &self.body.block(id).end {
+                Terminator::Branch { condition: Operand::Value(condition), yes, no } => {
+                    let is_tested = self.tests.get(condition).is_some_and(|tested| tested.contains(&member));
+                    let is_null =
+                        matches!(self.values.op(*condition), Some(Op::Compare { op: Compare::Eq, .. }));
+                    let (null, other) = if is_null { (*yes, *no) } else { (*no, *yes) };
+                    open.push(other);
+                    open.extend((!is_tested).then_some(null));
+                }
+                end => open.extend(end.successors()),
+            }
+        }
+        false
+    }
+
+    /// A record that is loaded in registers, all of it.
+    fn note_whole(&mut self, from: &Operand, instruction: &Instruction) {
+        if matches!(&instruction.op, Op::Load { shape: Shape::Record(_), .. }) {
+            let records: Vec<TypeId> = self.members(from).iter().map(|(record, _)| *record).collect();
+            self.facts.seen_to.extend(records);
+        }
+    }
+
+    fn note_uses(&mut self, members: &[Member], value: ValueId) {
+        let Finder { values, facts, effects, tests, looks, .. } = self;
+        values.each_use(value, &mut |how| match how {
+            Use::Argument(call, Call { callee: Callee::Function(callee), .. }, at) => {
+                let Effect { frees, keeps } = effects.of(*callee, *at);
+                if frees {
+                    let block = values.block_of[call.result.0 as usize];
+                    facts.freed.extend(members.iter().map(|member| (*member, block)));
+                }
+                if keeps && !frees {
+                    facts.kept.extend(members);
+                }
+            }
+            Use::Tested(by) => {
+                facts.touched.extend(members);
+                looks.extend(members.iter().map(|&member| (member, value)));
+                tests.entry(*by).or_default().extend(members);
+            }
+            Use::Argument(..) | Use::Stored | Use::Returned | Use::Kept => facts.kept.extend(members),
+            Use::Flows(_) => {}
+        });
+    }
+
+    fn note_store(&mut self, instruction: &Instruction, to: &Operand, value: &Operand, shape: &Shape) {
+        let at = instruction.at;
+        let members = self.members(to);
+        if members.is_empty() || self.is_local(to) {
+            return;
+        }
+        self.facts.touched.extend(&members);
+        if matches!(shape, Shape::Record(_)) {
+            return self.facts.foreign_records.extend(members.iter().map(|(record, _)| record));
+        }
+        let (element, name) = self.element(to);
+        match element {
+            Source::New if *value != Operand::Int(0) => self.facts.set_up.extend(&members),
+            Source::Memory if *value != Operand::Int(0) => {
+                let replaced =
+                    |&member| Replaced { member, at, by: instruction.result, variable: name.clone() };
+                self.facts.replaced.extend(members.iter().map(replaced));
+            }
+            _ => {}
+        }
+        for source in self.values.sources(value) {
+            match self.source_of(source, &members) {
+                Stored::Nothing => {}
+                Stored::New(by, at) => {
+                    let is_first = element == Source::New;
+                    let filled = |&member| Filled { member, by, at, is_first };
+                    self.facts.made.extend(members.iter().map(filled));
+                }
+                Stored::Foreign => self.facts.foreign.extend(&members),
+            }
+        }
+    }
+
+    /// Where the element comes from that an address is in, and its name.
+    fn element(&self, address: &Operand) -> (Source, Option<String>) {
+        let mut next = address;
+        while let Operand::Value(value) = next
+            && let Some(Op::Step { base: from, .. } | Op::Cast { value: from, .. }) = self.values.op(*value)
+        {
+            next = from;
+        }
+        let name = match next {
+            Operand::Value(value) => self.variable(*value),
+            _ => None,
+        };
+        (self.origin(next), name)
+    }
+
+    fn source_of(&self, source: &Operand, members: &[Member]) -> Stored {
+        let value = match source {
+            Operand::Int(0) => return Stored::Nothing,
+            Operand::Value(value) => *value,
+            _ => return Stored::Foreign,
+        };
+        if let Some(Op::Load { from, .. }) = self.values.op(value)
+            && self.members(from).iter().any(|member| members.contains(member))
+        {
+            return Stored::Nothing;
+        }
+        let mut made = Made::default();
+        let is_single = made.add(&self.values, value, 1).is_some();
+        match made.by.first() {
+            Some(&(by, at)) if is_single && self.effects.is_new(&made) => Stored::New(by, at),
+            _ => Stored::Foreign,
+        }
+    }
+
+    fn note_call(&mut self, instruction: &Instruction, call: &Call) {
+        if let Callee::Function(callee) = call.callee
+            && self.effects.is_maker[callee.0 as usize]
+        {
+            let made = self.types[instruction.result.0 as usize].iter();
+            self.facts.makes.extend(made.filter(|ty| self.records.is_record(**ty)));
+        }
+        for (at, argument) in (0..).zip(&call.arguments) {
+            let Operand::Value(value) = argument else { continue };
+            let members = self.members(argument);
+            if members.is_empty() {
+                continue;
+            }
+            let Callee::Function(callee) = call.callee else {
+                self.facts.seen_to.extend(members.iter().map(|(record, _)| record));
+                continue;
+            };
+            let own = self.types[value.0 as usize].iter().copied();
+            let own: Vec<TypeId> = own.filter(|ty| self.records.is_record(*ty)).collect();
+            self.note_parts(callee, at, argument, &members, instruction.at);
+            let effect = self.effects.of(callee, at);
+            let program = self.records.program;
+            let expected = program.function(callee).types.get(at as usize + 1).copied().flatten();
+            let expected = self.records.pointee(expected);
+            if expected.is_some_and(|expected| !own.contains(&expected))
+                || effect.keeps && program.function(callee).body.is_none()
+            {
+                self.facts.seen_to.extend(&own);
+            }
+            if let (true, [record]) = (effect.frees, own.as_slice()) {
+                let end = End {
+                    record: *record,
+                    at: instruction.at,
+                    block: self.values.block_of[instruction.result.0 as usize],
+                    callee,
+                    variable: self.variable(*value),
+                    from: self.origin(argument),
+                };
+                self.facts.ends.push(end);
+            }
+        }
+    }
+
+    /// The address of a member is handed on, or of a record to what knows it.
+    fn note_parts(&mut self, callee: FuncId, at: u32, argument: &Operand, members: &[Member], spot: Spot) {
+        let model = self.effects.world.model(callee);
+        let is_it =
+            |id: SymbolId| model.is_some_and(|model| *model.symbols.key(id) == SymbolKey::Parameter(at));
+        let is_base = |base: &Base| matches!(base, Base::Symbol(id) if is_it(*id));
+        let cases = || model.into_iter().flat_map(|model| &model.cases);
+        let is_inside = |id: &SymbolId| {
+            model.is_some_and(
+                |model| matches!(model.symbols.key(*id), SymbolKey::Content(base, _) if is_base(base)),
+            )
+        };
+        let makes =
+            cases().flat_map(|case| &case.writes).any(|write| is_base(&write.base) && write.value.has_heap());
+        let is_part = matches!(argument, Operand::Value(value) if matches!(self.values.op(*value), Some(Op::Step { terms, .. }) if terms.is_empty()));
+        if is_part && makes {
+            self.facts.touched.extend(members);
+            let filled = |&member| Filled { member, by: callee, at: spot, is_first: false };
+            self.facts.made.extend(members.iter().map(filled));
+        } else if is_part {
+            for &(record, from) in members {
+                let length = self.records.field((record, from)).map_or(WORD, |(ty, _)| self.length(ty));
+                self.facts.kept_parts.push((record, from, from + length));
+                if length == WORD {
+                    self.facts.foreign.insert((record, from));
+                }
+            }
+        } else if makes || cases().flat_map(|case| &case.freed).any(is_inside) {
+            self.facts.seen_to.extend(members.iter().map(|(record, _)| record));
+        }
+    }
+
+    fn length(&self, ty: TypeId) -> i64 {
+        match self.records.ty(ty) {
+            Type::Record(fields) => {
+                fields.iter().map(|field| field.offset + self.length(field.ty)).max().unwrap_or(WORD)
+            }
+            _ => WORD,
+        }
+    }
+
+    fn variable(&self, value: ValueId) -> Option<String> {
+        self.instructions().find_map(|instruction| match &instruction.op {
+            Op::Name { variable, value: Operand::Value(named) } if *named == value => {
+                Some(self.body.variables[variable.0 as usize].name.clone())
+            }
+            _ => None,
+        })
+    }
+
+    fn origin(&self, argument: &Operand) -> Source {
+        let source = |operand: &&Operand| match operand {
+            Operand::Value(value) => match self.values.op(*value) {
+                None => Source::Parameter,
+                Some(Op::Call(Call { callee: Callee::Function(callee), .. }))
+                    if self.effects.is_maker[callee.0 as usize] =>
+                {
+                    Source::New
+                }
+                _ => Source::Memory,
+            },
+            _ => Source::Memory,
+        };
+        let sources = self.values.sources(argument);
+        let sources: Vec<Source> = sources.iter().map(source).collect();
+        match sources.as_slice() {
+            all if all.contains(&Source::New) => Source::New,
+            [Source::Parameter] => Source::Parameter,
+            _ => Source::Memory,
+        }
+    }
+}
+
+enum Stored {
+    Nothing,
+    New(FuncId, Spot),
+    Foreign,
+}

@@ -1,0 +1,305 @@
+/* Members of elements that were found in a data structure: who releases an element, or writes over its member, and
+   forgets what the member owns. That it is owned is known of the whole program. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One function releases the member, another forgets it. */
+struct contact {
+    char *name;
+    char *phone;
+    struct contact *next;
+};
+
+static struct contact *contacts;
+
+void contact_add(const char *name, const char *phone)
+{
+    struct contact *contact = malloc(sizeof *contact);
+    if (contact == NULL)
+        exit(1);
+    contact->name = strdup(name);
+    contact->phone = strdup(phone);     // alloc @phone
+    contact->next = contacts;
+    contacts = contact;
+}
+
+static void contact_free(struct contact *contact)
+{
+    free(contact->name);
+    free(contact);
+}
+
+void contact_remove_bad(const char *name)
+{
+    for (struct contact **link = &contacts; *link != NULL; link = &(*link)->next) {
+        struct contact *contact = *link;
+        if (strcmp(contact->name, name) == 0) {
+            *link = contact->next;
+            contact_free(contact);      // leak @phone: contact->phone
+            return;
+        }
+    }
+}
+
+void contact_remove_good(const char *name)
+{
+    for (struct contact **link = &contacts; *link != NULL; link = &(*link)->next) {
+        struct contact *contact = *link;
+        if (strcmp(contact->name, name) == 0) {
+            *link = contact->next;
+            free(contact->phone);
+            contact_free(contact);
+            return;
+        }
+    }
+}
+
+char *contact_take_phone_good(void)
+{
+    struct contact *contact = contacts;
+    if (contact == NULL)
+        return NULL;
+    contacts = contact->next;
+    char *phone = contact->phone;
+    contact_free(contact);
+    return phone;
+}
+
+void contacts_clear_good(void)
+{
+    while (contacts != NULL) {
+        struct contact *contact = contacts;
+        contacts = contact->next;
+        free(contact->phone);
+        contact_free(contact);
+    }
+}
+
+/* Nobody in the program ever releases the member. */
+struct account {
+    char *user;
+    char *password;
+};
+
+static struct account *accounts[8];
+
+void account_open(int at, const char *user, const char *password)
+{
+    struct account *account = calloc(1, sizeof *account);
+    if (account == NULL)
+        exit(1);
+    account->user = strdup(user);
+    account->password = strdup(password);       // alloc @password
+    accounts[at & 7] = account;
+}
+
+int account_check(int at, const char *password)
+{
+    return accounts[at & 7] != NULL && strcmp(accounts[at & 7]->password, password) == 0;
+}
+
+void account_close_bad(int at)
+{
+    struct account *account = accounts[at & 7];
+    if (account == NULL)
+        return;
+    free(account->user);
+    free(account);      // leak @password: account->password
+    accounts[at & 7] = NULL;
+}
+
+/* Elements of an array: another function releases both members. */
+struct route {
+    char *path;
+    char *target;
+};
+
+struct router {
+    struct route *routes;
+    int count;
+};
+
+int route_add(struct router *router, const char *path, const char *target)
+{
+    struct route *routes = realloc(router->routes, (router->count + 1) * sizeof *routes);
+    if (routes == NULL)
+        return -1;
+    router->routes = routes;
+    routes[router->count].path = strdup(path);
+    routes[router->count++].target = strdup(target);    // alloc @target
+    return 0;
+}
+
+void route_pop_good(struct router *router)
+{
+    struct route *last = &router->routes[--router->count];
+    free(last->path);
+    free(last->target);
+}
+
+void router_clear_bad(struct router *router)
+{
+    for (int i = 0; i < router->count; i++)
+        free(router->routes[i].path);
+    free(router->routes);       // leak @target: ?
+}
+
+/* A member is written over that all elements have. */
+struct header {
+    char *name;
+    char *value;
+    struct header *next;
+};
+
+int header_set_bad(struct header **headers, const char *name, const char *value)
+{
+    struct header *header;
+    for (header = *headers; header != NULL; header = header->next)
+        if (strcmp(header->name, name) == 0) {
+            header->value = strdup(value);      // leak @value: header->value
+            return header->value == NULL ? -1 : 0;
+        }
+    header = malloc(sizeof *header);
+    if (header == NULL)
+        return -1;
+    header->name = strdup(name);
+    header->value = strdup(value);      // alloc @value
+    header->next = *headers;
+    *headers = header;
+    return 0;
+}
+
+void headers_free_good(struct header *headers)
+{
+    while (headers != NULL) {
+        struct header *next = headers->next;
+        free(headers->name);
+        free(headers->value);
+        free(headers);
+        headers = next;
+    }
+}
+
+/* A member that is at times owned is for its flag to say. */
+struct text {
+    char *content;
+    int is_owned;
+    struct text *next;
+};
+
+void text_add(struct text **texts, char *content, int is_copied)
+{
+    struct text *text = malloc(sizeof *text);
+    if (text == NULL)
+        exit(1);
+    text->content = is_copied ? strdup(content) : content;
+    text->is_owned = is_copied;
+    text->next = *texts;
+    *texts = text;
+}
+
+void text_drop_silent(struct text **texts)
+{
+    struct text *text = *texts;
+    *texts = text->next;
+    free(text);
+}
+
+void texts_free_good(struct text *texts)
+{
+    while (texts != NULL) {
+        struct text *next = texts->next;
+        if (texts->is_owned)
+            free(texts->content);
+        free(texts);
+        texts = next;
+    }
+}
+
+/* A member that is null, or that a callee or caller sees to. */
+struct job {
+    char *command;
+    char *output;
+    struct job *next;
+};
+
+static struct job *jobs;
+
+void job_add(const char *command)
+{
+    struct job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        exit(1);
+    job->command = strdup(command);
+    job->next = jobs;
+    jobs = job;
+}
+
+void job_run(void)
+{
+    if (jobs != NULL && jobs->output == NULL)
+        jobs->output = malloc(100);
+}
+
+static void job_unlink(struct job *job)
+{
+    jobs = job->next;
+    free(job);
+}
+
+void job_skip_good(void)
+{
+    struct job *job = jobs;
+    if (job != NULL && job->output == NULL) {
+        free(job->command);
+        job_unlink(job);
+    }
+}
+
+static void job_clear(struct job *job)
+{
+    free(job->command);
+    free(job->output);
+}
+
+void job_end_good(void)
+{
+    struct job *job = jobs;
+    if (job != NULL) {
+        job_clear(job);
+        job_unlink(job);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct router router = { NULL, 0 };
+    struct header *headers = NULL;
+    struct text *texts = NULL;
+    for (int i = 1; i < argc; i++) {
+        contact_add(argv[0], argv[i]);
+        account_open(i, argv[0], argv[i]);
+        route_add(&router, argv[0], argv[i]);
+        header_set_bad(&headers, argv[0], argv[i]);
+        text_add(&texts, argv[i], i & 1);
+        job_add(argv[i]);
+    }
+    contact_remove_bad("a");
+    contact_remove_good("b");
+    free(contact_take_phone_good());
+    contacts_clear_good();
+    printf("%d\n", account_check(1, "x"));
+    account_close_bad(1);
+    if (router.count > 2)
+        route_pop_good(&router);
+    router_clear_bad(&router);
+    headers_free_good(headers);
+    if (texts != NULL)
+        text_drop_silent(&texts);
+    texts_free_good(texts);
+    job_run();
+    job_skip_good();
+    job_end_good();
+    return 0;
+}
