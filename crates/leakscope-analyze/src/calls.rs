@@ -351,7 +351,8 @@ fn take_as_made(summary: &Summary, arguments: &[Value], case: &mut Case) {
 }
 
 fn is_null_device(world: &World, path: &Value) -> bool {
-    let letters = (0..).zip(b"/dev/null\0");
+    // So many letters of a text are known.
+    let letters = (0..).zip(b"/dev/nul");
     letters.into_iter().all(|(index, letter)| letter_of(world, path, index) == Some(*letter))
 }
 

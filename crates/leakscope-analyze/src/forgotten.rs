@@ -27,6 +27,8 @@ use crate::world::World;
 
 /// Functions that are looked through for what they do with a member.
 const MAX_CALLEES: usize = 300;
+/// Functions, one in another, that pass an element on to be released.
+const MAX_PASSED_ON: usize = 3;
 
 pub fn forgotten(world: &World) -> Vec<Found> {
     let program = world.program;
@@ -195,7 +197,7 @@ impl Judge<'_> {
         // that is to blame, once.
         let is_of_callee = self.program.function(end.callee).body.is_some()
             && !self.callers[end.callee.0 as usize].iter().any(handles);
-        let is_of_callers = end.from == Source::Parameter && !self.is_entered(id);
+        let is_of_callers = end.from == Source::Parameter && !self.is_given_found(id, 0);
         !is_of_callee && !is_of_callers && !self.is_seen_to(id, member)
     }
 
@@ -216,12 +218,22 @@ impl Judge<'_> {
             && !self.is_seen_to(id, member)
     }
 
-    /// Whether a function that releases what it is given can be blamed: somebody
-    /// calls it, by name or otherwise.
-    fn is_entered(&self, id: FuncId) -> bool {
-        let function = self.program.function(id);
-        let is_taken = self.taken.get(&function.signature).is_some_and(|taken| taken.contains(&id));
-        is_taken || !self.callers[id.0 as usize].is_empty()
+    /// Whether a function that releases what it is given gets elements that were
+    /// found: what its callers make is followed from there.
+    fn is_given_found(&self, id: FuncId, depth: usize) -> bool {
+        let signature = &self.program.function(id).signature;
+        let is_found = |&caller: &usize| {
+            let ends = self.facts[caller].ends.iter().filter(|end| end.callee == id);
+            ends.into_iter().any(|end| match end.from {
+                Source::Memory => true,
+                Source::Parameter => {
+                    depth < MAX_PASSED_ON && self.is_given_found(FuncId(caller as u32), depth + 1)
+                }
+                Source::New => false,
+            })
+        };
+        self.taken.get(signature).is_some_and(|taken| taken.contains(&id))
+            || self.callers[id.0 as usize].iter().any(is_found)
     }
 
     /// Whether a function, or what it calls, has to do with a member.

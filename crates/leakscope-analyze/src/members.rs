@@ -775,12 +775,7 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     /// Where the element comes from that an address is in, and its name.
     fn element(&self, address: &Operand) -> (Source, Option<String>) {
-        let mut next = address;
-        while let Operand::Value(value) = next
-            && let Some(Op::Step { base: from, .. } | Op::Cast { value: from, .. }) = self.values.op(*value)
-        {
-            next = from;
-        }
+        let next = self.base(address);
         let name = match next {
             Operand::Value(value) => self.variable(*value),
             _ => None,
@@ -900,26 +895,49 @@ impl<'f, 'a> Finder<'f, 'a> {
         })
     }
 
-    fn origin(&self, argument: &Operand) -> Source {
-        let source = |operand: &&Operand| match operand {
-            Operand::Value(value) => match self.values.op(*value) {
-                None => Source::Parameter,
+    /// Where an element comes from. The next one of its kind comes from where it
+    /// does.
+    fn origin(&self, element: &Operand) -> Source {
+        let (mut open, mut seen) = (self.values.sources(element), FxHashSet::default());
+        let (mut is_new, mut is_found) = (false, false);
+        while let Some(operand) = open.pop() {
+            let Operand::Value(value) = operand else { continue };
+            if !seen.insert(*value) {
+                continue;
+            }
+            let own = &self.types[value.0 as usize];
+            match self.values.op(*value) {
+                None => {}
+                Some(Op::Load { from, .. }) if self.members(from).iter().any(|(of, _)| own.contains(of)) => {
+                    open.extend(self.values.sources(self.base(from)));
+                }
                 Some(Op::Call(Call { callee: Callee::Function(callee), .. }))
                     if self.effects.is_maker[callee.0 as usize] =>
                 {
-                    Source::New
+                    is_new = true;
                 }
-                _ => Source::Memory,
-            },
-            _ => Source::Memory,
-        };
-        let sources = self.values.sources(argument);
-        let sources: Vec<Source> = sources.iter().map(source).collect();
-        match sources.as_slice() {
-            all if all.contains(&Source::New) => Source::New,
-            [Source::Parameter] => Source::Parameter,
-            _ => Source::Memory,
+                _ => is_found = true,
+            }
         }
+        match (is_new, is_found) {
+            (true, _) => Source::New,
+            (_, true) => Source::Memory,
+            _ => Source::Parameter,
+        }
+    }
+
+    /// The pointer that an address was computed from.
+    fn base<'o>(&self, address: &'o Operand) -> &'o Operand
+    where
+        'a: 'o,
+    {
+        let mut next = address;
+        while let Operand::Value(value) = next
+            && let Some(Op::Step { base: from, .. } | Op::Cast { value: from, .. }) = self.values.op(*value)
+        {
+            next = from;
+        }
+        next
     }
 }
 
