@@ -20,8 +20,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analyze::Found;
 use crate::callgraph::callers;
+use crate::effects::Effects;
 use crate::leaks::Leak;
-use crate::members::{Effects, End, Facts, Filled, Finder, Member, Records, Replaced, Source};
+use crate::members::{End, Facts, Filled, Finder, Replaced, Source};
+use crate::records::{Member, Records};
 use crate::scope::Origin;
 use crate::world::World;
 
@@ -72,7 +74,7 @@ type Lost<'e> = (Spot, Cause, Option<&'e str>);
 
 fn leak((at, cause, element): Lost, name: &str) -> Leak {
     let variable = element.map(|element| format!("{element}->{name}"));
-    Leak { confidence: Confidence::Likely, at, cause, variable, path: Vec::new(), others: Vec::new() }
+    Leak::new(Confidence::Likely, at, cause, variable, Vec::new())
 }
 
 fn origin(world: &World, stack: Vec<(FuncId, Spot)>, allocator: FuncId) -> Origin {

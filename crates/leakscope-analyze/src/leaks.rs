@@ -36,7 +36,7 @@ pub struct Leak {
 }
 
 impl Leak {
-    fn new(
+    pub fn new(
         confidence: Confidence,
         at: Spot,
         cause: Cause,

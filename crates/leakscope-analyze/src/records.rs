@@ -1,0 +1,100 @@
+//! Records and their members, as all units of a program have them.
+
+use leakscope_ir::{Program, Type, TypeId};
+use rustc_hash::FxHashMap;
+
+use crate::names::field_at;
+
+/// A record with the distance of a member.
+pub type Member = (TypeId, i64);
+
+/// Records as they are the same in all units: by names and places of members.
+pub struct Records<'a> {
+    pub program: &'a Program,
+    same: Vec<Option<TypeId>>,
+}
+
+impl<'a> Records<'a> {
+    pub fn new(program: &'a Program) -> Records<'a> {
+        let mut first: FxHashMap<Vec<(&str, i64)>, TypeId> = FxHashMap::default();
+        let mut same = |(id, ty): (usize, &'a Type)| match ty {
+            Type::Record(fields) if !fields.is_empty() => {
+                let key = fields.iter().map(|field| (field.name.as_str(), field.offset)).collect();
+                Some(*first.entry(key).or_insert(TypeId(id as u32)))
+            }
+            _ => None,
+        };
+        let same = program.types.iter().enumerate().map(&mut same).collect();
+        Records { program, same }
+    }
+
+    pub fn ty(&self, id: TypeId) -> &'a Type {
+        &self.program.types[id.0 as usize]
+    }
+
+    /// The same type in all units, for records.
+    pub fn same(&self, id: TypeId) -> TypeId {
+        self.same[id.0 as usize].unwrap_or(id)
+    }
+
+    pub fn is_record(&self, id: TypeId) -> bool {
+        self.same[id.0 as usize].is_some()
+    }
+
+    /// What a pointer of a type leads to.
+    pub fn pointee(&self, pointer: Option<TypeId>) -> Option<TypeId> {
+        match self.ty(pointer?) {
+            Type::Pointer(target) => Some(self.same((*target)?)),
+            _ => None,
+        }
+    }
+
+    /// The outermost thing in another that starts at a place, and its name.
+    pub fn field(&self, (whole, mut at): Member) -> Option<(TypeId, String)> {
+        let (mut ty, mut name) = (whole, String::new());
+        loop {
+            match self.ty(ty) {
+                Type::Record(fields) => {
+                    let field = field_at(self.program, fields, at)?;
+                    if !name.is_empty() && !field.name.is_empty() {
+                        name.push('.');
+                    }
+                    name.push_str(&field.name);
+                    at -= field.offset;
+                    ty = field.ty;
+                }
+                Type::Array(element, bytes) if *bytes > 0 => {
+                    at %= *bytes as i64;
+                    ty = *element;
+                }
+                _ => return None,
+            }
+            if at == 0 {
+                return Some((self.same(ty), name));
+            }
+        }
+    }
+
+    /// What is loaded at a place.
+    pub fn content(&self, (mut ty, at): Member) -> Option<TypeId> {
+        if at != 0 {
+            ty = self.field((ty, at))?.0;
+        }
+        loop {
+            ty = match self.ty(ty) {
+                Type::Record(fields) => field_at(self.program, fields, 0)?.ty,
+                Type::Array(element, _) => *element,
+                Type::Pointer(_) | Type::Scalar => return Some(ty),
+            };
+        }
+    }
+
+    /// The name of a member that is a pointer, and none to the next record of
+    /// its kind.
+    pub fn owned(&self, member: Member) -> Option<String> {
+        let (ty, name) = self.field(member)?;
+        let ty = self.content((ty, 0))?;
+        let is_link = self.pointee(Some(ty)) == Some(member.0);
+        (matches!(self.ty(ty), Type::Pointer(_)) && !is_link).then_some(name)
+    }
+}
