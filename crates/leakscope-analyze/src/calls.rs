@@ -159,7 +159,7 @@ impl Simulation<'_, '_> {
         if let Some(summary) = world.model(callee) {
             let is_asked = summary.takes_if.is_none() || self.is_asked(instruction.result);
             let ran = self.run_given(instruction, summary, arguments, &case);
-            take_as_made(summary, arguments, &mut case);
+            self.take_as_given(summary, arguments, site.result, &mut case);
             let mut outcomes = self.call_summary(&site, summary, case);
             let mut narrow = |outcomes: &mut Vec<Outcome>, op| {
                 outcomes.retain_mut(|Outcome { case, .. }| {
@@ -210,6 +210,24 @@ impl Simulation<'_, '_> {
             }
             None if function.body.is_some() => Vec::new(),
             None => self.call_unknown(instruction, arguments, case),
+        }
+    }
+
+    /// Who gives a new block to what would make one itself, or does not look at
+    /// the result, means what is given: that it is null is not what a program is
+    /// blamed for.
+    fn take_as_given(&mut self, summary: &Summary, arguments: &[Value], result: ValueId, case: &mut Case) {
+        let is_used = self.is_used(result);
+        let makes = summary.cases.iter().filter(|made| !made.blocks.is_empty());
+        for (id, _) in makes.flat_map(|made| &made.facts).filter(|(_, fact)| fact.is_zero()) {
+            let SymbolKey::Parameter(index) = summary.symbols.key(*id) else { continue };
+            let Some(value) = arguments.get(*index as usize) else { continue };
+            let mut given = case.clone();
+            if (value.has_heap() || !is_used)
+                && assume_compare(&mut given, self.scope(), Compare::Ne, value, &Value::NULL)
+            {
+                *case = given;
+            }
         }
     }
 
@@ -334,20 +352,6 @@ pub fn followed_arguments(function: &Function) -> u32 {
 
 pub fn returned(case: Case) -> Outcome {
     Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false }
-}
-
-/// Who gives a new block to what would make one itself means that block: that it
-/// could not be made, and the other can, is not what a program is blamed for.
-fn take_as_made(summary: &Summary, arguments: &[Value], case: &mut Case) {
-    let makes = summary.cases.iter().filter(|made| !made.blocks.is_empty());
-    for (id, _) in makes.flat_map(|made| &made.facts).filter(|(_, fact)| fact.is_zero()) {
-        if let SymbolKey::Parameter(index) = summary.symbols.key(*id)
-            && let Some(Value::Sum(Base::Heap(block), Offset::At(0))) = arguments.get(*index as usize)
-            && let Some(known) = case.blocks.get_mut(block)
-        {
-            known.is_nullable = false;
-        }
-    }
 }
 
 fn is_null_device(world: &World, path: &Value) -> bool {
