@@ -441,6 +441,7 @@ fn leak_ways(
         reach.down(&distances[leak], place, way) == 0 && reach.down(first, place, way) != 0
     };
     let ways = ways.filter(leads_in).chain(automaton.leak_ways());
+    let ways = ways.filter(|&(place, ..)| !reach.is_delete(place));
     ways.map(|(place, way, id)| (id, (place, way == Way::Branch(true)))).collect()
 }
 

@@ -106,7 +106,7 @@ const AFTER_PATH: u32 = 100;
 
 /// Leaks of one warning whose places are looked for, and lines between such a place and the leak
 /// point that a tool names for it.
-const MOST_LOCATED: u32 = 200;
+const MOST_LOCATED: u32 = 300;
 const NEAR: u32 = 1;
 
 /// Asked for a warning whose object is left where the program gave up.

@@ -90,7 +90,7 @@ pub enum LeakWay {
 }
 
 /// Leaks of one warning that are held until it is looked where they are.
-const MOST_LEAKS: usize = 100;
+const MOST_LEAKS: usize = 4000;
 
 /// What all runs together say about one warning.
 #[derive(Clone, Debug, Default)]
