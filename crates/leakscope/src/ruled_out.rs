@@ -1,9 +1,10 @@
 //! Warnings whose allocation or leak point no input leads to, as the optimiser
 //! shows: they need no run.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use leakscope_capture::{Input, Link};
@@ -13,8 +14,9 @@ use leakscope_solve::Limits;
 
 use crate::analysed::Analysed;
 
-/// For each question whether a line is come to.
+/// For each question whether a line is come to, and from the first one to the last.
 const MOST_TIME: Duration = Duration::from_secs(3);
+const MOST_TIME_IN_ALL: Duration = Duration::from_secs(60);
 const MOST_WORK: u32 = 10_000_000;
 
 /// Tells each warning. Where the code cannot be asked, nothing is known.
@@ -45,7 +47,11 @@ pub fn rule_out(
         }
     }
     let limits = Limits { time: MOST_TIME, work: MOST_WORK, ..Limits::default() };
-    let new_solver = || Some(solver.start(limits).ok()?.patient);
+    let began = OnceCell::new();
+    let new_solver = || {
+        let has_time = began.get_or_init(Instant::now).elapsed() < MOST_TIME_IN_ALL;
+        Some(solver.start(limits).ok().filter(|_| has_time)?.patient)
+    };
     let closed = unreached(&units, extent, &lines, &new_solver)?;
     let is_closed = |located: &Located, meant| {
         let found = lines.binary_search(&line(located, meant));
