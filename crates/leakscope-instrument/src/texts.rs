@@ -3,12 +3,12 @@
 use llvm_sys::core::*;
 
 use crate::InstrumentError;
-use crate::llvm::Context;
+use crate::llvm::{Context, Module};
 
 /// Constant texts of a unit, each up to its end, in the order in which they stand there.
 pub fn texts(unit: &[u8]) -> Result<Vec<String>, InstrumentError> {
     let context = Context::new();
-    let module = context.parse(unit).map_err(InstrumentError::Read)?;
+    let module = Module::read(&context, unit).map_err(InstrumentError::Read)?;
     let text = |variable: crate::ir::Value<'_>| {
         let mut length = 0;
         // SAFETY: a live variable; its text has that length and belongs to the module.
