@@ -173,6 +173,16 @@ impl Automaton {
         self.leak.is_some_and(|leak| self.marks[leak].is_passed(event))
     }
 
+    /// Whether the leak point is on one line with what comes before it, so that it is passed before the
+    /// object is there.
+    pub fn leaks_on_one_line(&self) -> bool {
+        let is_same = |leak: usize| {
+            let others = self.marks[..leak].iter().filter(|mark| mark.way.is_none());
+            others.last().is_some_and(|mark| mark.places == self.marks[leak].places)
+        };
+        self.leak.is_some_and(is_same)
+    }
+
     /// Whether a block that these calls allocated, from the inside out, is one
     /// of the warned objects.
     pub fn allocates(&self, calls: &[PlaceId]) -> bool {

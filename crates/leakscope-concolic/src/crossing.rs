@@ -6,12 +6,13 @@
 //! given twice is many decisions away from any run, but only one step of this
 //! kind. Nothing here knows what the parts mean.
 
+use crate::beside::with_text_beside;
 use crate::input::{Bounds, Input};
 use crate::knowledge::Knowledge;
 use crate::lengths::{MOST_ADDED, counted, lengthened};
 use crate::parts::{Parts, Text};
 use crate::target::ProgramOption;
-use crate::texts::with_text_anywhere;
+use crate::texts::{Compared, with_text_anywhere};
 use crate::wording::with_option;
 
 /// Steps from one input to another.
@@ -34,6 +35,9 @@ const PARTS_EVERY: usize = 2;
 
 /// And one of so many others has a counted text that is longer, where there are such.
 const LENGTHS_EVERY: usize = 8;
+
+/// Texts with brackets are stepped by these one time in so many.
+const NESTS_EVERY: usize = 2;
 
 /// Texts of letters and signs without spaces are stepped by bytes one time in so many.
 const BYTES_EVERY: usize = 2;
@@ -86,8 +90,13 @@ impl Crossing {
                 return with_one_more(base, option, bounds, &mut self.choices);
             }
             if !known.texts.is_empty() && self.choices.below(TEXT_EVERY) == 0 {
-                let text = known.texts.keys().nth(self.choices.below(known.texts.len()));
-                let mut children = with_text_anywhere(text.map_or(b"", Vec::as_slice), base, bounds);
+                let mut text = || known.texts.keys().nth(self.choices.below(known.texts.len()));
+                let (wanted, seen) =
+                    (text().cloned().unwrap_or_default(), text().cloned().unwrap_or_default());
+                let mut children = with_text_beside(&Compared { seen, wanted: wanted.clone() }, base, bounds);
+                if children.is_empty() {
+                    children = with_text_anywhere(&wanted, base, bounds);
+                }
                 if !children.is_empty() {
                     return children.swap_remove(self.choices.below(children.len()));
                 }
@@ -234,6 +243,13 @@ fn longer(text: &[u8], most: u32, choices: &mut Choices) -> Vec<u8> {
 /// A step between texts: of lines, or of words where that is tossed or there
 /// are no lines.
 fn text_step(text: &[u8], other: &[u8], most: usize, choices: &mut Choices) -> Vec<u8> {
+    let has_brackets = |text: &[u8]| text.iter().any(|byte| b"{[(".contains(byte));
+    if (has_brackets(text) || has_brackets(other)) && choices.below(NESTS_EVERY) == 0 {
+        let made = nest_step(text, other, choices);
+        if made != text && made.len() <= most {
+            return made;
+        }
+    }
     let is_one_word = text.iter().chain(other).all(u8::is_ascii_graphic);
     if is_one_word && choices.below(BYTES_EVERY) == 0 {
         return byte_step(text, other, most, choices);
@@ -255,6 +271,47 @@ fn text_step(text: &[u8], other: &[u8], most: usize, choices: &mut Choices) -> V
         }
     }
     made
+}
+
+/// A step between texts with brackets: a word or a pair of brackets with what is in it, of either text,
+/// in place of another one of the first.
+fn nest_step(text: &[u8], other: &[u8], choices: &mut Choices) -> Vec<u8> {
+    let mine = nested(text);
+    let from = if choices.below(2) == 0 { text } else { other };
+    let groups = nested(from);
+    if mine.is_empty() || groups.is_empty() {
+        return text.to_vec();
+    }
+    let (start, end) = mine[choices.below(mine.len())];
+    let (first, last) = groups[choices.below(groups.len())];
+    [&text[..start], &from[first..last], &text[end..]].concat()
+}
+
+/// Pairs of brackets or quotes with what is in them, and words.
+fn nested(text: &[u8]) -> Vec<(usize, usize)> {
+    let (mut found, mut open) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < text.len() {
+        let is_word = |byte: &&u8| byte.is_ascii_alphanumeric();
+        let word = text[at..].iter().take_while(is_word).count();
+        match text[at] {
+            _ if word > 0 => {
+                found.push((at, at + word));
+                at += word - 1;
+            }
+            b'"' => {
+                if let Some(length) = text[at + 1..].iter().position(|&byte| byte == b'"') {
+                    found.push((at, at + length + 2));
+                    at += length + 1;
+                }
+            }
+            b'{' | b'[' | b'(' => open.push(at),
+            b'}' | b']' | b')' => found.extend(open.pop().map(|start| (start, at + 1))),
+            _ => {}
+        }
+        at += 1;
+    }
+    found
 }
 
 /// A step between texts in which each byte may be a command: the beginning of one and the end of the
@@ -322,6 +379,8 @@ mod tests {
         check(&text("k=1\nl=2\n"), &text(""), &text("k=1\nk=1\n"));
         check(&text("!!@"), &text("b.!"), &text("b.!!@"));
         check(&text("ab"), &text(""), &text("abab"));
+        check(&text("{\"user\":1}"), &text("{\"b\":2}"), &text("{\"user\":{\"b\":2}}"));
+        check(&text("(1+2)*3"), &text(""), &text("(1+2)*(1+2)"));
         check(&text("\x01x\x02yz"), &text(""), &text("\x03xaa\x02yz"));
         let options = |words: &[&str]| Input {
             args: words.iter().map(|word| word.as_bytes().to_vec()).collect(),

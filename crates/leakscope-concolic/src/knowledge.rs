@@ -73,6 +73,8 @@ pub struct Knowledge {
     /// The same for each stage behind the first, and pairs that were tried there.
     texts_later: FxHashMap<(Vec<u8>, usize), u32>,
     tried_later: FxHashSet<(Compared, usize)>,
+    /// How often a text was tried beside one that the program knows, too.
+    beside: FxHashMap<Compared, u32>,
     /// Words that no input was made for yet, with the input whose run came to
     /// them first.
     pub untried: Vec<(Word, Input)>,
@@ -98,6 +100,10 @@ const MOST_SEEN_NEW: u32 = 10;
 /// And of so many behind others, in each stage, and in all.
 const MOST_SEEN_LATER: u32 = 3;
 const MOST_LATER: usize = 400;
+
+/// A text is tried so often beside the same one, and so many texts are.
+const MOST_BESIDE: u32 = 3;
+const MOST_PAIRS: usize = 150;
 
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
@@ -129,6 +135,12 @@ impl Knowledge {
         }
         for word in words(&run.trace) {
             if matches!(word, Word::Texts(_)) && !run.is_new {
+                continue;
+            }
+            if let Word::Beside(text) = &word {
+                if run.is_new && self.may_try_beside(text) {
+                    self.untried.push((word, run.input.clone()));
+                }
                 continue;
             }
             if let Word::Text(text) = &word {
@@ -177,6 +189,19 @@ impl Knowledge {
         true
     }
 
+    /// Whether a text is worth a try beside the one that was seen, which must be one that the program
+    /// looks for: what it found by that is lost if another takes its place.
+    fn may_try_beside(&mut self, text: &Compared) -> bool {
+        let is_known = self.texts.contains_key(&text.seen);
+        self.texts.entry(text.wanted.clone()).or_default();
+        if !is_known || self.beside.len() >= MOST_PAIRS {
+            return false;
+        }
+        let tried = self.beside.entry(text.clone()).or_default();
+        *tried += 1;
+        *tried <= MOST_BESIDE
+    }
+
     /// Runs that went a way, those with small inputs.
     pub fn runs_of(&self, way: WayId) -> impl Iterator<Item = usize> + '_ {
         self.by_way.get(&way).into_iter().flatten().map(|known| known.run)
@@ -202,7 +227,7 @@ impl Knowledge {
     pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
         self.words.iter().filter_map(|word| match word {
             Word::Option(option) => Some(option),
-            Word::Variable(_) | Word::Text(_) | Word::Texts(_) => None,
+            Word::Variable(_) | Word::Text(_) | Word::Beside(_) | Word::Texts(_) => None,
         })
     }
 

@@ -9,6 +9,7 @@
 //! Nothing here renders, and the solver never runs in the target.
 
 mod automaton;
+mod beside;
 mod crossing;
 mod encore;
 mod evidence;

@@ -33,6 +33,11 @@ impl State {
         matches!(self, State::Freed1 | State::Freed2 | State::Freed3)
     }
 
+    /// Whether it was there when the leak point was passed.
+    pub fn has_passed(self) -> bool {
+        !matches!(self, State::Created | State::Freed1)
+    }
+
     /// After the leak point.
     pub fn is_used(self) -> bool {
         matches!(self, State::UseAfterLp | State::Freed3)
@@ -62,6 +67,7 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
     let mut objects: Vec<Object> = Vec::new();
     // By the run's number for an object, its place in the list.
     let mut known: FxHashMap<u32, usize> = FxHashMap::default();
+    let first = if automaton.leaks_on_one_line() { State::Lp } else { State::Created };
     for (at, event) in events.iter().enumerate() {
         if automaton.is_leak_point(event) {
             for object in &mut objects {
@@ -71,7 +77,7 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
         match EventKind::from_u8(event.kind) {
             Some(EventKind::Allocated) if automaton.allocates(&calls(events, at)) => {
                 known.insert(event.value, objects.len());
-                objects.push(Object { state: State::Created, bytes: event.term });
+                objects.push(Object { state: first, bytes: event.term });
             }
             Some(EventKind::Used) => {
                 if let Some(&object) = known.get(&event.value) {

@@ -48,6 +48,8 @@ pub struct Pursuit {
     /// And the time that they took.
     pub spent_before_path: Duration,
     pub fates: u32,
+    /// Leaks whose place was looked for.
+    pub located: u32,
     pub frontier: Frontier,
     /// Ways to the lines that write what the frontier reads.
     pub writing: Vec<WayId>,
@@ -110,6 +112,7 @@ impl Pursuit {
             runs_before_path: None,
             spent_before_path: Duration::ZERO,
             fates: 0,
+            located: 0,
             frontier: Frontier::default(),
             writing: Vec::new(),
             runs_before_frontier: 0,
@@ -318,10 +321,13 @@ impl Pursuit {
         };
         let leak = self.tally.leak();
         let shown = leak.map(|leak| leak.run).or(self.tally.shown);
+        let elsewhere = self.tally.elsewhere.filter(|_| leak.is_none());
+        let elsewhere =
+            elsewhere.map(|_| "other objects of the allocation leak where another warning says".to_owned());
         Outcome {
             verdict,
             reason,
-            notes: automaton.notes.clone(),
+            notes: automaton.notes.iter().cloned().chain(elsewhere).collect(),
             input: shown.map(|run| known.runs[run].clone()),
             leak,
             tally: self.tally.clone(),
@@ -435,6 +441,7 @@ fn leak_ways(
         reach.down(&distances[leak], place, way) == 0 && reach.down(first, place, way) != 0
     };
     let ways = ways.filter(leads_in).chain(automaton.leak_ways());
+    let ways = ways.filter(|&(place, ..)| !reach.is_delete(place));
     ways.map(|(place, way, id)| (id, (place, way == Way::Branch(true)))).collect()
 }
 

@@ -10,7 +10,9 @@ pub mod frontier;
 
 use std::collections::VecDeque;
 
-use leakscope_ir::{Block, BlockId, Body, Call, Callee, FuncId, Op, Operand, Program, Terminator};
+use leakscope_ir::{
+    Block, BlockId, Body, Call, Callee, FuncId, Instruction, Op, Operand, Program, Terminator,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::places::{Located, PlaceId, Places};
@@ -312,6 +314,29 @@ impl<'p> Reach<'p> {
     pub fn function_of(&self, place: PlaceId) -> Option<FuncId> {
         let of_block = self.blocks.get(&place).map(|&(id, ..)| id);
         of_block.or_else(|| self.instructions.get(&place).map(|&(id, ..)| id))
+    }
+
+    /// Whether a branch is the one in `delete`, which has nothing to do if there is no object.
+    pub fn is_delete(&self, place: PlaceId) -> bool {
+        let Some(&(id, block, _)) = self.blocks.get(&place) else { return false };
+        let Some(body) = self.program.function(id).body.as_deref() else { return false };
+        let Terminator::Branch { condition: Operand::Value(condition), yes, no } = &body.block(block).end
+        else {
+            return false;
+        };
+        let is_null = |instruction: &Instruction| {
+            instruction.result == *condition
+                && matches!(instruction.op, Op::Compare { right: Operand::Int(0), .. })
+        };
+        let deletes = |instruction: &Instruction| match &instruction.op {
+            Op::Call(Call { callee: Callee::Function(callee), .. }) => {
+                let name = &self.program.function(*callee).name;
+                name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv")
+            }
+            _ => false,
+        };
+        body.block(block).instructions.iter().any(is_null)
+            && [yes, no].into_iter().any(|&to| body.block(to).instructions.iter().any(deletes))
     }
 
     /// A function and all that it may lead to.

@@ -11,7 +11,7 @@ use crate::knowledge::Knowledge;
 use crate::places::{PlaceId, WayId};
 use crate::reach::{Cost, Distances, NEVER, Reach};
 use crate::solve::Run;
-use crate::target::TIMES_BITS;
+use crate::target::{Ended, TIMES_BITS};
 use crate::trace::{Decision, Way};
 
 /// An edge of the program.
@@ -191,6 +191,10 @@ const LOST: u64 = 48;
 /// A call that is made to fail, for each that fails already.
 const FAILS: u64 = 16;
 
+/// A run in which calls fail, for each of them, and one that crashed then: it was not ready for that.
+const FAILED: u64 = 8;
+const CRASHED: u64 = 48;
+
 impl Schedule {
     pub fn push(&mut self, candidate: Candidate, reach: &Reach<'_>) {
         self.detour.see(reach, &candidate);
@@ -278,10 +282,18 @@ impl Schedule {
             Rank::Nearest | Rank::NearestInRound => {
                 let missing = MARK / 2 * (candidate.missing + candidate.missing_in_run) as u64;
                 let known = if is_known { KNOWN } else { 0 };
+                // What a failure leads to is for the candidates behind it; all others are in the run
+                // that had none.
+                let failed = FAILED * candidate.run.input.fails.len() as u64;
+                let crashed = match candidate.run.trace.ended {
+                    Ended::Signal(_) if !candidate.run.input.fails.is_empty() => CRASHED,
+                    _ => 0,
+                };
                 let fails = match candidate.edge.way {
                     Way::Fails(_) => FAILS * (1 + candidate.run.input.fails.len() as u64),
                     _ => 0,
-                };
+                } + failed
+                    + crashed;
                 let stale = if candidate.run.is_new { 0 } else { STALE };
                 let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
                 let far = missing + u64::from(candidate.distance);

@@ -104,6 +104,11 @@ const AFTER_OTHER_WAY: u32 = 100;
 /// late that was: what frees an object once may not free a second one.
 const AFTER_PATH: u32 = 100;
 
+/// Leaks of one warning whose places are looked for, and lines between such a place and the leak
+/// point that a tool names for it.
+const MOST_LOCATED: u32 = 300;
+const NEAR: u32 = 1;
+
 /// Asked for a warning whose object is left where the program gave up.
 const MOST_FATES: u32 = 3;
 
@@ -266,6 +271,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             self.ask_fate(index);
+            self.leave_to_others(index);
             let pursuit = &self.pursuits[index];
             let has_leak = pursuit.tally.leak.is_some();
             let since_new = pursuit.tally.suite - pursuit.suite_when_new;
@@ -307,12 +313,41 @@ impl<'a> Search<'a> {
         pursuit.fates += 1;
         let warning = &self.subject.warnings[pursuit.number];
         match (self.subject.fate)(warning, &self.known.runs[leak.run]) {
-            Fate::Lost => pursuit.tally.leak = Some(leak),
+            Fate::Lost(_) => pursuit.tally.leak = Some(leak),
             // The next run of this kind is asked about anew.
             Fate::Reachable | Fate::Unknown if pursuit.fates < MOST_FATES && pursuit.tally.suite > 0 => {
                 pursuit.tally.given_up = None;
             }
             _ => pursuit.fates = MOST_FATES,
+        }
+    }
+
+    /// Where the objects that a run left were lost at the leak point of another warning about the same
+    /// allocation, the run says nothing of this one.
+    fn leave_to_others(&mut self, index: usize) {
+        let warnings = self.subject.warnings;
+        let pursuit = &mut self.pursuits[index];
+        let own = &warnings[pursuit.number];
+        let Some(own_leak) = own.leak() else { return };
+        let is_other = |other: &&Spot| (&other.file, other.line) != (&own_leak.file, own_leak.line);
+        let others = warnings.iter().filter(|other| other.allocation() == own.allocation());
+        let others: Vec<Spot> = others.filter_map(Warning::leak).filter(|leak| is_other(&leak)).collect();
+        while let Some(leak) = pursuit.tally.leak
+            && !others.is_empty()
+            && !pursuit.tally.has_too_many
+            && pursuit.located < MOST_LOCATED
+        {
+            pursuit.located += 1;
+            let near = |to: &Spot, from: &Spot| to.is_in(&from.file).then(|| to.line.abs_diff(from.line));
+            let is_others = |lost: &Spot| {
+                let other = others.iter().filter_map(|other| near(other, lost)).min();
+                let is_nearer = |other: u32| near(&own_leak, lost).is_none_or(|own| other < own);
+                other.is_some_and(|other| other <= NEAR && is_nearer(other))
+            };
+            match (self.subject.fate)(own, &self.known.runs[leak.run]) {
+                Fate::Lost(at) if !at.is_empty() && at.iter().all(is_others) => pursuit.tally.leave(),
+                _ => return,
+            }
         }
     }
 
@@ -337,6 +372,7 @@ impl<'a> Search<'a> {
             if self.pursuits[index].outcome.is_none() {
                 if !interrupted {
                     self.ask_fate(index);
+                    self.leave_to_others(index);
                 }
                 self.settle(index, if interrupted { Stop::Interrupted } else { Stop::Explored }, news);
             }

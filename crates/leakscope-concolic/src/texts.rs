@@ -4,8 +4,7 @@
 
 use crate::input::{Bounds, Input};
 
-/// What a comparison of strings of different lengths saw, and what it would
-/// have taken.
+/// What a comparison of strings saw, and what it would have taken.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Compared {
     pub seen: Vec<u8>,
@@ -14,6 +13,14 @@ pub struct Compared {
 
 /// So many times what is made up otherwise may come of it.
 const LONGER: usize = 2;
+
+impl Compared {
+    /// Whether the wanted text may have to take the place of the other as a whole: a solver finds
+    /// bytes, but no more of them.
+    pub fn differs_in_length(&self) -> bool {
+        self.seen.len() != self.wanted.len()
+    }
+}
 
 /// The input with the wanted text at each place where what was seen stands, the
 /// likeliest first; nothing stands between any two marks.
@@ -47,7 +54,7 @@ pub fn stage(text: &Compared, input: &Input) -> usize {
 }
 
 /// From where to where something stands.
-type Place = (usize, usize);
+pub type Place = (usize, usize);
 
 fn made(base: &Input, bounds: &Bounds, places: impl Fn(&[u8]) -> Vec<Place>, wanted: &[u8]) -> Vec<Input> {
     let changed = |text: &[u8], most: usize| -> Vec<Vec<u8>> {
@@ -82,7 +89,7 @@ fn made(base: &Input, bounds: &Bounds, places: impl Fn(&[u8]) -> Vec<Place>, wan
     inputs
 }
 
-fn places(text: &[u8], seen: &[u8]) -> Vec<Place> {
+pub fn places(text: &[u8], seen: &[u8]) -> Vec<Place> {
     if seen.is_empty() {
         return places_of_nothing(text);
     }

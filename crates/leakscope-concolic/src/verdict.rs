@@ -8,6 +8,7 @@ use crate::automaton::Automaton;
 use crate::objects::{Object, State};
 use crate::target::Ended;
 use crate::trace::Trace;
+use crate::warning::Spot;
 
 /// What one run says about one warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +63,9 @@ impl End {
 /// What became of an object that a run did not free.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fate {
-    Lost,
+    /// With where, of all objects of the allocation that are left; nowhere if that is not known of
+    /// each.
+    Lost(Vec<Spot>),
     Reachable,
     Unknown,
 }
@@ -86,6 +89,9 @@ pub enum LeakWay {
     Other,
 }
 
+/// Leaks of one warning that are held until it is looked where they are.
+const MOST_LEAKS: usize = 4000;
+
 /// What all runs together say about one warning.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -102,6 +108,11 @@ pub struct Tally {
     /// used.
     pub shown: Option<usize>,
     pub leak: Option<Leak>,
+    /// More of that kind, and whether there were too many.
+    pub more_leaks: Vec<Leak>,
+    pub has_too_many: bool,
+    /// Leaks that another warning about the same allocation names the place of.
+    pub elsewhere: Option<Leak>,
     /// Leaks where the program gave up; they count if no run frees.
     pub given_up: Option<Leak>,
     pub other_way: Option<Leak>,
@@ -110,7 +121,12 @@ pub struct Tally {
 impl Tally {
     /// Takes a run in; says whether it decides.
     pub fn add(&mut self, run: usize, coverage: &Coverage) {
-        let left: Vec<&Object> = coverage.objects.iter().filter(|object| !object.state.is_freed()).collect();
+        // An object that was made after the leak point was passed for the last time, or on a way
+        // past it, is not the warning's, where others went its way.
+        let has_passed = coverage.objects.iter().any(|object| object.state.has_passed());
+        let is_left =
+            |object: &&Object| !object.state.is_freed() && (object.state.has_passed() || !has_passed);
+        let left: Vec<&Object> = coverage.objects.iter().filter(is_left).collect();
         let leak = |way| Leak {
             run,
             blocks: left.len() as u64,
@@ -123,7 +139,7 @@ impl Tally {
             return;
         }
         if !coverage.is_whole {
-            let passed_by = |object: &&Object| matches!(object.state, State::Lp | State::UseAfterLp);
+            let passed_by = |object: &&Object| object.state.has_passed();
             if coverage.end == End::Regular && left.iter().any(passed_by) && self.other_way.is_none() {
                 self.other_way = Some(leak(LeakWay::Other));
             }
@@ -133,8 +149,14 @@ impl Tally {
             return;
         }
         if !left.is_empty() {
+            let leak = leak(LeakWay::Marked);
             let slot = if coverage.end == End::Regular { &mut self.leak } else { &mut self.given_up };
-            slot.get_or_insert_with(|| leak(LeakWay::Marked));
+            if slot.is_none() {
+                *slot = Some(leak);
+            } else if coverage.end == End::Regular {
+                self.has_too_many |= self.more_leaks.len() == MOST_LEAKS;
+                self.more_leaks.extend((!self.has_too_many).then_some(leak));
+            }
             return;
         }
         self.suite += 1;
@@ -146,6 +168,13 @@ impl Tally {
         self.freed_unused += unused;
         self.freed_used += count(State::Freed3);
         self.freed_before += count(State::Freed1);
+    }
+
+    /// The leak that was found first belongs elsewhere; the next one takes its place.
+    pub fn leave(&mut self) {
+        let next = (!self.more_leaks.is_empty()).then(|| self.more_leaks.remove(0));
+        let gone = std::mem::replace(&mut self.leak, next);
+        self.elsewhere = self.elsewhere.or(gone);
     }
 
     /// The verdict that the runs alone give; `None` if none followed the path.
@@ -168,7 +197,8 @@ impl Tally {
 
     /// The run that shows the leak, the warning's own way before others.
     pub fn leak(&self) -> Option<Leak> {
-        self.leak.or(self.other_way).or(self.given_up.filter(|_| self.suite == 0))
+        let alone = self.given_up.or(self.elsewhere).filter(|_| self.suite == 0);
+        self.leak.or(self.other_way).or(alone)
     }
 }
 
@@ -206,6 +236,9 @@ mod tests {
         check(&[(ALL, &[Freed1], Regular)], Some(Bloat));
         check(&[(ALL, &[Freed1, Freed3], Regular)], Some(LikelyNotLeak));
         check(&[(ALL, &[Freed1, Freed2], Regular)], Some(Bloat));
+        check(&[(ALL, &[Created], Regular)], Some(MustLeak));
+        check(&[(ALL, &[Freed3, Created], Regular)], Some(LikelyNotLeak));
+        check(&[(ALL, &[Freed3, Created], Regular), (ALL, &[Lp, Created], Regular)], Some(MustLeak));
         check(&[(SOME, &[Lp], Regular)], Some(MustLeak));
         check(&[(SOME, &[Created], Regular)], None);
     }

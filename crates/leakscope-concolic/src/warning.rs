@@ -115,6 +115,12 @@ impl Warning {
         Warning { finding, marks, notes: Vec::new() }
     }
 
+    /// Where the warned objects are said to leak.
+    pub fn leak(&self) -> Option<Spot> {
+        let marked = self.marks.iter().rev().find(|mark| mark.kind == MarkKind::Leak);
+        marked.map(|mark| mark.spot.clone()).or_else(|| spot(self.finding.leaked.as_ref()?))
+    }
+
     /// Where the warned objects are allocated: any call of the stack that the
     /// warning knows, the most telling first.
     pub fn allocation(&self) -> Option<Spot> {

@@ -4,6 +4,7 @@
 
 use leakscope_wire::symbolic::{TakesArgument, source};
 
+use crate::beside::with_text_beside;
 use crate::input::{Bounds, Input};
 use crate::target::ProgramOption;
 use crate::texts::{Compared, with_text};
@@ -14,6 +15,8 @@ pub enum Word {
     Option(ProgramOption),
     Variable(String),
     Text(Compared),
+    /// One beside another that the program knows.
+    Beside(Compared),
     /// Several at once: names that a program asks for one after the other, and
     /// goes on only if it found them all.
     Texts(Vec<Compared>),
@@ -28,7 +31,9 @@ pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
     let is_variable = |number: u16| number - number % source::MOST == source::VARIABLE;
     let variables = trace.names.iter().filter(move |(number, _)| is_variable(**number));
     let variables = variables.map(|(_, name)| Word::Variable(name.clone()));
-    let texts = trace.compared.iter().cloned().map(Word::Text);
+    let longer = trace.compared.iter().filter(|text| text.differs_in_length());
+    let texts = longer.cloned().map(Word::Text);
+    let beside = trace.compared.iter().filter(|text| !text.seen.is_empty()).cloned().map(Word::Beside);
     trace
         .options
         .iter()
@@ -36,6 +41,7 @@ pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
         .map(Word::Option)
         .chain(variables)
         .chain(texts)
+        .chain(beside)
         .chain(several(&trace.compared))
 }
 
@@ -43,7 +49,8 @@ pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
 fn several(compared: &[Compared]) -> impl Iterator<Item = Word> {
     let distinct = |text: fn(&Compared) -> &Vec<u8>| {
         let mut texts: Vec<Vec<u8>> = Vec::new();
-        for text in compared.iter().map(text).filter(|text| !text.is_empty()) {
+        let compared = compared.iter().filter(|text| text.differs_in_length());
+        for text in compared.map(text).filter(|text| !text.is_empty()) {
             if texts.len() < MOST_AT_ONCE && !texts.contains(text) {
                 texts.push(text.clone());
             }
@@ -70,6 +77,7 @@ pub fn with_word(word: &Word, from: &Input, bases: &[Input], bounds: &Bounds) ->
     match word {
         Word::Option(option) => with_option(option, bases, bounds).collect(),
         Word::Text(text) => with_text(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
+        Word::Beside(text) => with_text_beside(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
         Word::Texts(texts) => {
             let put = |input: Option<Input>, text| with_text(text, &input?, bounds).into_iter().next();
             texts.iter().fold(Some(from.clone()), put).into_iter().collect()

@@ -34,20 +34,24 @@ mod sites;
 mod stamps;
 mod superseded;
 mod symbolic;
+mod texts;
 mod track;
 mod twins;
 mod unreached;
 mod unwinding;
 mod uses;
 mod variables;
+mod ways;
 mod writes;
 
 use builder::Builder;
 use frames::Frames;
 use leakscope_core::PoolFunction;
 use llvm::{Context, Kind, Module, PassOptions, Vectors};
+pub use texts::texts;
 pub use unreached::{Extent, Line, Meant, unreached};
 use uses::Bodies;
+pub use ways::NewSolver;
 
 /// What a program is derived for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 mod cells;
 mod flow;
 mod gaps;
-mod library;
+pub(crate) mod library;
 mod range;
 
 use llvm_sys::core::*;

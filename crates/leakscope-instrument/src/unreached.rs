@@ -19,6 +19,7 @@ use crate::llvm::{Context, Kind, Module, PassOptions, Vectors};
 use crate::ranges;
 use crate::symbolic::{begins_line, file_of};
 use crate::track::{ALLOCATORS, forget_meaning};
+use crate::ways::{self, NewSolver};
 
 /// A line of a source file, which is named as the symbolic program names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +46,7 @@ pub enum Extent {
 }
 
 /// What the functions before lines are called.
-const POINT: &str = "leakscope_point_";
+pub(crate) const POINT: &str = "leakscope_point_";
 
 /// Touches memory that the program cannot: of LLVM's `memory` attribute.
 const ELSEWHERE: u64 = 0b1100;
@@ -54,7 +55,7 @@ const ELSEWHERE: u64 = 0b1100;
 /// functions learn what they do to memory before they are inlined: what is called
 /// twice with nothing between gives the same twice. In the second, what was
 /// compared is looked at, across loops too, before two comparisons become one. The third
-/// leaves comparisons as they are, for `ranges`.
+/// leaves comparisons as they are, for `ranges` and `ways`.
 const PIPELINES: [&str; 3] = [
     "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(function-attrs),function(gvn),default<O2>",
     "function(sroa,early-cse<memssa>,simplifycfg),ipsccp,cgscc(inline),\
@@ -70,7 +71,12 @@ const THRESHOLD: &str = "1500";
 
 /// For each of the lines, whether code of it is there and none of it can be
 /// reached.
-pub fn unreached(units: &[Vec<u8>], extent: Extent, lines: &[Line]) -> Result<Vec<bool>, InstrumentError> {
+pub fn unreached(
+    units: &[Vec<u8>],
+    extent: Extent,
+    lines: &[Line],
+    new_solver: NewSolver<'_>,
+) -> Result<Vec<bool>, InstrumentError> {
     let mut closed = vec![false; lines.len()];
     for pipeline in PIPELINES {
         let open: Vec<usize> = (0..lines.len()).filter(|&number| !closed[number]).collect();
@@ -78,7 +84,9 @@ pub fn unreached(units: &[Vec<u8>], extent: Extent, lines: &[Line]) -> Result<Ve
         if wanted.is_empty() {
             break;
         }
-        for (number, is_closed) in open.into_iter().zip(unreached_by(pipeline, units, extent, &wanted)?) {
+        for (number, is_closed) in
+            open.into_iter().zip(unreached_by(pipeline, units, extent, &wanted, new_solver)?)
+        {
             closed[number] = is_closed;
         }
     }
@@ -90,6 +98,7 @@ fn unreached_by(
     units: &[Vec<u8>],
     extent: Extent,
     lines: &[Line],
+    new_solver: NewSolver<'_>,
 ) -> Result<Vec<bool>, InstrumentError> {
     let context = Context::new();
     let mut modules = Vec::new();
@@ -116,11 +125,18 @@ fn unreached_by(
         inline_more(&module);
         module.run_passes(pipeline, &PassOptions::new(Vectors::None)).map_err(InstrumentError::Optimise)?;
         let come_to = ranges::reached(&module, POINT);
-        for (number, is_left) in is_left.iter_mut().enumerate() {
-            let name = format!("{POINT}{number}");
-            let has_calls =
-                module.function(&name).is_some_and(|point| point.value().users().next().is_some());
-            *is_left |= has_calls && come_to.as_ref().is_none_or(|come_to| come_to.contains(name.as_str()));
+        let is_come_to = |name: &String| {
+            let has_calls = module.function(name).is_some_and(|point| point.value().users().next().is_some());
+            has_calls && come_to.as_ref().is_none_or(|come_to| come_to.contains(name.as_str()))
+        };
+        let names = (0..lines.len()).map(|number| (number, format!("{POINT}{number}")));
+        let (numbers, names): (Vec<usize>, Vec<String>) = names.filter(|(_, name)| is_come_to(name)).unzip();
+        let is_closed = match pipeline == PIPELINES[2] {
+            true => ways::closed(&module, &names, new_solver),
+            false => vec![false; names.len()],
+        };
+        for (number, is_closed) in numbers.into_iter().zip(is_closed) {
+            is_left[number] |= !is_closed;
         }
     }
     Ok(is_there.into_iter().zip(is_left).map(|(is_there, is_left)| is_there && !is_left).collect())

@@ -4,8 +4,10 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use leakscope_instrument::{Extent, Line, Meant, unreached};
+use leakscope_solve::{Limits, Solver, Z3};
 
 const HEAD: &str = "\
 #include <setjmp.h>
@@ -44,7 +46,9 @@ fn check(body: &str) {
             wanted.iter().map(|&(line, _)| Line { file: (*file).to_owned(), line, meant: Meant::All })
         })
         .collect();
-    let closed = unreached(&[bitcode(&source)], Extent::Whole, &lines).unwrap();
+    let limits = Limits { time: Duration::from_secs(5), ..Limits::default() };
+    let new_solver = || Some(Box::new(Z3::new(limits).ok()?) as Box<dyn Solver>);
+    let closed = unreached(&[bitcode(&source)], Extent::Whole, &lines, &new_solver).unwrap();
     for (line, expected) in wanted {
         let found = lines.iter().zip(&closed).any(|(at, &is_closed)| at.line == line && is_closed);
         let text = source.lines().nth(line as usize - 1).unwrap_or_default();
@@ -441,6 +445,107 @@ fn sums_wrap_around_and_old_values_are_old() {
                  if (a < b - 1)
                      leak(); // open
              }
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn what_was_compared_in_memory_stays_so_until_somebody_writes() {
+    check(
+        "struct account { char name[16]; long balance; char *note; struct account *next; };
+         static struct account *all;
+         static struct account *find(const char *name) {
+             for (struct account *a = all; a; a = a->next)
+                 if (!strcmp(a->name, name)) return a;
+             return NULL;
+         }
+         static void other(struct account *a) { a->balance = getchar(); }
+         int main(int argc, char **argv) {
+             for (int i = 1; i < argc; i++) {
+                 struct account *n = calloc(1, sizeof *n);
+                 if (!n) return 1;
+                 snprintf(n->name, sizeof n->name, \"%s\", argv[i]);
+                 n->balance = i * 100L;
+                 n->next = all;
+                 all = n;
+             }
+             char line[80], from[16], to[16];
+             long amount;
+             while (fgets(line, sizeof line, stdin)) {
+                 if (sscanf(line, \"%15s %15s %ld\", from, to, &amount) != 3) break;
+                 struct account *a = find(from), *b = find(to);
+                 if (!a || !b || a == b || amount <= 0 || a->balance < amount) continue;
+                 char *note = malloc(32);
+                 if (!note) return 1;
+                 snprintf(note, 32, \"%s>%s\", from, to);
+                 a->balance -= amount;
+                 b->balance += amount;
+                 if (a->balance < 0)
+                     leak(); // closed
+                 if (b->balance < 0)
+                     leak(); // open: it wraps around
+                 other(b);
+                 if (a->balance < 0)
+                     leak(); // open: what a function writes is not followed
+                 a->note = note;
+             }
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn what_may_be_the_same_in_memory_is_not_kept_apart() {
+    check(
+        "struct pair { int low, high; };
+         static void fill(struct pair *p) { p->low = getchar(); p->high = getchar(); }
+         int main(int argc, char **argv) {
+             struct pair *a = malloc(sizeof *a), *b = argc > 2 ? a : malloc(sizeof *b);
+             if (!a || !b) return 1;
+             fill(a);
+             fill(b);
+             if (a->low >= a->high) return 1;
+             if (a->low > a->high)
+                 leak(); // closed
+             b->low = 1000;
+             if (a->low > a->high)
+                 leak(); // open: both may be one
+             for (int i = 0; i < argc; i++) {
+                 if (a->high < 5 && a->low > 7)
+                     leak(); // open: the loop writes
+                 a->low = atoi(argv[i]);
+             }
+             int *numbers = calloc(4, sizeof *numbers);
+             if (!numbers) return 1;
+             numbers[0] = getchar();
+             numbers[argc & 3] = 7;
+             if (numbers[0] > 255)
+                 leak(); // closed
+             if (numbers[0] == 7 && (argc & 3) == 1)
+                 leak(); // open
+             return 0;
+         }",
+    );
+}
+
+#[test]
+fn numbers_that_belong_together_leave_no_way() {
+    check(
+        "int main(int argc, char **argv) {
+             if (argc != 4) return 1;
+             long a = strtol(argv[1], NULL, 10), b = strtol(argv[2], NULL, 10), c = strtol(argv[3], NULL, 10);
+             if (a < b && b < c && c < a)
+                 leak(); // closed
+             if (a < 0 || a > 1000 || b < 0 || b > 1000) return 1;
+             if (a * b > 1000000)
+                 leak(); // closed
+             if (a * b == 999 * 999)
+                 leak(); // open
+             if ((a ^ b) == 5 && (a & 1) == (b & 1))
+                 leak(); // closed
+             if (c + a < c)
+                 leak(); // open: it wraps around
              return 0;
          }",
     );

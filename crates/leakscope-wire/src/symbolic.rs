@@ -251,7 +251,7 @@ pub enum EventKind {
     /// An option that `getopt` was told of: `value` is the place of its name,
     /// dashes included, `detail` [`TakesArgument`].
     Option = 15,
-    /// Strings of different lengths were compared, one of which depends on the
+    /// Strings were compared that differ, one of which depends on the
     /// input: `value` is the place of the other one, behind which that one is.
     Compared = 16,
 }

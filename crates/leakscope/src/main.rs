@@ -16,6 +16,7 @@ mod kept_inputs;
 mod last_run;
 mod metrics;
 mod models;
+mod named_files;
 mod only;
 mod output;
 mod plan;

@@ -17,14 +17,14 @@ const FILE: &str = "A";
 /// The inputs to begin with: the user's own, then small ones, then texts that
 /// have room for what a program may look for. What a long word or number can be
 /// shortened to is easily found; a short one grows only byte by byte.
-pub fn seeds(options: &Validate, program: &Program) -> Result<Vec<Input>> {
+pub fn seeds(options: &Validate, program: &Program, named: Vec<String>) -> Result<Vec<Input>> {
     let mut seeds = Vec::new();
     let arguments: Vec<Vec<u8>> =
         options.arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
-    let named = options.sym_file.iter().filter(|pattern| !pattern.contains('*'));
+    let by_user = options.sym_file.iter().filter(|pattern| !pattern.contains('*'));
     let makes_arguments = options.sym_args[0] > 0 && arguments.is_empty();
-    let named = named.map(String::as_str).chain(makes_arguments.then_some(FILE));
-    let files: Vec<(String, Vec<u8>)> = named.map(|name| (name.to_owned(), Vec::new())).collect();
+    let names = by_user.cloned().chain(makes_arguments.then(|| FILE.to_owned())).chain(named);
+    let files: Vec<(String, Vec<u8>)> = names.map(|name| (name, Vec::new())).collect();
     let first = Input { args: arguments.clone(), files: files.iter().cloned().collect(), ..Input::default() };
     seeds.push(first.clone());
     if let Some(folder) = &options.seeds {

@@ -77,16 +77,25 @@ pub fn run_options(targets: &[PathBuf], flags: &[String]) -> Result<Run> {
 /// The finding about blocks that were allocated at one of these lines, lost
 /// ones first.
 pub fn about<'f>(findings: &'f [Finding], allocated: &leakscope_core::Place) -> Option<&'f Finding> {
+    let of = |kind| all_about(findings, allocated).find(|finding| finding.kind == kind);
+    of(Kind::Lost).or_else(|| of(Kind::Forgotten))
+}
+
+/// All findings about what is left of objects that were allocated there.
+pub fn all_about<'f>(
+    findings: &'f [Finding],
+    allocated: &leakscope_core::Place,
+) -> impl Iterator<Item = &'f Finding> {
     let own = |frame: &&leakscope_core::Frame| !frame.system && frame.line.is_some();
-    let wanted: Vec<_> = allocated.stack.iter().filter(own).collect();
+    let wanted: Vec<leakscope_core::Frame> = allocated.stack.iter().filter(own).cloned().collect();
     let is_same = |a: &leakscope_core::Frame, b: &leakscope_core::Frame| {
         let (Some(x), Some(y)) = (&a.file, &b.file) else { return false };
         a.line == b.line && Path::new(x).file_name() == Path::new(y).file_name()
     };
-    let fits = |finding: &&Finding| {
+    let fits = move |finding: &&Finding| {
         let mut frames = finding.allocated.stack.iter();
         !wanted.is_empty() && wanted.iter().all(|wanted| frames.any(|frame| is_same(wanted, frame)))
     };
-    let of = |kind| findings.iter().filter(|finding| finding.kind == kind).find(fits);
-    of(Kind::Lost).or_else(|| of(Kind::Forgotten))
+    let is_left = |finding: &&Finding| matches!(finding.kind, Kind::Lost | Kind::Forgotten);
+    findings.iter().filter(is_left).filter(fits)
 }

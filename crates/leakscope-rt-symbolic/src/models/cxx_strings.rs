@@ -9,6 +9,7 @@ use core::ffi::c_int;
 
 use super::around::{Around, around};
 use super::memory::{first_difference, same};
+use super::strings::tell_wanted;
 use super::{found, touch};
 use crate::terms::{self, Known};
 use crate::{shadow, thread};
@@ -207,6 +208,9 @@ unsafe fn compare(call: &Around, a: (usize, usize), b: (usize, usize)) {
         }
         // Only signs are the same as the library's.
         let agrees = (all.value as u32 as c_int).signum() == (call.result as c_int).signum();
+        if call.result as c_int != 0 {
+            tell_wanted([a.0, b.0], [a.1, b.1]);
+        }
         thread::returns(call.own, if agrees { all.term } else { 0 });
     }
 }

@@ -319,8 +319,11 @@ unsafe fn compare(
 }
 
 /// Tells what a text of the input, or none, would have to be: where lengths
-/// differ, no other bytes make it so.
-unsafe fn tell_wanted(texts: [usize; 2], lengths: [usize; 2]) {
+/// differ, no other bytes make it so, and where they do not, the other word may be wanted beside it.
+///
+/// # Safety
+/// Texts of these lengths.
+pub unsafe fn tell_wanted(texts: [usize; 2], lengths: [usize; 2]) {
     for (seen, wanted) in [(0, 1), (1, 0)] {
         // SAFETY: two strings of these lengths at least, as the caller says.
         let [seen_text, wanted_text] = [seen, wanted]
@@ -328,8 +331,7 @@ unsafe fn tell_wanted(texts: [usize; 2], lengths: [usize; 2]) {
         // SAFETY: as above.
         let is_open = |at: usize| unsafe { shadow::byte(at).term != 0 };
         let depends = |side: usize| (0..lengths[side]).any(|index| is_open(texts[side] + index));
-        if seen_text.len() != wanted_text.len() && !depends(wanted) && (seen_text.is_empty() || depends(seen))
-        {
+        if !depends(wanted) && (seen_text.is_empty() || depends(seen)) {
             wanted::tell(seen_text, wanted_text);
         }
     }

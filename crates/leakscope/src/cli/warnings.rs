@@ -147,7 +147,7 @@ pub struct Validate {
     #[arg(long, conflicts_with = "warnings")]
     pub pedantic: bool,
     /// Up to N arguments of up to LEN bytes are made up
-    #[arg(long, num_args = 2, value_names = ["N", "LEN"], default_values_t = [5, 16])]
+    #[arg(long, num_args = 2, value_names = ["N", "LEN"], default_values_t = [8, 16])]
     pub sym_args: Vec<u32>,
     /// Up to so many bytes of standard input are made up
     #[arg(long, value_name = "BYTES", default_value_t = 64)]

@@ -16,7 +16,7 @@ use indicatif::ProgressBar;
 use leakscope_analyze::{Config, Procedures, analyze};
 use leakscope_concolic::{
     Automaton, Bounds, DerivedProgram, Fate, Input, Journal, News, Options, Outcome, Settings, SolverChoice,
-    Subject, Warning, warnings,
+    Spot, Subject, Warning, warnings,
 };
 use leakscope_core::{self as core, Engine, Finding, Kind, Report, Target, Validation, Verdict};
 use leakscope_solve::Limits;
@@ -29,10 +29,11 @@ use crate::commands::check::{is_ignored, note_cut, progress};
 use crate::commands::derive::{progress_bar, variant};
 use crate::kept_inputs::{self, Kept};
 use crate::models::models;
+use crate::named_files::named_files;
 use crate::output::{Filters, Output, note};
 use crate::ruled_out::rule_out;
 use crate::seeds::seeds;
-use crate::tracked::{Tracked, about};
+use crate::tracked::{Tracked, about, all_about};
 
 pub fn run(options: &Validate) -> Result<ExitCode> {
     let start = Instant::now();
@@ -148,7 +149,7 @@ fn search(
         let text = format!("not instrumented: {}: {}", kept.input.display(), kept.reason);
         note(&report_options, &text);
     }
-    let seeds = seeds(options, &analysed.program)?;
+    let seeds = seeds(options, &analysed.program, named_files(analysed)?)?;
     let name = kept_inputs::program(&options.targets);
     let mut target = DerivedProgram::new(&derived.program, name.as_os_str(), settings(options, &seeds))?;
     if !target.holds_back_writes() {
@@ -157,7 +158,7 @@ fn search(
     let places = target.places()?;
     let mut automata: Vec<Automaton> =
         warnings.iter().map(|warning| Automaton::new(warning, &places)).collect();
-    if let Err(error) = rule_out(analysed, &mut automata, &places) {
+    if let Err(error) = rule_out(analysed, &mut automata, &places, &search_options(options)?.solver) {
         note(&report_options, &format!("what no input leads to is not looked for: {error:#}"));
     }
     target.want(automata.iter().flat_map(Automaton::marked));
@@ -259,11 +260,22 @@ impl Judge<'_> {
     }
 
     fn fate(&self, warning: &Warning, input: &Input) -> Fate {
-        match self.finding(&warning.finding, input).map(|finding| finding.kind) {
-            Some(Kind::Lost) => Fate::Lost,
-            Some(_) => Fate::Reachable,
-            None => Fate::Unknown,
+        if !input.fails.is_empty() || STOP.load(Ordering::Relaxed) {
+            return Fate::Unknown;
         }
+        let findings = self.tracked().and_then(|tracked| tracked.findings(input).ok()).unwrap_or_default();
+        let about: Vec<&Finding> = all_about(&findings, &warning.finding.allocated).collect();
+        if about.is_empty() {
+            return Fate::Unknown;
+        }
+        if about.iter().all(|finding| finding.kind != Kind::Lost) {
+            return Fate::Reachable;
+        }
+        let place = |finding: &&Finding| {
+            let frame = finding.leaked.as_ref().filter(|_| finding.kind == Kind::Lost)?.headline()?;
+            Some(Spot::new(frame.file.clone()?, frame.line?))
+        };
+        Fate::Lost(about.iter().map(place).collect::<Option<Vec<Spot>>>().unwrap_or_default())
     }
 
     /// Writes an outcome into its finding, and keeps the input.
@@ -379,6 +391,9 @@ pub fn settings(options: &Validate, seeds: &[Input]) -> Settings {
     }
 }
 
+/// Hard questions that there is to be time for, at least.
+const QUESTIONS: u32 = 12;
+
 fn search_options(options: &Validate) -> Result<Options> {
     let solver = match &options.solver {
         None => SolverChoice::Z3,
@@ -394,7 +409,8 @@ fn search_options(options: &Validate) -> Result<Options> {
         bounds: bounds(options),
         memory: options.memory as usize,
         limits: Limits {
-            time: options.solver_time,
+            // One question is not to take all the time that there is for a warning.
+            time: options.solver_time.min(options.time / QUESTIONS),
             memory: ((options.memory / 2) >> 20) as u32,
             stop: Some(&STOP),
             ..Limits::default()
