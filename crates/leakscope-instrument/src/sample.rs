@@ -43,7 +43,7 @@ entry:
   %over = icmp slt i32 %left, 0
   br i1 %over, label %ask, label %done, !prof !0
 ask:
-  %answer = call i8 asm sideeffect "pushq %rdi\0Aleaq ${1:c}(%rip), %rdi\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %rdi", "={@ccnz},i,CLOBBERED"(ptr %counter) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  %answer = call i8 asm sideeffect "pushq %r11\0Aleaq ${1:c}(%rip), %r11\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %r11", "={@ccnz},i,CLOBBERED"(ptr %counter) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   %reports = icmp ne i8 %answer, 0
   br label %done
 done:
@@ -54,7 +54,7 @@ done:
 ; So many accesses through a pointer.
 define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind {
   %returns = call ptr @llvm.addressofreturnaddress.p0()
-  call void asm sideeffect "leaq $2, %r11\0Apushq %rdi\0Apushq %rsi\0Apushq %rdx\0Amovq $0, %rdi\0Amovq $1, %rsi\0Amovq %r11, %rdx\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Apopq %rdx\0Apopq %rsi\0Apopq %rdi", "r,i,*m,~{r11},CLOBBERED"(ptr %pointer, i64 %count, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  call void asm sideeffect "leaq $2, %r11\0Apushq $0\0Apushq $1\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Aleaq 16(%rsp), %rsp", "r,i,*m,~{r11},CLOBBERED"(ptr %pointer, i64 %count, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   ret void
 }
 
