@@ -71,6 +71,12 @@ const WEAK: &str = ".weak __leakscope_dispatch\n.weak __leakscope_access\n";
 /// executable; those of a shared library are all threads'.
 const SEGMENT: &str = "256";
 
+/// Functions with loops pass for profiled: only then LLVM computes how often
+/// each block runs where two bodies lead to each other, which it takes for a
+/// loop with two entries (`-use-iterative-bfi-inference`). Else it is far off,
+/// and registers go to what seldom runs.
+const CALLS: u64 = 1000;
+
 /// Unwind tables that are right at each instruction.
 const ASYNCHRONOUS: u64 = 2;
 
@@ -90,8 +96,15 @@ pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), Str
         let builder = Builder::new(module);
         let mut checks = Checks::new(&builder);
         for function in module.functions().filter(|function| wanted.contains(function.name())) {
-            if let Some(twins) = Twins::make(&builder, function) {
-                split(&builder, &mut checks, &twins);
+            let repeats = !loops::find(function.entry()).is_empty();
+            let twins = match repeats {
+                true => Twins::make_apart(&builder, function),
+                false => Twins::make(&builder, function),
+            };
+            let Some(twins) = twins else { continue };
+            split(&builder, &mut checks, &twins);
+            if repeats {
+                function.set_entry_count(CALLS);
             }
         }
         checks.finish();
@@ -158,11 +171,12 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     }
     for at in &others {
         let is_asked_before = begins || others.iter().any(|other| at.is_inside(other));
+        let counter = checks.counter();
+        let asks = [|_: &Builder<'m>| checks.ask(counter); 2];
         if is_asked_before {
-            let counter = checks.counter();
-            twins.cross_back(builder, at, [|_: &Builder<'m>| checks.ask(counter); 2]);
+            twins.cross_back(builder, at, asks);
         } else {
-            twins.cross(builder, at.header, |_| checks.next());
+            twins.cross_over(builder, at, asks, |_| {});
         }
     }
 }
