@@ -534,8 +534,13 @@ impl<'m> Value<'m> {
     }
 
     pub fn is_volatile(self) -> bool {
-        // SAFETY: asked of loads only.
-        self.is(Opcode::LLVMLoad) && unsafe { LLVMGetVolatile(self.raw) } != 0
+        // SAFETY: asked of loads and stores only.
+        (self.is(Opcode::LLVMLoad) || self.is(Opcode::LLVMStore)) && unsafe { LLVMGetVolatile(self.raw) } != 0
+    }
+
+    pub fn set_volatile(self) {
+        // SAFETY: done to loads and stores only.
+        unsafe { LLVMSetVolatile(self.raw, 1) };
     }
 
     pub fn is_conditional(self) -> bool {

@@ -7,6 +7,7 @@
 //! a module came from, nor how it becomes a program.
 
 mod address;
+mod apart;
 mod builder;
 mod contexts;
 mod debug_info;

@@ -293,6 +293,20 @@ impl<'m> Function<'m> {
         }
     }
 
+    /// Says that a profile counted so many calls of the function.
+    pub fn set_entry_count(self, count: u64) {
+        // SAFETY: a live function; names and nodes are of its context.
+        unsafe {
+            let name = c"function_entry_count".to_bytes();
+            let name = LLVMMDStringInContext2(self.context, name.as_ptr().cast(), name.len());
+            let count = LLVMConstInt(LLVMInt64TypeInContext(self.context), count, 0);
+            let mut parts = [name, LLVMValueAsMetadata(count)];
+            let node = LLVMMDNodeInContext2(self.context, parts.as_mut_ptr(), parts.len());
+            let kind = LLVMGetMDKindIDInContext(self.context, c"prof".as_ptr(), 4);
+            LLVMGlobalSetMetadata(self.raw, kind, node);
+        }
+    }
+
     pub fn set_string(self, name: &str, value: &str) {
         // SAFETY: pointers and lengths are of live strings, and are copied.
         unsafe {

@@ -43,7 +43,7 @@ entry:
   %over = icmp slt i32 %left, 0
   br i1 %over, label %ask, label %done, !prof !0
 ask:
-  %answer = call i8 asm sideeffect "pushq %rdi\0Aleaq ${1:c}(%rip), %rdi\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %rdi", "={@ccnz},i,CLOBBERED"(ptr %counter) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  %answer = call i8 asm sideeffect "pushq %r11\0Aleaq ${1:c}(%rip), %r11\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %r11", "={@ccnz},i,CLOBBERED"(ptr %counter) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   %reports = icmp ne i8 %answer, 0
   br label %done
 done:
@@ -54,7 +54,7 @@ done:
 ; So many accesses through a pointer.
 define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind {
   %returns = call ptr @llvm.addressofreturnaddress.p0()
-  call void asm sideeffect "leaq $2, %r11\0Apushq %rdi\0Apushq %rsi\0Apushq %rdx\0Amovq $0, %rdi\0Amovq $1, %rsi\0Amovq %r11, %rdx\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Apopq %rdx\0Apopq %rsi\0Apopq %rdi", "r,i,*m,~{r11},CLOBBERED"(ptr %pointer, i64 %count, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  call void asm sideeffect "leaq $2, %r11\0Apushq $0\0Apushq $1\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Aleaq 16(%rsp), %rsp", "r,i,*m,~{r11},CLOBBERED"(ptr %pointer, i64 %count, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   ret void
 }
 
@@ -70,6 +70,12 @@ const WEAK: &str = ".weak __leakscope_dispatch\n.weak __leakscope_access\n";
 /// The address space of `gs`. Distances are right for counters of the
 /// executable; those of a shared library are all threads'.
 const SEGMENT: &str = "256";
+
+/// Functions with loops pass for profiled: only then LLVM computes how often
+/// each block runs where two bodies lead to each other, which it takes for a
+/// loop with two entries (`-use-iterative-bfi-inference`). Else it is far off,
+/// and registers go to what seldom runs.
+const CALLS: u64 = 1000;
 
 /// Unwind tables that are right at each instruction.
 const ASYNCHRONOUS: u64 = 2;
@@ -90,8 +96,15 @@ pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), Str
         let builder = Builder::new(module);
         let mut checks = Checks::new(&builder);
         for function in module.functions().filter(|function| wanted.contains(function.name())) {
-            if let Some(twins) = Twins::make(&builder, function) {
-                split(&builder, &mut checks, &twins);
+            let repeats = !loops::find(function.entry()).is_empty();
+            let twins = match repeats {
+                true => Twins::make_apart(&builder, function),
+                false => Twins::make(&builder, function),
+            };
+            let Some(twins) = twins else { continue };
+            split(&builder, &mut checks, &twins);
+            if repeats {
+                function.set_entry_count(CALLS);
             }
         }
         checks.finish();
@@ -158,11 +171,12 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     }
     for at in &others {
         let is_asked_before = begins || others.iter().any(|other| at.is_inside(other));
+        let counter = checks.counter();
+        let asks = [|_: &Builder<'m>| checks.ask(counter); 2];
         if is_asked_before {
-            let counter = checks.counter();
-            twins.cross_back(builder, at, [|_: &Builder<'m>| checks.ask(counter); 2]);
+            twins.cross_back(builder, at, asks);
         } else {
-            twins.cross(builder, at.header, |_| checks.next());
+            twins.cross_over(builder, at, asks, |_| {});
         }
     }
 }

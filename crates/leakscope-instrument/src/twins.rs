@@ -12,11 +12,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::apart::{self, Apart, Way};
 use crate::builder::Builder;
 use crate::debug_info;
 use crate::ir::{Block, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
-use crate::loops::Loop;
+use crate::loops::{self, Loop};
 
 /// A function that has two bodies. The first block has the locals, and goes on
 /// to either of them.
@@ -29,6 +30,8 @@ pub struct Twins<'m> {
     /// Where the twin keeps which address it read last of those that computed
     /// gotos use.
     gotos: Option<Value<'m>>,
+    /// Where each body has its own values, if they are not shared.
+    apart: Option<Apart<'m>>,
 }
 
 /// The passes that take values out of memory again.
@@ -184,8 +187,18 @@ impl<'m> Twins<'m> {
             }
         }
         let added = twins.values().copied().collect();
-        let mut twins = Twins { function, start, twins, added, gotos: None };
+        let mut twins = Twins { function, start, twins, added, gotos: None, apart: None };
         twins.stay_at_computed_gotos(builder);
+        Some(twins)
+    }
+
+    /// The same, with values of its own for each body where that helps ([`apart`]).
+    pub fn make_apart(builder: &Builder<'m>, function: Function<'m>) -> Option<Twins<'m>> {
+        apart::demote_parameters(builder, function);
+        let mut twins = Twins::make(builder, function)?;
+        let blocks: Vec<Block<'m>> = twins.blocks().collect();
+        let headers = loops::find(twins.start).into_iter().map(|at| at.header);
+        twins.apart = Apart::new(builder, function, &blocks, &twins.twins, headers);
         Some(twins)
     }
 
@@ -279,7 +292,8 @@ impl<'m> Twins<'m> {
         for block in self.blocks() {
             redirect(block, &[at.header], check);
         }
-        let stays = self.check(builder, self.of(at.header), check, stay);
+        let departure = self.departure(builder, at.header, check);
+        let stays = self.check(builder, self.of(at.header), departure, stay);
         for &latch in &at.latches {
             redirect(self.of(latch), &[self.of(at.header)], stays);
         }
@@ -290,6 +304,9 @@ impl<'m> Twins<'m> {
     fn arrival(&self, builder: &Builder<'m>, to: Block<'m>, arrive: impl FnOnce(&Builder<'m>)) -> Block<'m> {
         let arrival = builder.block(self.function, c"arrival");
         builder.end(arrival);
+        if let Some(apart) = &self.apart {
+            apart.bring(builder, self.function, arrival, to, Way::ToTwin);
+        }
         if let Some(read) = self.gotos {
             builder.store(builder.word(u64::MAX), read);
         }
@@ -298,19 +315,13 @@ impl<'m> Twins<'m> {
         arrival
     }
 
-    /// Every way to `header`, in both bodies, goes through a check.
-    pub fn cross(
-        &self,
-        builder: &Builder<'m>,
-        header: Block<'m>,
-        decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
-    ) {
-        let twin = self.of(header);
-        let arrival = self.arrival(builder, header, |_| {});
-        let check = self.check(builder, arrival, header, decide);
-        for block in self.function.blocks().filter(|block| ![arrival, check].contains(block)) {
-            redirect(block, &[header, twin], check);
-        }
+    /// Where the twin goes to reach the first body at `to`, by way of `next`.
+    fn departure(&self, builder: &Builder<'m>, to: Block<'m>, next: Block<'m>) -> Block<'m> {
+        let Some(apart) = &self.apart else { return next };
+        let departure = builder.block(self.function, c"departure");
+        apart.bring(builder, self.function, departure, to, Way::Back);
+        builder.jump(next);
+        departure
     }
 
     /// The ways back to the header of a loop go through a check, in each body
@@ -335,7 +346,8 @@ impl<'m> Twins<'m> {
         for &latch in &at.latches {
             redirect(latch, &[at.header], check);
         }
-        let stays = self.check(builder, self.of(at.header), before, stay);
+        let departure = self.departure(builder, at.header, before);
+        let stays = self.check(builder, self.of(at.header), departure, stay);
         for &latch in &at.latches {
             redirect(self.of(latch), &[self.of(at.header)], stays);
         }
@@ -349,7 +361,8 @@ impl<'m> Twins<'m> {
         latches: &[Block<'m>],
         decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
     ) {
-        let check = self.check(builder, self.of(header), header, decide);
+        let departure = self.departure(builder, header, header);
+        let check = self.check(builder, self.of(header), departure, decide);
         for &latch in latches {
             redirect(self.of(latch), &[self.of(header)], check);
         }
@@ -360,14 +373,14 @@ impl<'m> Twins<'m> {
         &self,
         builder: &Builder<'m>,
         twin: Block<'m>,
-        header: Block<'m>,
+        otherwise: Block<'m>,
         decide: impl FnOnce(&Builder<'m>) -> Value<'m>,
     ) -> Block<'m> {
         let check = builder.block(self.function, c"check");
-        check.move_before(header);
+        check.move_before(otherwise);
         builder.end(check);
         let is_twin = decide(builder);
-        builder.branch(is_twin, twin, header);
+        builder.branch(is_twin, twin, otherwise);
         check
     }
 }

@@ -90,6 +90,38 @@ fn loops_nested_and_left_early() {
     );
 }
 
+/// More values than there are registers: each body has its own, and they go
+/// over where control crosses.
+#[test]
+fn many_values_go_over_between_bodies() {
+    check(
+        "c++",
+        "#include <cstdio>
+         #include <cstdlib>
+         struct node { node *next; int v; double w; };
+         __attribute__((noinline)) static double mix(node *list, int a, long b, double x, const char *text, bool flip) {
+             unsigned long c = a, d = b, e = 3, f = 4, g = 5, h = 6, i = 7, j = 8; double y = x, z = 1; node *last = nullptr;
+             for (int round = 0; round < 9; round++) {
+                 for (node *n = list; n; n = n->next) {
+                     try { if (n->v % 17 == round) throw n->v; } catch (int thrown) { c += thrown; flip = !flip; }
+                     c += n->v ^ d; d = d * 3 + e; e ^= f + text[n->v % 5]; f += g; g = h - i; h += j; i ^= c; j += n->v;
+                     y += n->w * z; z = flip ? z + 0.5 : z - 0.25;
+                     if (n->v < round) { last = n; break; }
+                 }
+                 if (last) y += last->v;
+                 a += round;
+             }
+             return y + z + x + a + b + double(c % 1000 + d % 999 + e % 998 + f % 997 + g % 996 + h % 995 + i % 994 + j % 993);
+         }
+         int main() {
+             node *list = nullptr;
+             for (int i = 0; i < 60; i++) list = new node{list, i, i / 4.0};
+             printf(\"%.3f\\n\", mix(list, 2, 40, 1.5, \"words\", true));
+             while (list) { node *next = list->next; delete list; list = next; }
+         }",
+    );
+}
+
 #[test]
 fn fields_are_found_from_either_body() {
     check(

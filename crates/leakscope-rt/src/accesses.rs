@@ -70,9 +70,40 @@ impl<const BITS: u32, const AT: u32> Moment<BITS, AT> {
     }
 }
 
-#[inline(always)]
-fn now(thread: &Thread) -> u64 {
-    CLOCK.load(Ordering::Relaxed) + thread.sampling.pending
+/// What follows from the time alone, for as long as the clock stands still.
+/// Zero bytes are that of no time.
+#[repr(C)]
+pub struct Now {
+    clock: u64,
+    /// Accesses that a thread keeps to itself.
+    pending_most: u64,
+    /// The latest that it can be, so that no block seems idle for longer than
+    /// it is: in a block's word.
+    last: u64,
+    /// A block that was accessed before this moment lay idle for a tenth of
+    /// the run.
+    idle_before: u64,
+}
+
+impl Now {
+    #[inline(always)]
+    fn update(&mut self) {
+        let clock = time();
+        if self.clock != clock {
+            self.set(clock);
+        }
+    }
+
+    #[inline(never)]
+    fn set(&mut self, clock: u64) {
+        let pending_most = PENDING_MAX.min(clock / PENDING_PART);
+        *self = Now {
+            clock,
+            pending_most,
+            last: Last::after(clock + pending_most),
+            idle_before: Last::before(clock - clock / 10),
+        };
+    }
 }
 
 /// The clock, for a scan.
@@ -92,14 +123,11 @@ fn of(seat: usize) -> Option<&'static Accesses> {
 #[inline(always)]
 pub fn begin(thread: &mut Thread, seat: usize) {
     if let Some(Accesses(word)) = of(seat) {
-        let now = now(thread);
-        let [known, birth] = &mut thread.sampling.birth;
-        if *known != now {
-            (*known, *birth) = (now, Last::after(now));
-        }
+        let now = &mut thread.sampling.now;
+        now.update();
         // Relaxed, here and below: what two threads do to a block at the same
         // time has no order.
-        word.store(*birth, Ordering::Relaxed);
+        word.store(now.last, Ordering::Relaxed);
     }
 }
 
@@ -113,15 +141,11 @@ pub struct Seen {
 }
 
 pub fn read(seat: usize) -> Option<Seen> {
-    read_at(seat, time())
-}
-
-fn read_at(seat: usize, now: u64) -> Option<Seen> {
     let Accesses(word) = of(seat)?;
     let word = word.load(Ordering::Relaxed);
     let (last, accessed) = (Last::time(word), word & ACCESSED != 0);
     Some(Seen {
-        idle: now.saturating_sub(last),
+        idle: time().saturating_sub(last),
         active: if accessed { last.saturating_sub(First::time(word)) } else { 0 },
         place: accessed.then_some((word & (INJECTED - 1)) as u32),
     })
@@ -154,48 +178,53 @@ pub fn may_be_stale(seen: Seen) -> bool {
 mod entry {
     use super::*;
     use crate::entry::keeping_all_registers;
-    use crate::walk::{Caller, Near};
+    use crate::walk::Near;
     use crate::{events, heap, history, outline, thread};
 
-    keeping_all_registers!("__leakscope_access", "leakscope_access", "rcx");
+    // The count and the pointer are above the return address.
+    keeping_all_registers!(
+        "__leakscope_access",
+        "leakscope_access",
+        "mov rdi, [rbp + 24]\nmov rsi, [rbp + 16]\nmov rdx, r11\nmov rcx, [rbp + 8]"
+    );
 
     /// A block is accessed that lay idle for a tenth of the run: if it looked
     /// stale, that is counted.
     #[cold]
-    fn came_back(thread: &mut Thread, pointer: usize, seat: usize, now: u64) {
-        let (Some(seen), Some(block)) = (read_at(seat, now), heap::innermost(pointer)) else { return };
+    fn came_back(thread: &mut Thread, pointer: usize, seat: usize) {
+        let (Some(seen), Some(block), now) = (read(seat), heap::innermost(pointer), time()) else { return };
         if seen.idle > seen.active && block.is_live() {
             let shares = (seen.idle * 10 / now.max(1)).min(9) as u16;
             events::count_return(thread, block.stack(), (u64::BITS - now.leading_zeros()) as u16, shares);
         }
     }
 
-    /// So many accesses through a pointer, in a function whose return address
-    /// lies at `returns`.
+    /// So many accesses through a pointer, by code at `address`, in a function
+    /// whose return address lies at `returns`.
     #[unsafe(no_mangle)]
-    extern "C" fn leakscope_access(pointer: usize, count: u64, returns: usize, frame: usize) {
+    extern "C" fn leakscope_access(pointer: usize, count: u64, returns: usize, address: u64) {
         // SAFETY: the thread's own state.
         let thread = unsafe { &mut *thread::current() };
-        if !arena::range().contains(&pointer) {
-            return;
-        }
-        thread.sampling.pending += count * u64::from(thread.sampling.weight);
-        if thread.sampling.pending >= PENDING_MAX.min(time() / PENDING_PART) {
-            CLOCK.fetch_add(core::mem::take(&mut thread.sampling.pending), Ordering::Relaxed);
-        }
         let Some(seat) = heap::seat_at(pointer) else { return };
         let Some(Accesses(word)) = of(seat) else { return };
-        let (now, before) = (now(thread), word.load(Ordering::Relaxed));
-        if now.saturating_sub(Last::time(before)) > now / 10 {
-            came_back(thread, pointer, seat, now);
+        let sampling = &mut thread.sampling;
+        sampling.pending += count * u64::from(sampling.weight);
+        if sampling.pending >= sampling.now.pending_most {
+            CLOCK.fetch_add(core::mem::take(&mut sampling.pending), Ordering::Relaxed);
         }
-        let near = Near::inside(thread, Caller { frame }.returns_to() as u64, returns);
+        sampling.now.update();
+        let before = word.load(Ordering::Relaxed);
+        if before & Last::ALL < sampling.now.idle_before {
+            came_back(thread, pointer, seat);
+        }
+        let near = Near::inside(thread, address, returns);
         let context = outline::outline_again(thread, near);
         let place = events::near_number(thread, near, context);
         let kept = if u64::from(place) < INJECTED { u64::from(place) } else { 0 };
-        let first = if before & ACCESSED != 0 { before & First::ALL } else { First::before(now) };
+        let Now { clock, last, .. } = thread.sampling.now;
+        let first = if before & ACCESSED != 0 { before & First::ALL } else { First::before(clock) };
         // A pointer to a neighbour's end is no access to a block that is gone.
-        word.store(kept | before & INJECTED | ACCESSED | Last::after(now) | first, Ordering::Relaxed);
+        word.store(kept | before & INJECTED | ACCESSED | last | first, Ordering::Relaxed);
         history::note(&mut thread.sampling.recent, place);
     }
 }

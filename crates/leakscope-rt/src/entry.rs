@@ -43,10 +43,11 @@ macro_rules! keeping_registers {
 }
 
 // The same for code that calls from anywhere, with a stack that is not
-// aligned: all registers are kept but those of vectors, and the zero flag says
-// whether the result is 0.
+// aligned: all registers are kept but `r11` and those of vectors, and the zero
+// flag says whether the result is 0. Arguments are in `r11` and above the
+// return address.
 macro_rules! keeping_all_registers {
-    ($name:literal, $target:literal, $frame:literal) => {
+    ($name:literal, $target:literal, $arguments:literal) => {
         core::arch::global_asm!(
             concat!(".globl ", $name),
             concat!(".type ", $name, ",@function"),
@@ -65,13 +66,11 @@ macro_rules! keeping_all_registers {
             "push r8",
             "push r9",
             "push r10",
-            "push r11",
             "and rsp, -16",
-            concat!("mov ", $frame, ", rbp"),
+            $arguments,
             concat!("call ", $target),
             "test rax, rax",
-            "lea rsp, [rbp - 72]",
-            "pop r11",
+            "lea rsp, [rbp - 64]",
             "pop r10",
             "pop r9",
             "pop r8",

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use leakscope_wire as wire;
 
+use crate::accesses::Now;
 use crate::history::{self, Recent};
 use crate::lock::Lock;
 use crate::outline::Outlined;
@@ -42,8 +43,7 @@ pub struct Sampling {
     pub uncounted_frees: u32,
     /// Accesses that this thread made and the clock does not show yet.
     pub pending: u64,
-    /// A time, and the word of a block that is born then: many are.
-    pub birth: [u64; 2],
+    pub now: Now,
     random: u64,
     pub outlined: Outlined,
     pub recent: Recent,
@@ -266,7 +266,7 @@ mod entry {
     use crate::entry::keeping_all_registers;
     use crate::thread;
 
-    keeping_all_registers!("__leakscope_dispatch", "leakscope_dispatch", "rsi");
+    keeping_all_registers!("__leakscope_dispatch", "leakscope_dispatch", "mov rdi, r11");
 
     /// A check whose count is below zero: whether this execution is reported.
     ///

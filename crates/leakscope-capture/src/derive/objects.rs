@@ -157,12 +157,14 @@ impl Workshop<'_> {
             // take them from the program. So would what only their calls need,
             // out of loops in which these seldom run. A register that a function
             // would have to save first must be worth it: most of what is added
-            // is left to such as seldom run.
+            // is left to such as seldom run. How often blocks run is computed
+            // with care where two bodies of a function lead to each other.
             let flags = [
                 "-disable-constant-hoisting",
                 "-disable-hoisting-to-hotter-blocks=all",
                 "-block-freq-ratio-threshold=1",
                 "-regalloc-csr-first-time-cost=65536",
+                "-use-iterative-bfi-inference",
             ];
             clang.args(flags.iter().flat_map(|flag| ["-mllvm", flag]));
         }

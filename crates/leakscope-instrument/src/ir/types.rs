@@ -9,7 +9,7 @@ use llvm_sys::target::{LLVMABISizeOfType, LLVMOffsetOfElement};
 
 use crate::llvm::Layout;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Type<'m> {
     pub raw: LLVMTypeRef,
     module: PhantomData<&'m ()>,
