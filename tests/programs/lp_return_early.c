@@ -1,5 +1,4 @@
 // One of several early returns skips the free: a request without a colon leaves the copied line behind.
-// valgrind -O2: differs: gcc inlines parse_method: line is in a register until the strdup of the next request
 // stdout: GET: 3, : -1, /x: -2, PUT: 3
 #include <stdio.h>
 #include <stdlib.h>

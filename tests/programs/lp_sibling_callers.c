@@ -1,5 +1,4 @@
 // Requests are read in two places, and freed after the first alone: the siblings have another caller.
-// valgrind -O2: differs: gcc clears the register of request at the return, and restores it in one end for both returns: that end alone is seen
 // stdout: GET /index
 // stdout: bad request
 #include <stdio.h>

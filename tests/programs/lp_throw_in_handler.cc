@@ -1,5 +1,5 @@
 // A handler builds its report in a raw buffer and then throws another exception; the rest is cleaned up by destructors.
-// valgrind: differs: the unwinder's frames and the exception's landing stamp later than the throw
+// valgrind -O2: differs: the unwinder's frames and the exception's landing stamp later than the throw
 // stdout: load failed: bad header
 // stdout: guards 0
 #include <cstdio>

@@ -1,5 +1,5 @@
 // An undo history drops edits by pop_back() and by resize(): both end an element that was the only owner.
-// valgrind: differs: a vector leaves what it drops in its buffer, until that is written over or freed
+// valgrind -O2: differs: a vector leaves what it drops in its buffer, until that is written over or freed
 // stdout: value 15, history 2
 #include <cstdio>
 #include <vector>

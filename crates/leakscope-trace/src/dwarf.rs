@@ -343,19 +343,26 @@ impl Debug {
 
     /// Where a variable is while the code at an address runs.
     pub fn location(&self, variable: &Visible, address: u64) -> Option<Expression> {
-        match variable.entry.attr_value(gimli::DW_AT_location)? {
-            AttributeValue::Exprloc(expression) => Some(expression),
-            list => {
-                let unit = self.unit(variable.die.unit)?;
-                let mut locations = self.dwarf.attr_locations(unit, list).ok()??;
-                while let Ok(Some(location)) = locations.next() {
-                    if (location.range.begin..location.range.end).contains(&address) {
-                        return Some(location.data);
-                    }
-                }
-                None
+        let all = self.locations(variable.die, &variable.entry);
+        all.into_iter().find(|((start, end), _)| (*start..*end).contains(&address)).map(|(_, at)| at)
+    }
+
+    /// Everywhere that a variable is, and the code for which that holds.
+    pub fn locations(&self, die: Die, entry: &Entry) -> Vec<((u64, u64), Expression)> {
+        let list = match entry.attr_value(gimli::DW_AT_location) {
+            Some(AttributeValue::Exprloc(always)) => return vec![((0, u64::MAX), always)],
+            Some(list) => list,
+            None => return Vec::new(),
+        };
+        let unit = self.unit(die.unit);
+        let locations = unit.and_then(|unit| self.dwarf.attr_locations(unit, list).ok()?);
+        let mut found = Vec::new();
+        if let Some(mut locations) = locations {
+            while let Ok(Some(location)) = locations.next() {
+                found.push(((location.range.begin, location.range.end), location.data));
             }
         }
+        found
     }
 
     /// Calls `f` with the addresses, file and line of each row of the line

@@ -1,6 +1,6 @@
 //! The frames of code that was not optimised, for the engine that runs a
-//! program as it is ([`leakscope_wire::Frame`]). Of optimised code nothing is
-//! told: its variables leave their places, and its scopes are mixed.
+//! program as it is ([`leakscope_wire::Frame`]). Of optimised code, whose variables
+//! leave their places, `kept` tells.
 
 use std::cmp::Reverse;
 use std::fs::{self, File};
@@ -8,11 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use addr2line::gimli::{self, AttributeValue, Operation};
-use leakscope_wire::{Brace, Frame, FramesHeader, Scope, Slot};
+use leakscope_wire::{Brace, Frame, FramesHeader, Optimised, Scope, Slot};
 use object::{Object, ObjectSection, ReadCache, SectionKind};
 use zerocopy::IntoBytes;
 
 use crate::dwarf::{Debug, Die, Entry, Expression};
+use crate::kept;
 use crate::types::Types;
 use crate::variables::{At, parts};
 
@@ -49,8 +50,11 @@ pub fn frames(program: &Path) -> Option<Vec<u8>> {
     }
     let slots = |function: &Function| function.variables.iter().any(|variable| !variable.scopes.is_empty());
     table.functions.sort_by_key(|function| function.frame.start);
-    (!table.functions.is_empty() && table.functions.iter().any(|it| slots(it) || it.has_temporaries()))
-        .then(|| table.bytes(&path))
+    if !table.functions.iter().any(|it| slots(it) || it.has_temporaries()) {
+        table.functions.clear();
+    }
+    table.optimised = kept::in_registers(&types, |producer| !is_unoptimised(producer));
+    (!table.functions.is_empty() || !table.optimised.is_empty()).then(|| table.bytes(&path))
 }
 
 /// gcc names its options; clang does not, and is known by its functions.
@@ -88,6 +92,7 @@ fn loads_result(code: &[u8]) -> bool {
 #[derive(Default)]
 struct Table {
     functions: Vec<Function>,
+    optimised: Vec<kept::Function>,
 }
 
 /// A function while its entries are read.
@@ -302,6 +307,12 @@ impl Table {
                 scopes.extend(variable.scopes);
             }
         }
+        let (mut optimised, mut kept) = (Vec::new(), Vec::new());
+        for kept::Function { start, end, pieces } in self.optimised {
+            let (first, count) = (kept.len() as u32, pieces.len() as u32);
+            optimised.push(Optimised { start, end, first, count });
+            kept.extend(pieces);
+        }
         let path = path.as_os_str().as_bytes();
         let count = |count: usize| count as u32;
         let header = FramesHeader {
@@ -309,8 +320,12 @@ impl Table {
             slots: count(slots.len()),
             scopes: count(scopes.len()),
             path_bytes: count(path.len()),
+            optimised: count(optimised.len()),
+            kept: count(kept.len()),
         };
-        [header.as_bytes(), frames.as_bytes(), slots.as_bytes(), scopes.as_bytes(), path].concat()
+        let (optimised, kept) = (optimised.as_bytes(), kept.as_bytes());
+        [header.as_bytes(), optimised, frames.as_bytes(), slots.as_bytes(), scopes.as_bytes(), kept, path]
+            .concat()
     }
 }
 

@@ -13,6 +13,7 @@ mod frames;
 mod frees;
 mod handed;
 mod holders;
+mod kept;
 mod moments;
 mod objects;
 mod places;

@@ -231,6 +231,12 @@ impl Calls {
         *NOW.get() = self.list.last().filter(|_| !self.adrift).map_or(UNKNOWN, |top| top.context);
     }
 
+    /// Where the function whose frame the stack pointer is in, at `stack`, has made
+    /// the call that it leaves.
+    pub fn left_call(&self, stack: usize) -> Option<usize> {
+        self.list.iter().rev().take_while(|call| call.slot < stack).last().map(|call| call.address)
+    }
+
     /// Whether the stack pointer, at `stack`, has left the function that runs.
     #[inline]
     pub fn is_left(&self, stack: usize) -> bool {

@@ -4,7 +4,7 @@ mod scopes;
 
 use leakscope_wire::Cause;
 
-pub use scopes::{on_frame_store, on_scope_end, on_scope_end_behind_call};
+pub use scopes::{on_elements_end, on_frame_store, on_scope_end, on_scope_end_behind_call, on_variable_end};
 
 use crate::arena;
 use crate::calls::{self, Carries, Given};
@@ -23,7 +23,7 @@ use crate::tool::{self, Thread, Thrown};
 /// Below the stack pointer, a function that calls no other may keep data here.
 pub const RED_ZONE: usize = 128;
 /// Registers that a function must leave as they were: rbx, rbp, r12 to r15.
-const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf000;
+pub const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf000;
 /// Registers that are dead after a return: not the result, not the stack
 /// pointer. (The second half of a result in two registers is taken for dead.)
 pub const DEAD: u16 = !(KEPT | 1 << RAX | 1 << RSP);
@@ -136,7 +136,9 @@ pub unsafe extern "C" fn on_call(
         if result == last_result && thread.returned_to == unkept_since {
             stamps::stamp_result(block, call_of_result(thread));
         } else if (result == last_result || block.start == last_result) && thread.calls.may_hold_last() {
-            stamps::stamp_register(block, Point { context: thread.calls.context(), site }, NOWHERE);
+            // In optimised code it may have a name there, or is the compiler's copy.
+            let held = if in_order { NOWHERE } else { Held::in_register(RAX) };
+            stamps::stamp_register(block, Point { context: thread.calls.context(), site }, held);
         }
     }
     if core::mem::replace(HAS_RED_ZONE.get(), 0) == RAISED {
@@ -408,7 +410,11 @@ fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, 
     thread.thrown.landed = stamps::clock();
     thread.note_dead(registers);
     thread.dead[RAX] = 0;
+    let left = thread.calls.left_call(now);
     thread.calls.leave(now, Carries::Nothing);
+    if let Some(left) = left.filter(|_| is_followed(site)) {
+        scopes::end_by_throw(thread, left, now);
+    }
 }
 
 /// The stack pointer got a value from elsewhere: frames are jumped over, or it

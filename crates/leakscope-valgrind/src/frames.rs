@@ -1,6 +1,7 @@
 //! Frames of code that was not optimised, as debug information has them: where
-//! the locals of inner scopes end, and what is no variable. `leakscope run`
-//! gives a table for the program ([`leakscope_wire::Frame`]); without one, and
+//! the locals of inner scopes end, and what is no variable; and where variables of
+//! optimised code are in registers. `leakscope run` gives a table for the program
+//! ([`leakscope_wire::Frame`], [`leakscope_wire::Optimised`]); without one, and
 //! for libraries, a local ends with its function.
 //!
 //! A local that has ended stays as it is in memory, since nothing says for
@@ -9,7 +10,7 @@
 
 use core::ffi::CStr;
 
-use leakscope_wire::{Frame, FramesHeader, Scope, Slot};
+use leakscope_wire::{Frame, FramesHeader, Kept, Optimised, Scope, Slot};
 use zerocopy::FromBytes;
 
 use crate::memory::{self, Single};
@@ -19,10 +20,13 @@ struct Table {
     frames: &'static [Frame],
     slots: &'static [Slot],
     scopes: &'static [Scope],
+    optimised: &'static [Optimised],
+    kept: &'static [Kept],
     path: &'static [u8],
 }
 
-static TABLE: Single<Table> = Single::new(Table { frames: &[], slots: &[], scopes: &[], path: &[] });
+static TABLE: Single<Table> =
+    Single::new(Table { frames: &[], slots: &[], scopes: &[], optimised: &[], kept: &[], path: &[] });
 
 /// Reads the table. Of one that cannot be read, nothing is known.
 pub fn load(path: &CStr) {
@@ -33,10 +37,14 @@ pub fn load(path: &CStr) {
 
 fn table_of(bytes: &'static [u8]) -> Option<Table> {
     let (header, bytes) = FramesHeader::read_from_prefix(bytes).ok()?;
+    let (optimised, bytes) =
+        <[Optimised]>::ref_from_prefix_with_elems(bytes, header.optimised as usize).ok()?;
     let (frames, bytes) = <[Frame]>::ref_from_prefix_with_elems(bytes, header.frames as usize).ok()?;
     let (slots, bytes) = <[Slot]>::ref_from_prefix_with_elems(bytes, header.slots as usize).ok()?;
     let (scopes, bytes) = <[Scope]>::ref_from_prefix_with_elems(bytes, header.scopes as usize).ok()?;
-    Some(Table { frames, slots, scopes, path: bytes.get(..header.path_bytes as usize)? })
+    let (kept, bytes) = <[Kept]>::ref_from_prefix_with_elems(bytes, header.kept as usize).ok()?;
+    let path = bytes.get(..header.path_bytes as usize)?;
+    Some(Table { frames, slots, scopes, optimised, kept, path })
 }
 
 /// Whether there is a table.
@@ -104,6 +112,51 @@ fn is_in(slot: &Slot, at: u64) -> bool {
     let first = slot.first_scope as usize;
     let scopes = TABLE.get().scopes.get(first..first + slot.scopes as usize).unwrap_or_default();
     scopes.iter().any(|scope| (u64::from(scope.start)..u64::from(scope.end)).contains(&at))
+}
+
+/// An optimised function, of which it is known where its variables are.
+#[derive(Clone, Copy)]
+pub struct Registers {
+    function: &'static Optimised,
+    /// Where it begins in memory.
+    start: u64,
+}
+
+/// The optimised function at an address, if it is known.
+pub fn registers_at(address: u64) -> Option<Registers> {
+    let table = TABLE.get();
+    if table.optimised.is_empty() {
+        return None;
+    }
+    let bias = modules::bias_of(address as usize, table.path)? as u64;
+    let at = address.wrapping_sub(bias);
+    let next = table.optimised.partition_point(|function| function.start <= at);
+    let function = table.optimised[..next].last().filter(|function| at < function.end)?;
+    Some(Registers { function, start: function.start.wrapping_add(bias) })
+}
+
+impl Registers {
+    pub fn contains(self, address: u64) -> bool {
+        address.wrapping_sub(self.start) < self.function.end - self.function.start
+    }
+
+    /// The registers in which a variable ends where control goes from one instruction
+    /// of the function to another: it is nowhere then, and nothing else is there.
+    pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = usize> {
+        let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
+        let first = self.function.first as usize;
+        let all = TABLE.get().kept.get(first..first + self.function.count as usize).unwrap_or_default();
+        let covers = |piece: &Kept, at: u64| (u64::from(piece.start)..u64::from(piece.end)).contains(&at);
+        let ends = move |piece: &&Kept| {
+            let goes_on = |it: &Kept| it.variable == piece.variable || it.register == piece.register;
+            piece.register != Kept::ELSEWHERE
+                && covers(piece, from)
+                && !covers(piece, to)
+                && !all.iter().any(|it| goes_on(it) && covers(it, to))
+        };
+        let found = all.iter().filter(ends).fold(0_u16, |found, piece| found | 1 << piece.register);
+        (0..16).filter(move |register| found >> register & 1 == 1)
+    }
 }
 
 /// Words of variables that have ended, by address; of two with one place here

@@ -12,6 +12,7 @@
 //! VEX has optimised the block before: of several writes to one register in a
 //! block only the last is there.
 
+mod entries;
 mod explained;
 mod scopes;
 pub mod steps;
@@ -22,7 +23,7 @@ use core::ffi::c_void;
 use leakscope_wire::Cause;
 
 use crate::events::RED_ZONE;
-use crate::frames::Function;
+use crate::frames::{Function, Registers};
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
 use crate::machine::{self, KEPT, is_epilogue, is_jump};
@@ -30,7 +31,7 @@ use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
 use crate::vg::{self, IRExpr, IRSB, IRStmt};
-use crate::{details, events, inside, pools, stamps, tool};
+use crate::{details, events, stamps, tool};
 use steps::{TRAIL, Way};
 use stores::Step;
 
@@ -91,6 +92,8 @@ pub unsafe extern "C" fn block(
             is_users: modules::is_users(start as u64),
             sites: [(0, 0); 2],
             function: None,
+            registers: None,
+            changed: 0,
             uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
             index: 0,
             start,
@@ -128,6 +131,7 @@ pub unsafe extern "C" fn block(
                 let parts = &(&(*extents).base)[..(*extents).n_used as usize];
                 if parts.contains(&block.instruction) {
                     block.begin_if_pools();
+                    block.begin_if_containers();
                     block.explain_entry();
                 }
             }
@@ -172,6 +176,10 @@ struct Block<'a> {
     sites: [(u64, u32); 2],
     /// The function that the instruction is in, if its frame is known.
     function: Option<Function>,
+    /// The same if it is optimised, and it is known where its variables are.
+    registers: Option<Registers>,
+    /// The registers that the instruction wrote to.
+    changed: u16,
     /// The uses to note, if any are wanted.
     uses: Option<Uses>,
     /// Of the statement that we are in.
@@ -222,6 +230,7 @@ impl Block<'_> {
                     }
                     self.enter(arm.IMark.addr);
                     (self.before, self.instruction) = (self.instruction, arm.IMark.addr);
+                    self.changed = 0;
                     self.next = arm.IMark.addr + u64::from(arm.IMark.len);
                     if !is_epilogue(arm.IMark.addr as usize, arm.IMark.len as usize) {
                         self.statement = arm.IMark.addr;
@@ -265,42 +274,6 @@ impl Block<'_> {
             }
         }
         self.code.add(statement);
-    }
-
-    /// If an allocation function of the program's begins here: a call of our own
-    /// in its place, and a return. Nothing else is left of the block then.
-    fn stands_in(&mut self, statement: *mut IRStmt) -> bool {
-        // SAFETY: VEX's statement; its tag says which arm is there.
-        let address = unsafe {
-            match (*statement).tag {
-                vg::Ist_IMark => (*statement).Ist.IMark.addr,
-                _ => return false,
-            }
-        };
-        let Some(function) = inside::function_at(address as usize) else { return false };
-        (self.instruction, self.statement) = (address, address);
-        self.code.add(statement);
-        let result = self.code.call_for_result(&STAND_IN, [ir::guest_state(), constant(function as u64)]);
-        self.code.set_register(RAX, result);
-        self.sets_result = true;
-        let stack = self.code.register(RSP);
-        let back = self.code.load(vg::Ity_I64, stack);
-        let above = self.code.binary(vg::Iop_Add64, stack, constant(8), vg::Ity_I64);
-        self.code.set_register(RSP, above);
-        if let Known::Stack(offset) = &mut self.stack {
-            *offset += 8;
-        }
-        self.code.return_to(back);
-        self.end(vg::Ijk_Ret);
-        true
-    }
-
-    /// If a function of a pool begins here, that is told.
-    fn begin_if_pools(&mut self) {
-        if let Some(function) = pools::function_at(self.instruction as usize) {
-            let stack = self.code.register(RSP);
-            self.code.call(None, &ON_POOL, &[ir::guest_state(), constant(function as u64), stack]);
-        }
     }
 
     fn assign(&mut self, temporary: vg::IRTemp, data: *mut IRExpr) {
@@ -369,6 +342,7 @@ impl Block<'_> {
     fn put(&mut self, offset: i32, data: *mut IRExpr) {
         let Some(register) = ir::register_at(offset) else { return };
         TRAIL.get().put(register, data, self.index);
+        self.changed |= 1 << register;
         let is_whole = self.code.type_of(data) == vg::Ity_I64;
         if register == RAX {
             self.sets_result = true;
@@ -582,6 +556,8 @@ helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
 helper!(ON_FRAME_STORE, c"leakscope_frame_store", events::on_frame_store, false);
 helper!(ON_SCOPE_END, c"leakscope_scope_end", events::on_scope_end, false);
+helper!(ON_ELEMENTS_END, c"leakscope_elements_end", events::on_elements_end, false);
+helper!(ON_VARIABLE_END, c"leakscope_variable_end", events::on_variable_end, false);
 helper!(
     ON_SCOPE_END_BEHIND_CALL,
     c"leakscope_scope_end_behind_call",

@@ -135,6 +135,18 @@ impl Code {
         self.binary(vg::Iop_CmpEQ64, both, constant(1), vg::Ity_I1)
     }
 
+    /// Whether two conditions hold.
+    pub fn both(&mut self, a: *mut IRExpr, b: *mut IRExpr) -> *mut IRExpr {
+        let mut word = |condition| {
+            // SAFETY: VEX's own construction function.
+            let wide = unsafe { vg::IRExpr_Unop(vg::Iop_1Uto64, condition) };
+            self.value(vg::Ity_I64, wide)
+        };
+        let (a, b) = (word(a), word(b));
+        let both = self.binary(vg::Iop_And64, a, b, vg::Ity_I64);
+        self.binary(vg::Iop_CmpNE64, both, constant(0), vg::Ity_I1)
+    }
+
     /// Calls a function of ours if `guard` holds; always without one.
     pub fn call(&mut self, guard: Option<*mut IRExpr>, helper: &Helper, arguments: Arguments) {
         // SAFETY: VEX's own construction functions; the function takes as many

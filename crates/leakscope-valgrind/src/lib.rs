@@ -28,6 +28,8 @@ mod size_class;
 #[cfg(all(valgrind, not(test)))]
 mod calls;
 #[cfg(all(valgrind, not(test)))]
+mod containers;
+#[cfg(all(valgrind, not(test)))]
 mod details;
 #[cfg(all(valgrind, not(test)))]
 mod events;

@@ -191,15 +191,15 @@ pub unsafe extern "C" fn thread_ends(number: vg::ThreadId) {
         stamps::stamp_and_clear(aligned_words(stack, end), point, |_| NOWHERE);
     }
     stamps::stamp_words(&registers, point);
-    forget_argument(local);
+    forget_control_block(local, point);
     thread.left = Point::default();
     thread.calls.clear();
 }
 
 /// What the function of a thread was called with stays in the control block,
 /// which libc keeps for the next thread, and would hold whatever lies there by
-/// then. It follows the function itself.
-fn forget_argument(control_block: usize) {
+/// then. So does its result, which the argument follows, but this may still be asked for.
+fn forget_control_block(control_block: usize, point: Point) {
     /// Less than any control block of glibc's has.
     const BYTES: usize = 2048;
     let end = control_block.saturating_add(BYTES);
@@ -208,9 +208,54 @@ fn forget_argument(control_block: usize) {
     }
     let words = aligned_words(control_block, end);
     let is_code = |word| modules::segment(word).is_some_and(|segment| segment.hasX != 0);
-    let is_argument = |pair: &[usize]| crate::arena::is_within(pair[1]) && is_code(pair[0]);
-    if let Some(function) = words.windows(2).position(is_argument) {
+    let is_heap = crate::arena::is_within;
+    if let Some(function) = words.windows(2).position(|pair| is_heap(pair[1]) && is_code(pair[0])) {
         words[function + 1] = 0;
+    }
+    // Between result and function there is a word about scheduling.
+    let Some(result) = words.windows(3).position(|it| is_heap(it[0]) && !is_heap(it[1]) && is_code(it[2]))
+    else {
+        return;
+    };
+    // SAFETY: a plain query.
+    let number = unsafe { vg::vgPlain_gettid() } as usize;
+    if let Some(at) = words.iter().position(|word| word & 0xffff_ffff == number) {
+        let value = words[result];
+        let thread = (&raw const words[at]).cast();
+        RESULTS.get().push(Result { at: &raw mut words[result], value, thread, point });
+    }
+}
+
+/// What a thread that has ended returned.
+#[derive(Clone, Copy)]
+struct Result {
+    at: *mut usize,
+    value: usize,
+    /// Where libc keeps the thread's number.
+    thread: *const i32,
+    /// Where the thread ended.
+    point: Point,
+}
+
+static RESULTS: Single<List<Result>> = Single::new(List::new());
+
+/// Results of threads that were joined: nobody can ask for them again.
+pub fn forget_results() {
+    /// In place of the number of a thread that was joined (glibc).
+    const JOINED: i32 = -1;
+    for result in RESULTS.get().iter() {
+        let is_there = |address: usize| is_readable(address, address + 8);
+        // SAFETY: the words are readable, if perhaps no longer a control block's.
+        unsafe {
+            if is_there(result.thread as usize)
+                && is_there(result.at as usize)
+                && *result.thread == JOINED
+                && *result.at == result.value
+            {
+                *result.at = 0;
+                stamps::stamp_words(&[result.value], result.point);
+            }
+        }
     }
 }
 

@@ -25,6 +25,7 @@ pub struct Live {
 
 /// Marks what is reachable.
 pub fn run() -> Live {
+    life::forget_results();
     let mut live = Live::default();
     heap::for_each_live(|block| {
         block.state = State::Live;

@@ -5,6 +5,7 @@ use leakscope_wire::Cause;
 use crate::arena;
 use crate::calls;
 use crate::details;
+use crate::frames;
 use crate::heap::{self, Block, Held, NOWHERE, Point, Stamp, USED_SINCE_REGISTER};
 use crate::instrument::steps::Way;
 use crate::list::{List, Numbers};
@@ -116,6 +117,9 @@ pub fn stamp(word: usize, site: u32) {
 /// may be what is left of a pointer to another block, of which a byte was reused.
 pub fn stamp_by_library(word: usize, site: u32, address: usize) {
     let thread = tool::current();
+    if frames::has_ended(address, word) {
+        return;
+    }
     if address >= thread.stack.0 && thread.calls.is_inside_library(address) {
         return;
     }
@@ -144,12 +148,18 @@ pub fn stamp_register(block: &mut Block, point: Point, held: Held) {
 
 #[inline]
 pub fn stamp_block(block: &mut Block, point: Point, held: Held) {
-    let time = TIME.get();
-    *time += 1;
-    let new = Stamp::new(*time, held, point);
     if details::are_kept() {
         details::died(block, point, held);
     }
+    stamp_variable(block, point, held);
+}
+
+/// The same for a variable that ends, whose register may keep the pointer.
+#[inline]
+pub fn stamp_variable(block: &mut Block, point: Point, held: Held) {
+    let time = TIME.get();
+    *time += 1;
+    let new = Stamp::new(*time, held, point);
     block.used_since = 0;
     // Of the deaths in one call of a function the last is enough.
     let [first, second, third] = block.stamps;
@@ -178,7 +188,7 @@ pub fn stamp_result(block: &mut Block, point: Point) {
 pub fn stamp_written(words: &[usize], point: Point) {
     for word in words {
         let address = core::ptr::from_ref(word) as usize;
-        if arena::is_within(*word) {
+        if arena::is_within(*word) && !frames::has_ended(address, *word) {
             stamp_word(*word, point, tool::current().calls.behind_argument(address));
         }
     }
@@ -194,7 +204,8 @@ pub fn stamp_words(words: &[usize], point: Point) {
 pub fn stamp_and_clear(words: &mut [usize], point: Point, held: impl Fn(usize) -> Held) {
     let before = time();
     for (index, word) in words.iter_mut().enumerate().rev().filter(|(_, word)| arena::is_within(**word)) {
-        if let Some(block) = heap::pointed_to(*word)
+        let address = core::ptr::from_ref(word) as usize;
+        if let Some(block) = heap::pointed_to(*word).filter(|_| !frames::has_ended(address, *word))
             // Of several pointers to one block one to its start is meant, and the first.
             && (*word == block.start || block.stamps[0].time() <= before)
         {

@@ -1,9 +1,10 @@
-//! What `leakscope run` tells the Valgrind tool of code that was not optimised,
-//! from debug information: where the locals of an inner scope end. The machine
-//! code has no instruction for it.
+//! What `leakscope run` tells the Valgrind tool of the program's code, from debug
+//! information: where locals end. The machine code has no instruction for it. Of code
+//! that was not optimised it tells the scopes of what is in frames, of other code in
+//! which pieces of it a variable is in a register.
 //!
-//! A file: [`FramesHeader`], all [`Frame`]s by address, all [`Slot`]s, all
-//! [`Scope`]s, the path of the program.
+//! A file: [`FramesHeader`], all [`Optimised`] and all [`Frame`]s by address, all
+//! [`Slot`]s, all [`Scope`]s, all [`Kept`], the path of the program.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -14,6 +15,36 @@ pub struct FramesHeader {
     pub slots: u32,
     pub scopes: u32,
     pub path_bytes: u32,
+    pub optimised: u32,
+    pub kept: u32,
+}
+
+/// An optimised function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Optimised {
+    /// Addresses of the file.
+    pub start: u64,
+    pub end: u64,
+    /// Its variables' pieces.
+    pub first: u32,
+    pub count: u32,
+}
+
+/// A piece of code, counted from its function's start, in which a variable has a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Kept {
+    pub start: u32,
+    pub end: u32,
+    /// As the processor counts them; [`Kept::ELSEWHERE`] if it is in none.
+    pub register: u32,
+    /// By number.
+    pub variable: u32,
+}
+
+impl Kept {
+    pub const ELSEWHERE: u32 = 16;
 }
 
 /// A function that has all its variables in its frame, which `rbp` points into.

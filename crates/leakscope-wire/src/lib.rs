@@ -18,7 +18,7 @@ pub mod symbolic;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-pub use frames::{Brace, Frame, FramesHeader, Scope, Slot};
+pub use frames::{Brace, Frame, FramesHeader, Kept, Optimised, Scope, Slot};
 pub use sampled::{Accessed, BURST_PLACES, Burst, Returned, Sampling};
 pub use steps::{Argument, BEHIND_ARGUMENT, BY_STEPS, Step, StepKind};
 

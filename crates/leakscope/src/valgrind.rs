@@ -41,6 +41,9 @@ impl Valgrind {
             bail!("there is no valgrind: install it (Debian: apt install valgrind)");
         };
         let found = version_of(&named)?;
+        if found.is_empty() {
+            bail!("{} does not say its version: install Valgrind again", named.display());
+        }
         if found != VERSION {
             bail!("Valgrind is {found}, leakscope was built for {VERSION}: build leakscope again");
         }

@@ -1,18 +1,21 @@
 //! Ends of variables in frames that are known.
 
+use leakscope_wire::{Brace, Cause, Slot};
+
 use super::{aligned_words, stamping};
 use crate::arena;
 use crate::frames;
-use crate::heap::{self, Held, Point};
+use crate::heap::{self, Held, NOWHERE, Point};
+use crate::memory;
 use crate::stamps::{self, stamp};
-use crate::tool;
+use crate::tool::{self, Thread};
 
 /// Where the frame pointer points to lie the caller's one and the return address,
 /// then the frame ends.
 const BELOW_BASE: usize = 16;
 
-/// A store covers a word that pointed into the heap, in a frame that is known, at
-/// `address`.
+/// A store covers a word that pointed into the heap, at `address`, in a program with
+/// frames that are known.
 pub unsafe extern "C" fn on_frame_store(old: usize, site: u32, address: usize) {
     if !frames::has_ended(address, old) {
         stamp(old, site);
@@ -47,10 +50,71 @@ pub unsafe extern "C" fn on_scope_end(base: usize, slot: u64, site: u32) {
     }
 }
 
-/// The same with a call, if that has returned: exceptions may lead to the same place.
+/// A throw led from the call that returns to `left` to a handler of the same function,
+/// whose address the unwinder put where the stack pointer is: variables that the
+/// handler cannot see end.
+pub fn end_by_throw(thread: &mut Thread, left: usize, stack: usize) {
+    let Some(function) = frames::function_at(left as u64 - 1).filter(|_| memory::is_readable(stack - 8, 16))
+    else {
+        return;
+    };
+    let is_handler = |word: &usize| *word != left && function.contains(*word as u64);
+    let Some(handler) = aligned_words(stack - 8, stack + 8).iter().copied().find(is_handler) else { return };
+    let end = thread.calls.frame_end();
+    let point = Point { context: thread.thrown.context, site: stamps::site_of_cause(Cause::Unwound) };
+    // What is the whole function's goes with its frame.
+    let is_inner = |slot: &Slot| slot.brace != Brace::Function as u32;
+    for slot in function.ends(left as u64 - 1, handler as u64).filter(is_inner) {
+        let start = end - slot.below as usize;
+        for place in aligned_words(start, start + slot.bytes as usize).iter() {
+            let (address, word) = (core::ptr::from_ref(place) as usize, *place);
+            if arena::is_within(word)
+                && let Some(block) = heap::pointed_to(word)
+                && frames::end(address, word)
+            {
+                stamps::stamp_block(block, point, thread.calls.in_frame(address, thread.thrown.depth));
+            }
+        }
+    }
+}
+
+/// As `on_scope_end` with a call, if that has returned: exceptions may lead to the same place.
 pub unsafe extern "C" fn on_scope_end_behind_call(base: usize, slot: u64, site: u32, returned: usize) {
     if tool::current().returned_to == returned {
         // SAFETY: as the caller's.
         unsafe { on_scope_end(base, slot, site) };
+    }
+}
+
+/// A variable that is in a register of optimised code, and points into the heap,
+/// ends while its function goes on.
+pub unsafe extern "C" fn on_variable_end(word: usize, site: u32) {
+    let thread = tool::current();
+    if thread.calls.may_hold_last()
+        && !thread.calls.is_stale(word)
+        && let Some(block) = heap::pointed_to(word)
+    {
+        let point = Point { context: thread.calls.context(), site };
+        stamps::stamp_variable(block, point, NOWHERE);
+    }
+}
+
+/// The elements of a container from `first` up to `last` end, without being touched;
+/// their memory stays the container's.
+pub unsafe extern "C" fn on_elements_end(first: usize, last: usize) {
+    if first >= last || !memory::is_readable(first, last - first) {
+        return;
+    }
+    let point = stamps::here(stamps::site_of_cause(Cause::HolderFreed));
+    for place in aligned_words(first, last).iter() {
+        let (address, word) = (core::ptr::from_ref(place) as usize, *place);
+        if arena::is_within(word)
+            && let Some(block) = heap::pointed_to(word)
+            && frames::end(address, word)
+        {
+            stamps::tick();
+            let held = tool::current().calls.behind_argument(address);
+            stamps::stamp_block(block, point, held);
+        }
     }
 }

@@ -1,14 +1,15 @@
-//! Where the scopes of variables end in code that was not optimised, and where a
-//! function gives back what it took from the stack for itself.
+//! Where the scopes of variables end in code that was not optimised, where
+//! variables in registers end in other code, and where a function gives back what
+//! it took from the stack for itself.
 
 use leakscope_wire::{Brace, Cause};
 
 use super::steps::Way;
-use super::{Block, Known, ON_SCOPE_END, ON_SCOPE_END_BEHIND_CALL, ON_SWITCH};
+use super::{Block, Known, ON_SCOPE_END, ON_SCOPE_END_BEHIND_CALL, ON_SWITCH, ON_VARIABLE_END};
 use crate::ir::{Code, RBP, RSP, constant};
 use crate::machine::{self, is_jump};
 use crate::vg::IRExpr;
-use crate::{frames, stamps};
+use crate::{events, frames, stamps};
 
 impl Block<'_> {
     /// Control comes to an instruction from the one before it, or as the block
@@ -21,12 +22,18 @@ impl Block<'_> {
         if self.function.is_none_or(|function| !function.contains(address)) {
             self.function = frames::function_at(address).filter(|_| self.is_users);
         }
+        if self.registers.is_none_or(|registers| !registers.contains(address)) {
+            self.registers = frames::registers_at(address).filter(|_| self.is_users);
+        }
         // A call may be the last of a scope.
         if self.instruction == 0 && machine::is_return_point(address as usize) {
             let returned = constant(address);
             self.end_scopes_between(address - 1, address, |code, [base, what, site]| {
                 code.call(None, &ON_SCOPE_END_BEHIND_CALL, &[base, what, site, returned]);
             });
+            // Other registers may have anything now.
+            self.changed = !events::KEPT;
+            self.end_registers(address - 1, address, None);
         }
     }
 
@@ -51,6 +58,7 @@ impl Block<'_> {
 
     /// The variables that end where control goes on with `to`.
     pub(super) fn end_scopes(&mut self, to: u64, guard: Option<*mut IRExpr>) {
+        self.end_registers(self.instruction, to, guard);
         self.end_scopes_between(self.instruction, to, |code, arguments| {
             code.call(guard, &ON_SCOPE_END, &arguments);
         });
@@ -69,6 +77,22 @@ impl Block<'_> {
             let base = self.code.register(RBP);
             let what = constant(u64::from(slot.bytes) << 32 | u64::from(slot.below));
             tell(&mut self.code, [base, what, constant(u64::from(number))]);
+        }
+    }
+
+    /// The same for variables in registers, but for those that the instruction itself
+    /// wrote to.
+    fn end_registers(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>) {
+        let Some(registers) = self.registers.filter(|registers| registers.contains(to)) else { return };
+        for register in registers.ends(from, to).filter(|register| self.changed >> register & 1 == 0) {
+            let word = self.code.register(register);
+            let is_heap = self.code.is_heap(word);
+            let guard = match guard {
+                Some(guard) => self.code.both(is_heap, guard),
+                None => is_heap,
+            };
+            let site = stamps::new_site(from + 1, Cause::ScopeEnd as u32, Way::to_register(register));
+            self.code.call(Some(guard), &ON_VARIABLE_END, &[word, constant(u64::from(site))]);
         }
     }
 }

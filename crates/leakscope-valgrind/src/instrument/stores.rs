@@ -10,6 +10,7 @@ use super::{
 };
 use crate::arena;
 use crate::events;
+use crate::frames;
 use crate::ir::{self, RAX, RBP, constant};
 use crate::machine::is_repeated;
 use crate::modules::Owner;
@@ -78,7 +79,7 @@ impl Block<'_> {
                 8.. if self.is_users => self.site_of_place(word, |block| block.way_to(address, word)),
                 _ => self.site(Cause::Overwritten as u32),
             };
-            if self.function.is_some() && self.known(address) == Known::Frame {
+            if self.is_users && frames::are_known() {
                 self.code.call(Some(guard), &ON_FRAME_STORE, &[old, site, place]);
             } else if self.is_users {
                 self.code.call(Some(guard), &ON_STORE, &[old, site]);
