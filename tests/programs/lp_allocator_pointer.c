@@ -15,7 +15,6 @@ struct engine {
 };
 
 struct function {
-    int arguments;
     int length;
     char *name;
     unsigned char *code;
@@ -25,10 +24,10 @@ static void *host(void *context, void *block, size_t old_size, size_t new_size) 
     (void)context;
     (void)old_size;
     if (new_size == 0) {
-        free(block);                                                              // leaks @name: holder-freed f->name; leaks @code: holder-freed f->code
+        free(block);                                                              // leaks: holder-freed f->name
         return NULL;
     }
-    return realloc(block, new_size);                                              // lost @name: 2 blocks, 12 bytes; lost @code: 1 block, 3 bytes
+    return realloc(block, new_size);                                              // lost: 2 blocks, 12 bytes
 }
 
 static void *resize(struct engine *engine, void *block, size_t old_size, size_t new_size) {
@@ -40,7 +39,7 @@ static struct function *function_new(struct engine *engine, const char *name) {
     struct function *f = resize(engine, NULL, 0, sizeof *f);
     memset(f, 0, sizeof *f);
     f->name = resize(engine, NULL, 0, strlen(name) + 1);
-    strcpy(f->name, name);                                                        // last used @name
+    strcpy(f->name, name);                                                        // last used
     return f;
 }
 
@@ -50,8 +49,7 @@ static void emit(struct engine *engine, struct function *f, unsigned char byte) 
 }
 
 static void function_free(struct engine *engine, struct function *f) {
-    if (f->arguments == 0)
-        resize(engine, f->code, f->length, 0);
+    resize(engine, f->code, f->length, 0);
     resize(engine, f, sizeof *f, 0);
 }
 
@@ -62,7 +60,6 @@ int main(void) {
         emit(&engine, f, i);
     for (int i = 0; i < 3; i++)
         emit(&engine, g, i);
-    g->arguments = 1;
     printf("%d and %d bytes of code\n", f->length, g->length);
     function_free(&engine, f);
     function_free(&engine, g);

@@ -113,7 +113,7 @@ unsafe extern "C" fn find_code(info: *mut libc::dl_phdr_info, _: usize, data: *m
     };
     let Some(code) = loaded(libc::PF_X).find(|range| range.contains(&wanted.address)) else { return 0 };
     (wanted.start, wanted.end) = (code.start, code.end);
-    wanted.variables = loaded(libc::PF_W).last().unwrap_or(0..0);
+    wanted.variables = loaded(libc::PF_W).next_back().unwrap_or(0..0);
     1
 }
 
