@@ -7,7 +7,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMABISizeOfType, LLVMOffsetOfElement};
 
-use crate::ir::{Opcode, Value};
+use crate::ir::{Opcode, Type, Value};
 use crate::llvm::Layout;
 
 /// A way from one address to another. `bytes` is the size of the object that
@@ -87,6 +87,12 @@ impl<'m> Value<'m> {
             gep.add_steps(layout, &mut steps);
         }
         (start, steps)
+    }
+
+    /// The type that a GEP goes over or into.
+    pub fn stepped_over(self) -> Type<'m> {
+        // SAFETY: asked of a GEP, which has such a type.
+        unsafe { Type::new(LLVMGetGEPSourceElementType(self.raw)) }
     }
 
     /// The record that a GEP goes into.

@@ -109,8 +109,10 @@ impl<'m> Exits<'m> {
         let value = ret.and_then(|ret| ret.operands().next()).filter(|value| value.opcode().is_some());
         let stated = value.and_then(|value| match self.result {
             Some(slot) if value.is(Opcode::LLVMLoad) && value.operand(0) == slot => {
-                let mut stores = slot.users().filter(|user| user.is(Opcode::LLVMStore));
-                stores.next().filter(|_| stores.next().is_none())?.location()
+                // What `main` returns without a statement is stored without a place.
+                let store = |user: Value<'m>| user.location().filter(|_| user.is(Opcode::LLVMStore));
+                let mut stores = slot.users().filter_map(store);
+                stores.next().filter(|_| stores.next().is_none())
             }
             _ => value.location(),
         });

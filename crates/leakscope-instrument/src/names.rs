@@ -54,6 +54,18 @@ struct Place<'m> {
     bytes: Option<u64>,
 }
 
+/// Which arms of a union an address may be in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arms {
+    /// The one that the code takes a part of.
+    Taken,
+    All,
+}
+
+impl Arms {
+    const ANY: [Arms; 2] = [Arms::Taken, Arms::All];
+}
+
 impl<'m> Names<'m> {
     /// Collects the variables of a function.
     pub fn new(module: &'m Module<'_>, function: Function<'m>) -> Names<'m> {
@@ -108,7 +120,11 @@ impl<'m> Names<'m> {
     }
 
     fn text_of(&self, address: Value<'m>) -> Option<String> {
-        let place = self.place(address, DEEPEST)?;
+        let places = Arms::ANY.map(|arms| self.place_by(arms, address, DEEPEST));
+        let place = match places {
+            [Some(own), Some(whole)] if !self.has_address(&own) && self.has_address(&whole) => whole,
+            [own, _] => own?,
+        };
         if let (true, Some(ty)) = (self.variables.contains_key(&address), place.ty)
             && !matches!(&*self.types.shape(ty), Shape::Record(record) if record.is_union)
         {
@@ -202,8 +218,12 @@ impl<'m> Names<'m> {
     /// Whether the source means the object at `address` for an address: it is
     /// a pointer or of an integer type for them, or an arm of a union is.
     pub fn is_address(&self, address: Value<'m>) -> bool {
+        let places = Arms::ANY.iter().filter_map(|&arms| self.place_by(arms, address, DEEPEST));
+        places.into_iter().any(|place| self.has_address(&place))
+    }
+
+    fn has_address(&self, place: &Place<'m>) -> bool {
         const INTEGERS: [&str; 4] = ["uintptr_t", "intptr_t", "__uintptr_t", "__intptr_t"];
-        let Some(place) = self.place(address, DEEPEST) else { return false };
         let (Some(ty), Ok(offset)) = (place.ty, place.offset.try_into()) else { return false };
         let is_wanted = |ty: Type<'m>, rest| {
             rest == 0
@@ -214,6 +234,10 @@ impl<'m> Names<'m> {
     }
 
     fn place(&self, address: Value<'m>, depth: u32) -> Option<Place<'m>> {
+        self.place_by(Arms::Taken, address, depth)
+    }
+
+    fn place_by(&self, arms: Arms, address: Value<'m>, depth: u32) -> Option<Place<'m>> {
         let (start, steps) = address.steps(self.layout);
         let first = match steps.iter().find(|step| !matches!(step, Step::Into { offset: 0, .. })) {
             Some(&Step::Into { offset, .. }) => offset,
@@ -224,7 +248,7 @@ impl<'m> Names<'m> {
             match step {
                 Step::Into { record, offset, bytes } => {
                     if let Some(record) = record {
-                        self.enter(&mut place, record);
+                        self.enter(arms, &mut place, record);
                     }
                     place.offset = place.offset.wrapping_add(offset);
                     place.bytes = Some(bytes);
@@ -381,13 +405,13 @@ impl<'m> Names<'m> {
     /// Makes the place one in the record that code takes a part of: the part of
     /// the object that is such a record, which may tell arms of a union apart;
     /// if there is none, what the pointer was cast to.
-    fn enter(&self, place: &mut Place<'m>, record: RecordType<'m>) {
+    fn enter(&self, arms: Arms, place: &mut Place<'m>, record: RecordType<'m>) {
         let is_record = |ty, rest| rest == 0 && self.is_record(ty, record);
         let find = |is_wanted: &dyn Fn(Type<'m>, u64) -> bool| {
             self.descend(place.form.clone(), place.ty?, place.offset.try_into().ok()?, is_wanted)
         };
         if let Some((form, ty)) = find(&is_record) {
-            if find(&|other, rest| other != ty && is_record(other, rest)).is_none() {
+            if arms == Arms::Taken && find(&|other, rest| other != ty && is_record(other, rest)).is_none() {
                 *place = Place::of(form, Some(ty));
             }
         } else if place.offset == 0 && matches!(place.form, Pointee(_)) {

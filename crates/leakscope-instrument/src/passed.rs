@@ -17,7 +17,9 @@ impl Objects {
     /// Notes what a call in `function`, which stands in `file`, passes to
     /// parameters of no type.
     pub fn add_passed<'m>(&mut self, names: &Names<'m>, function: Function<'m>, file: &str, call: Value<'m>) {
-        let Some(place) = call.location().filter(|_| call.ty().is_void()) else { return };
+        let Some(place) = call.location() else { return };
+        // What is freed by a function that gives memory too is for nobody to keep.
+        let keeps_nothing = call.ty().is_void() || call.users().next().is_none();
         for (number, argument) in (0..MOST).zip(call.arguments()) {
             if !argument.ty().is_pointer() || !names.takes_any_pointer(call, number as usize) {
                 continue;
@@ -29,7 +31,7 @@ impl Objects {
             if let Some(parameter) = parameter(function, argument).filter(|_| fields.is_empty()) {
                 add(format!("p\t{number}\t{parameter}"));
             }
-            for FieldName { offset, count, stride, text } in fields {
+            for FieldName { offset, count, stride, text } in fields.into_iter().filter(|_| keeps_nothing) {
                 add(format!("f\t{number}\t{offset}\t{count}\t{stride}\t{text}"));
             }
         }

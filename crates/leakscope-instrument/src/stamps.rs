@@ -63,8 +63,25 @@ const LEAVES_FRAMES: [&str; 5] = ["longjmp", "_longjmp", "siglongjmp", "__longjm
 /// Functions that replace what a thread keeps under a key.
 const SETS_KEY: [&str; 2] = ["pthread_setspecific", "tss_set"];
 
+/// Where a `msghdr` has its `iovec`s, and behind that their number.
+const MESSAGE_PARTS: u64 = 16;
+
+/// How the words of a local die.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Locals {
+    /// Each by its value.
+    Apart,
+    /// Several of them together, by their address: for a run that explains.
+    Together,
+}
+
 /// Instruments a module.
-pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Result<(), String> {
+pub fn insert(
+    module: &Module<'_>,
+    pools: &[PoolFunction],
+    guards: &str,
+    locals: Locals,
+) -> Result<(), String> {
     module.add(guards)?;
     let builder = Builder::new(module);
     let (pointer, word) = (builder.pointer_type(), builder.word_type());
@@ -88,12 +105,14 @@ pub fn insert(module: &Module<'_>, pools: &[PoolFunction], guards: &str) -> Resu
         leaves: builder.runtime("__leakscope_leaves", builder.void_type(), &[pointer, pointer]),
         restored: builder.runtime("__leakscope_restored", pointer, &[pointer, word, pointer, word, pointer]),
         watch: builder.runtime("__leakscope_watch", word, &[pointer, word]),
+        watch_parts: builder.runtime("__leakscope_watch_parts", word, &[pointer, word]),
         check: builder.runtime("__leakscope_check", builder.void_type(), &[word, pointer]),
         site: builder.thread_word("leakscope_site"),
         clock: builder.thread_word("leakscope_clock"),
         outer: builder.thread_word("leakscope_outer"),
         given: builder.thread_word("leakscope_given"),
         pools,
+        locals,
         layout: module.layout(),
         builder,
     };
@@ -148,12 +167,14 @@ struct Shared<'m> {
     leaves: Callee<'m>,
     cleans: Callee<'m>,
     watch: Callee<'m>,
+    watch_parts: Callee<'m>,
     check: Callee<'m>,
     site: Value<'m>,
     clock: Value<'m>,
     outer: Value<'m>,
     given: Value<'m>,
     pools: &'m [PoolFunction],
+    locals: Locals,
     layout: Layout<'m>,
     builder: Builder<'m>,
 }
@@ -396,18 +417,31 @@ impl<'m> Body<'_, 'm> {
             ty.words(self.shared.layout, INLINE_WORDS).is_some_and(|words| words.is_empty())
         });
         let leads_on = !at.is(Opcode::LLVMInvoke) || at.normal_block().is_some_and(Block::has_one_way_in);
-        if is_plain || !leads_on || at.must_be_tail_call() {
+        let is_elsewhere = matches!(length, Length::Parts(_) | Length::Message);
+        if is_plain && !is_elsewhere || !leads_on || at.must_be_tail_call() {
             return;
         }
-        let (fields, name) = (self.names.fields(slot), self.names.slot(slot));
+        // What the parts are called is not known.
+        let (fields, name) = match is_elsewhere {
+            true => (Vec::new(), None),
+            false => (self.names.fields(slot), self.names.slot(slot)),
+        };
         let site = self.sites.with_fields(builder, Cause::Overwritten, at.location(), name, &fields);
         builder.before(at);
-        let bytes = match length {
-            Length::Value(bytes) => builder.as_word(bytes),
-            Length::Product(count, size) => builder.multiply(builder.as_word(count), builder.as_word(size)),
-            Length::Pointer => builder.word(8),
+        let token = match length {
+            Length::Value(bytes) => builder.call(self.shared.watch, &[slot, builder.as_word(bytes)]),
+            Length::Product(count, size) => {
+                let bytes = builder.multiply(builder.as_word(count), builder.as_word(size));
+                builder.call(self.shared.watch, &[slot, bytes])
+            }
+            Length::Pointer => builder.call(self.shared.watch, &[slot, builder.word(8)]),
+            Length::Parts(count) => builder.call(self.shared.watch_parts, &[slot, builder.as_word(count)]),
+            Length::Message => {
+                let parts = builder.load(builder.pointer_type(), builder.offset(slot, MESSAGE_PARTS));
+                let count = builder.load(builder.word_type(), builder.offset(slot, MESSAGE_PARTS + 8));
+                builder.call(self.shared.watch_parts, &[parts, count])
+            }
         };
-        let token = builder.call(self.shared.watch, &[slot, bytes]);
         builder.after(at);
         builder.call(self.shared.check, &[token, site]);
         self.epochs.refresh(builder);

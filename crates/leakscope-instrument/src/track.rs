@@ -14,6 +14,7 @@ use leakscope_core::PoolFunction;
 
 use crate::builder::Builder;
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
+use crate::stamps::Locals;
 use crate::{contexts, details, guards, pools, stamps, superseded, unwinding};
 
 /// The functions whose calls must stay.
@@ -41,7 +42,7 @@ pub fn before_optimisation(module: &Module<'_>, own: &[PoolFunction]) -> Result<
     unwinding::let_return(module);
     unwinding::keep_frames(module);
     prepare(module);
-    stamps::insert(module, own, &guards::before_optimisation())?;
+    stamps::insert(module, own, &guards::before_optimisation(), Locals::Apart)?;
     pools::insert(module, own)
 }
 
@@ -50,7 +51,7 @@ pub fn with_details(module: &Module<'_>, own: &[PoolFunction]) -> Result<(), Str
     unwinding::let_return(module);
     let noted = details::note(module);
     prepare(module);
-    stamps::insert(module, own, &guards::before_optimisation_of_all())?;
+    stamps::insert(module, own, &guards::before_optimisation_of_all(), Locals::Together)?;
     pools::insert(module, own)?;
     details::insert(module, &noted)
 }

@@ -9,6 +9,10 @@ pub enum Length<'m> {
     /// Of two arguments.
     Product(Value<'m>, Value<'m>),
     Pointer,
+    /// The address is that of so many `iovec`, which say where.
+    Parts(Value<'m>),
+    /// The address is that of a `msghdr`, which has them.
+    Message,
 }
 
 /// Memory that a call writes over: all of it for certain, or as much as it
@@ -88,6 +92,13 @@ pub fn of_call<'m>(call: Value<'m>) -> Vec<Write<'m>> {
             let first = u32::from(name == "__fread_chk");
             let length = Length::Product(call.operand(1 + first), call.operand(2 + first));
             return vec![Write { address: call.operand(0), length, is_certain: false }];
+        }
+        "readv" | "preadv" | "preadv64" | "preadv2" | "preadv64v2" => {
+            let length = Length::Parts(call.operand(2));
+            return vec![Write { address: call.operand(1), length, is_certain: false }];
+        }
+        "recvmsg" => {
+            return vec![Write { address: call.operand(1), length: Length::Message, is_certain: false }];
         }
         _ => {}
     }

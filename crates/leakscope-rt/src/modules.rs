@@ -5,6 +5,7 @@
 //! when it was recorded. Modules that come are found when the list is read;
 //! when one goes, the list gets a new generation.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Lock;
@@ -48,6 +49,8 @@ static UPDATE: Lock<()> = Lock::new(());
 /// every function in it keeps a frame pointer.
 static DERIVED_START: AtomicUsize = AtomicUsize::new(0);
 static DERIVED_SIZE: AtomicUsize = AtomicUsize::new(0);
+static VARIABLES_START: AtomicUsize = AtomicUsize::new(0);
+static VARIABLES_END: AtomicUsize = AtomicUsize::new(0);
 static FRAMED_SIZE: AtomicUsize = AtomicUsize::new(0);
 
 #[inline(always)]
@@ -75,36 +78,43 @@ fn is_within(address: u64, size: &AtomicUsize) -> bool {
 
 /// Says that the module around `address` was derived as a whole.
 pub fn set_derived(address: usize) {
-    let mut wanted = Around { address, start: 0, end: 0 };
+    let mut wanted = Around { address, start: 0, end: 0, variables: 0..0 };
     // SAFETY: the callback gets our own structure back.
     unsafe { libc::dl_iterate_phdr(Some(find_code), (&raw mut wanted).cast()) };
     let size = wanted.end - wanted.start;
+    VARIABLES_START.store(wanted.variables.start, Ordering::Relaxed);
+    VARIABLES_END.store(wanted.variables.end, Ordering::Relaxed);
     DERIVED_START.store(wanted.start, Ordering::Relaxed);
     DERIVED_SIZE.store(size, Ordering::Relaxed);
     FRAMED_SIZE.store(if mode::samples() { 0 } else { size }, Ordering::Relaxed);
+}
+
+/// Where a derived program has its variables.
+pub fn variables() -> Range<usize> {
+    VARIABLES_START.load(Ordering::Relaxed)..VARIABLES_END.load(Ordering::Relaxed)
 }
 
 struct Around {
     address: usize,
     start: usize,
     end: usize,
+    variables: Range<usize>,
 }
 
 unsafe extern "C" fn find_code(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
     // SAFETY: both come from `set_derived` through the loader.
     let (info, wanted) = unsafe { (&*info, &mut *data.cast::<Around>()) };
-    for header in headers(info) {
-        let start = info.dlpi_addr as usize + header.p_vaddr as usize;
-        let end = start + header.p_memsz as usize;
-        if header.p_type == libc::PT_LOAD
-            && header.p_flags & libc::PF_X != 0
-            && (start..end).contains(&wanted.address)
-        {
-            (wanted.start, wanted.end) = (start, end);
-            return 1;
-        }
-    }
-    0
+    let loaded = |flag: u32| {
+        let loads = headers(info).iter().filter(|header| header.p_type == libc::PT_LOAD);
+        loads.filter(move |header| header.p_flags & flag != 0).map(|header| {
+            let start = info.dlpi_addr as usize + header.p_vaddr as usize;
+            start..start + header.p_memsz as usize
+        })
+    };
+    let Some(code) = loaded(libc::PF_X).find(|range| range.contains(&wanted.address)) else { return 0 };
+    (wanted.start, wanted.end) = (code.start, code.end);
+    wanted.variables = loaded(libc::PF_W).next_back().unwrap_or(0..0);
+    1
 }
 
 fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {

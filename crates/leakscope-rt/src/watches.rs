@@ -9,12 +9,16 @@ use crate::events::What;
 use crate::pointers::pointers;
 use crate::thread::Thread;
 use crate::walk::Caller;
-use crate::{heap, stamps, sys};
+use crate::{heap, modules, stamps, sys};
 
 /// Words that can be watched at a time, by calls within calls.
 pub const MOST: usize = 128;
 
-/// A word, as it was; at the start of a watch its memory, and the time.
+/// More parts of a call's memory are not looked at.
+const PARTS_MOST: usize = 64;
+
+/// A word, as it was; at the start of a watch its memory if that is one part, and the
+/// time.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Word {
@@ -40,14 +44,32 @@ impl Watches {
     /// what [`Watches::check`] needs.
     pub fn watch(&mut self, clock: u64, start: usize, bytes: usize, stack: Range<usize>) -> usize {
         let token = self.count;
-        if !self.push(start, clock as usize) || start < sys::PAGE {
-            return token;
+        if self.push(start, clock as usize) {
+            self.note(start, bytes, stack);
         }
-        // SAFETY: within a block, a stack or a page that the program is about to write.
+        token
+    }
+
+    /// The same for memory that lies in parts.
+    pub fn watch_parts(&mut self, clock: u64, parts: &[libc::iovec], stack: Range<usize>) -> usize {
+        let token = self.count;
+        if self.push(0, clock as usize) {
+            for part in parts.iter().take(PARTS_MOST) {
+                self.note(part.iov_base as usize, part.iov_len, stack.clone());
+            }
+        }
+        token
+    }
+
+    fn note(&mut self, start: usize, bytes: usize, stack: Range<usize>) {
+        if start < sys::PAGE {
+            return;
+        }
+        // SAFETY: within a block, a stack, variables or a page that the
+        // program is about to write.
         let mut pointers = unsafe { pointers(start, readable_end(start, bytes, stack)) };
         // Until there is no room.
         let _ = pointers.all(|(address, value)| self.push(address, value));
-        token
     }
 
     /// Stamps what was overwritten since, unless derived code saw it.
@@ -59,7 +81,8 @@ impl Watches {
             // was freed by the program, and ours stays mapped.
             let now = unsafe { core::ptr::read_volatile(address as *const usize) };
             if now != value && heap::slot_at(now) != heap::slot_at(value) {
-                let what = What::at(site, (address - first.address) as u64);
+                let offset = if first.address == 0 { 0 } else { address - first.address };
+                let what = What::at(site, offset as u64);
                 stamps::stamp_since(thread, value, first.value as u64, caller, what);
             }
         }
@@ -67,13 +90,14 @@ impl Watches {
     }
 }
 
-/// How far memory can be read for certain: to the end of the block, of the stack, or of
-/// the page.
+/// How far memory can be read for certain: to the end of the block, of the stack, of the
+/// program's variables, or of the page.
 fn readable_end(start: usize, bytes: usize, stack: Range<usize>) -> usize {
     let end = start.saturating_add(bytes.min(1 << 16));
     match heap::find(start) {
         Some(block) => end.min(block.start + block.room),
         None if stack.contains(&start) => end.min(stack.end),
+        None if modules::variables().contains(&start) => end.min(modules::variables().end),
         None => end.min((start + 1).next_multiple_of(sys::PAGE)),
     }
 }

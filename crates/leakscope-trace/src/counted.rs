@@ -129,6 +129,7 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     let is_taken = skipped > 0 && is_taken_over(record, details, &counts, stack, skipped, &moment);
     let skipped = if is_taken { skipped - 1 } else { skipped };
     let told = end_of_memory(record, details, &moment).unwrap_or_else(|| match is_taken || is_given {
+        true if is_taken => end_of_parameter(record, details, &stack.addresses[skipped..], &moment),
         true => End::default(),
         false => end_of_holder(record, details, &stack.addresses[skipped..], &moment),
     });
@@ -201,6 +202,23 @@ fn end_of_holder(record: &Record, details: &Details, owner: &[u64], moment: &Mom
         }
         None => End { variable, ..End::default() },
     }
+}
+
+/// The end of the parameter of a function, by its stack, that took the reference over: where the
+/// function was left.
+fn end_of_parameter(record: &Record, details: &Details, owner: &[u64], moment: &Moment) -> End {
+    let ends = |death: &&Death| {
+        let stack = record.stacks.get(&death.stack);
+        let is_its = stack.is_some_and(|stack| stack.addresses.get(1..) == owner.get(1..));
+        let site = stack.and_then(|stack| record.site(stack));
+        death.time >= moment.time && is_its && site.is_some_and(|it| it.cause == Some(Cause::ScopeEnd))
+    };
+    let death = details.deaths.iter().find(ends);
+    death.map_or(End::default(), |death| {
+        let site = record.stacks.get(&death.stack).and_then(|stack| record.site(stack));
+        let variable = site.and_then(|site| site.variable.clone());
+        End { stack: Some(death.stack), variable, cause: site.and_then(|site| site.cause) }
+    })
 }
 
 /// The end of the memory that had the reference, and has its pointer for longer than

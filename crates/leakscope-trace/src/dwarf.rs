@@ -276,30 +276,6 @@ impl Debug {
         self.inherited(die, entry, &flag).is_some() || linked.ends_with("D0Ev")
     }
 
-    /// Whether a function is given a pointer to anything and nothing else, keeps it
-    /// in no variable of its own, and returns nothing: as one that only frees it.
-    pub fn takes_anything(&self, die: Die, entry: &Entry) -> bool {
-        let origin = self.follow(die, entry, gimli::DW_AT_abstract_origin).unwrap_or(die);
-        let returns = |_: Die, entry: &Entry| entry.attr_value(gimli::DW_AT_type);
-        let is_any = |die: Die, entry: &Entry| {
-            let kind = self.follow(die, entry, gimli::DW_AT_type).and_then(|die| self.entry(die));
-            kind.is_some_and(|kind| {
-                kind.tag() == gimli::DW_TAG_pointer_type && kind.attr_value(gimli::DW_AT_type).is_none()
-            })
-        };
-        let Some(entry) = self.entry(origin) else { return false };
-        let own = self.children(origin);
-        let is_ours = |tag| !matches!(tag, gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site);
-        match own.iter().filter(|(_, it)| is_ours(it.tag())).collect::<Vec<_>>().as_slice() {
-            [(die, parameter)] => {
-                parameter.tag() == gimli::DW_TAG_formal_parameter
-                    && is_any(*die, parameter)
-                    && self.inherited(origin, &entry, &returns).is_none()
-            }
-            _ => false,
-        }
-    }
-
     /// Calls `f` for each entry of a unit with code at an address, but for
     /// scopes that are elsewhere and what is in them.
     fn for_each_around(&self, address: u64, mut f: impl FnMut(Die, &Entry)) {

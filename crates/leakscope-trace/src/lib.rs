@@ -25,6 +25,7 @@ mod stale;
 mod steps;
 mod symbols;
 mod types;
+mod untyped;
 mod variables;
 mod wrappers;
 

@@ -32,6 +32,19 @@ pub struct Places {
     variables: FrameSlots,
     objects: Objects,
     known: IndexSet<Known>,
+    /// Whether functions only hand memory out, and only take it back, by name and
+    /// file.
+    wraps: [HashMap<Function, bool>; 2],
+}
+
+/// A function by its name and its file.
+type Function = (Option<String>, Option<String>);
+
+/// Which of the two is asked.
+#[derive(Clone, Copy)]
+enum Wraps {
+    Allocation,
+    Free,
 }
 
 /// A [`Place`] by the numbers of its frames.
@@ -62,6 +75,7 @@ impl Places {
             variables: FrameSlots::default(),
             objects: Objects::default(),
             known: IndexSet::new(),
+            wraps: Default::default(),
         }
     }
 
@@ -99,7 +113,7 @@ impl Places {
                         }
                     }
                     None if site.cause == Some(wire::Cause::HolderFreed) => {
-                        self.mark_deallocators(&space, stack, &mut frames);
+                        self.mark_wrappers(&space, stack, &mut frames, Wraps::Free);
                     }
                     None if site.register().is_some() && self.has_variables(&space, stack) => {
                         copies.insert(id);
@@ -108,7 +122,9 @@ impl Places {
                 }
             }
             if freed.contains(&id) {
-                self.mark_deallocators(&space, stack, &mut frames);
+                self.mark_wrappers(&space, stack, &mut frames, Wraps::Free);
+            } else if site.is_none() {
+                self.mark_wrappers(&space, stack, &mut frames, Wraps::Allocation);
             }
             by_stack.insert(id, self.place_of(&frames));
         }
@@ -200,9 +216,9 @@ impl Places {
         frames
     }
 
-    /// The user's innermost functions that only free what they are given are
-    /// wrappers.
-    fn mark_deallocators(&mut self, space: &AddressSpace, stack: &Stack, frames: &mut [FrameId]) {
+    /// The user's innermost functions that only free what they are given, or only
+    /// hand out what is asked for, are wrappers.
+    fn mark_wrappers(&mut self, space: &AddressSpace, stack: &Stack, frames: &mut [FrameId], wraps: Wraps) {
         let mut at = 0;
         for &address in &stack.addresses {
             let Some((module, probe)) = space.find(stack.generation, address.wrapping_sub(1)) else { return };
@@ -212,15 +228,39 @@ impl Places {
             if frames.iter().all(|&id| self.symboliser.frame(id).system) {
                 continue;
             }
-            let frees = self.variables.functions(self.symboliser.path(module), probe, Debug::takes_anything);
-            for (id, frees) in frames.iter_mut().zip(frees) {
+            let answers = self.wraps(module, probe, frames, wraps);
+            for (id, wraps) in frames.iter_mut().zip(answers) {
                 match self.symboliser.frame(*id).system {
                     true => {}
-                    false if frees => *id = self.symboliser.as_wrapper(*id),
+                    false if wraps => *id = self.symboliser.as_wrapper(*id),
                     false => return,
                 }
             }
         }
+    }
+
+    /// For each frame at a place, whether its function is a wrapper. Debug information is asked
+    /// once for each function: there the whole unit is read.
+    fn wraps(&mut self, module: ModuleId, probe: u64, frames: &[FrameId], wraps: Wraps) -> Vec<bool> {
+        let key = |places: &Places, id: FrameId| {
+            let Frame { function, file, .. } = places.symboliser.frame(id);
+            (function.clone(), file.clone())
+        };
+        let known = &self.wraps[wraps as usize];
+        let answers = frames.iter().map(|&id| known.get(&key(self, id)).copied());
+        if let Some(answers) = answers.collect() {
+            return answers;
+        }
+        let ask = match wraps {
+            Wraps::Allocation => Debug::gives_anything,
+            Wraps::Free => Debug::takes_anything,
+        };
+        let answers = self.variables.functions(self.symboliser.path(module), probe, ask);
+        for (&id, &answer) in frames.iter().zip(&answers) {
+            let key = key(self, id);
+            self.wraps[wraps as usize].insert(key, answer);
+        }
+        answers
     }
 
     /// Where the function that had a copy in a register used the block last, by

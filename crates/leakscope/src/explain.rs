@@ -107,8 +107,8 @@ pub fn run(
 /// What was lost with a block that is explained now, in the same place, has its place:
 /// what it reaches, and what reaches it in a cycle.
 fn share(report: &mut Report) {
-    let explained: Vec<Finding> =
-        report.findings.iter().filter(|it| it.evidence.contains_key("not_released")).cloned().collect();
+    let is_explained = |it: &&Finding| told_by(it).is_some();
+    let explained: Vec<Finding> = report.findings.iter().filter(is_explained).cloned().collect();
     for finding in report.findings.iter_mut().filter(|finding| finding.kind == Kind::Lost) {
         let lost_with = |other: &&Finding| {
             let plain = other.candidates.first().map(|candidate| &candidate.place);
@@ -124,7 +124,7 @@ fn share(report: &mut Report) {
 }
 
 /// What the second run says of a finding: that of the same leak place, if there
-/// is one.
+/// is one; or all that it says of this allocation, if that is one place.
 fn explanation<'a>(finding: &Finding, second: &'a Report) -> Option<&'a Finding> {
     let told = || {
         let is_told =
@@ -136,16 +136,15 @@ fn explanation<'a>(finding: &Finding, second: &'a Report) -> Option<&'a Finding>
         let plain = other.candidates.first().map(|candidate| &candidate.place);
         plain.zip(finding.leaked.as_ref()).is_some_and(|(plain, leaked)| is_same(plain, leaked))
     };
-    told().find(same_leak).or_else(|| told().find(|other| other.counted.is_some()))
+    let mut alike = second.findings.iter().filter(|other| is_same(&other.allocated, &finding.allocated));
+    let is_one = alike.next().is_some() && alike.next().is_none();
+    told().find(same_leak).or_else(|| told().find(|other| other.counted.is_some() || is_one))
 }
 
 /// Of a cycle only the count is told: where its last pointer went is the answer.
 fn explain(finding: &mut Finding, told: &Finding) {
     finding.counted = told.counted.clone();
-    let Some(why) = ["not_released", "handed_over"].into_iter().find(|&it| told.evidence.contains_key(it))
-    else {
-        return;
-    };
+    let Some(why) = told_by(told) else { return };
     if let Some(place) = finding.leaked.take() {
         let (cause, variable) = (finding.cause, finding.variable.take());
         finding.candidates.insert(0, Candidate { place, cause, variable });
@@ -160,6 +159,11 @@ fn explain(finding: &mut Finding, told: &Finding) {
     finding.evidence.remove("inexact");
     let inexact = told.evidence.get_key_value("inexact");
     finding.evidence.extend(inexact.map(|(name, reason)| (name.clone(), reason.clone())));
+}
+
+/// What of the second run says where a block was lost.
+fn told_by(finding: &Finding) -> Option<&'static str> {
+    ["not_released", "handed_over"].into_iter().find(|&it| finding.evidence.contains_key(it))
 }
 
 /// Whether what held the last pointer may have been done with it before: siblings

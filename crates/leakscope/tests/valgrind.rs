@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use support::{Folder, Ran, ran};
+use support::{Folder, Ran, project_file, ran};
 
 const LEAKY: &str = r#"
 #include <stdio.h>
@@ -131,6 +131,29 @@ fn a_function_that_only_frees_is_no_place() {
             let is_wrapper = innermost["wrapper"] == true;
             assert_eq!(is_wrapper, innermost["function"] == "give_back", "{program}: {ran:?}");
         }
+    }
+}
+
+#[test]
+fn a_function_that_hands_out_anything_is_no_place() {
+    let folder = Folder::with(&[]);
+    let source = project_file("tests/programs/lp_allocator_pointer.c");
+    folder.shell(&format!("cp {} prog.c; gcc -g prog.c -o prog", source.display()));
+    for program in ["prog.c", "prog"] {
+        let ran = folder.run(&format!("run --format json {program}"));
+        let report = ran.json();
+        let findings = report["findings"].as_array().expect("a list");
+        let headline = |place: &serde_json::Value| {
+            let frames = place["stack"].as_array().expect("frames");
+            let own = frames.iter().find(|frame| frame["wrapper"] != true).expect("one that is no wrapper");
+            own["function"].as_str().map(str::to_owned)
+        };
+        let mut places: Vec<_> =
+            findings.iter().map(|it| (headline(&it["allocated"]), headline(&it["leaked"]))).collect();
+        places.sort();
+        places.dedup();
+        let expected = ["function_new", "function_free"].map(|function| Some(function.to_owned()));
+        assert_eq!(places, [expected.into()], "{program}: {ran:?}");
     }
 }
 

@@ -5,8 +5,8 @@
 
 use leakscope_wire::Cause;
 
-use super::Body;
-use crate::ir::{Opcode, Value};
+use super::{Body, INLINE_WORDS};
+use crate::ir::{Opcode, Type, Value};
 
 /// Words of a deque's iterator.
 const FIRST: u64 = 8;
@@ -25,6 +25,7 @@ impl<'m> Body<'_, 'm> {
                 builder.before(at);
                 let old = builder.load(builder.pointer_type(), slot);
                 match bound {
+                    Bound::EndOfObjects => self.ends_later(at, old),
                     Bound::End => self.ends(at, old, at.operand(0)),
                     Bound::Start => self.ends(at, at.operand(0), old),
                 }
@@ -50,7 +51,7 @@ impl<'m> Body<'_, 'm> {
         builder.before(at);
         let word = |offset| builder.load(builder.pointer_type(), builder.offset(from, offset));
         match bound {
-            Bound::End => self.ends(at, word(LAST), word(0)),
+            Bound::End | Bound::EndOfObjects => self.ends(at, word(LAST), word(0)),
             Bound::Start => self.ends(at, word(0), word(FIRST)),
         }
     }
@@ -61,6 +62,32 @@ impl<'m> Body<'_, 'm> {
         let site = self.sites.of(builder, Cause::HolderFreed, at.location(), None);
         builder.call(self.shared.shrinks, &[to, from, site]);
         self.epochs.refresh(builder);
+    }
+
+    /// Of elements with destructors, those at the end may be ended after the bound has
+    /// moved: what is left in them dies when the function returns. The builder is before the store that
+    /// moves it.
+    fn ends_later(&mut self, at: Value<'m>, old: Value<'m>) {
+        let new = at.operand(0);
+        let has_pointers =
+            |ty: Type<'m>| ty.words(self.shared.layout, INLINE_WORDS).is_none_or(|words| !words.is_empty());
+        let element = Some(new).filter(|new| new.is(Opcode::LLVMGetElementPtr)).map(Value::stepped_over);
+        if element.is_some_and(|element| !has_pointers(element)) {
+            return;
+        }
+        let builder = &self.shared.builder;
+        let bounds = [old, new].map(|value| {
+            let local = builder.local(self.function, builder.null());
+            builder.before(at).store(value, local);
+            local
+        });
+        let returns: Vec<Value<'m>> =
+            self.function.instructions().filter(|at| at.is(Opcode::LLVMRet)).collect();
+        for end in returns {
+            builder.before(self.exits.last_moment(end));
+            let [old, new] = bounds.map(|local| builder.load(builder.pointer_type(), local));
+            self.ends(at, old, new);
+        }
     }
 
     /// The end of a `std::function`, where it returns: what is small enough lies in
@@ -115,17 +142,25 @@ impl<'m> Body<'_, 'm> {
 enum Bound {
     Start,
     End,
+    /// Of elements that may have destructors.
+    EndOfObjects,
 }
 
-/// The bound that lies at an address. Of elements with destructors, those at the
-/// end may be ended after it has moved.
+/// The bound that lies at an address.
 fn bound(address: Value<'_>) -> Option<Bound> {
-    if address.name().starts_with("_M_finish") && is_of_pointers(address, "_Vector_base<") {
-        return Some(Bound::End);
+    let end = |container| match element(container)? {
+        element if element.ends_with('*') => Some(Bound::End),
+        element => (!is_number(element)).then_some(Bound::EndOfObjects),
+    };
+    let is_vectors = address.record().is_some_and(|record| record.contains("_Vector_base<"));
+    if is_vectors && address.name().starts_with("_M_finish") {
+        return end(address);
     }
     let iterator = address.operand(0);
-    let bound = bound_of_deque(iterator).filter(|_| address.name().starts_with("_M_cur"))?;
-    (matches!(bound, Bound::Start) || is_of_pointers(iterator, "_Deque_base<")).then_some(bound)
+    match bound_of_deque(iterator).filter(|_| address.name().starts_with("_M_cur"))? {
+        Bound::Start => Some(Bound::Start),
+        _ => end(iterator),
+    }
 }
 
 /// The bound of which a deque has an iterator at an address.
@@ -139,10 +174,15 @@ fn bound_of_deque(address: Value<'_>) -> Option<Bound> {
     }
 }
 
-/// The word at an address is a container's whose elements are pointers.
-fn is_of_pointers(address: Value<'_>, container: &str) -> bool {
-    let arguments = address.record().and_then(|record| record.split_once(container));
-    arguments
-        .and_then(|(_, all)| all.split_once(", std::allocator<"))
-        .is_some_and(|(element, _)| element.ends_with('*'))
+/// What a vector or deque holds, of which the word at an address is.
+fn element(address: Value<'_>) -> Option<&str> {
+    let record = address.record()?;
+    let containers = ["_Vector_base<", "_Deque_base<"];
+    let (_, arguments) = containers.iter().find_map(|container| record.split_once(container))?;
+    arguments.split_once(", std::allocator<").map(|(element, _)| element)
+}
+
+fn is_number(element: &str) -> bool {
+    let words = ["bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned"];
+    element.split(' ').all(|word| words.contains(&word))
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use leakscope_wire::Cause;
 
-use super::{Body, INLINE_WORDS, LEAVES_FRAMES, is_first, is_pointer};
+use super::{Body, INLINE_WORDS, LEAVES_FRAMES, Locals, is_first, is_pointer};
 use crate::epochs::Start;
 use crate::ir::{Opcode, Value};
 use crate::scopes::Life;
@@ -114,7 +114,8 @@ impl<'m> Body<'_, 'm> {
         // What is lent the caller has too, unless it is nobody's after the
         // call, which is seen there. Of a function whose address is taken the
         // caller may be code that was not derived.
-        let is_callers = start == Start::Lent && !self.is_called_by_others;
+        let is_callers =
+            start == Start::Lent && !self.is_called_by_others && self.shared.locals == Locals::Apart;
         // A constructor writes to what it was given by address as if something
         // were there: temporaries of arguments begin as empty as variables.
         let empty = if is_callers { Some(Vec::new()) } else { words.clone() };
@@ -164,7 +165,8 @@ impl<'m> Body<'_, 'm> {
         if let Some(location) = location {
             builder.at(location);
         }
-        let Some(words) = &local.words else {
+        let is_apart = |words: &&Vec<u64>| self.shared.locals == Locals::Apart || words.len() < 2;
+        let Some(words) = local.words.as_ref().filter(is_apart) else {
             let fields = self.names.fields(local.alloca);
             let name = self.names.slot(local.alloca);
             let site = self.sites.with_fields(builder, cause, location, name, &fields);

@@ -4,7 +4,7 @@
 use super::*;
 use crate::ends::Exit;
 use crate::entry::keeping_registers;
-use crate::walk;
+use crate::{park, sys, walk};
 
 /// `pthread_exit` was called; the line is the frame's.
 static THREAD_END: wire::Descriptor =
@@ -81,7 +81,10 @@ unsafe extern "C" fn leakscope_leaves(target: usize, site: usize, stack: usize, 
                 what: What::at(&raw const THREAD_END as usize, 0),
                 value: 0,
             };
-            thread.stack_high
+            // Behind the frames libc has the thread's control block, which is not cleared
+            // between two threads.
+            let block = park::thread_pointer();
+            if (stack..thread.stack_high).contains(&block) { block } else { thread.stack_high }
         }
         // SAFETY: as the caller says.
         buffer => unsafe { saved_stack(buffer) },
@@ -322,6 +325,25 @@ extern "C" fn __leakscope_watch(start: usize, bytes: usize) -> usize {
     let clock = thread.clock;
     let stack = thread.stack_low..thread.stack_high;
     events::own_tables(thread).map_or(0, |tables| tables.watches.watch(clock, start, bytes, stack))
+}
+
+/// The same for memory of which so many `iovec` tell.
+///
+/// # Safety
+/// So many are readable, or there is no memory at the address.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __leakscope_watch_parts(parts: usize, count: usize) -> usize {
+    let thread = this_thread();
+    let clock = thread.clock;
+    let stack = thread.stack_low..thread.stack_high;
+    let parts = match parts.is_multiple_of(align_of::<libc::iovec>()) && count <= libc::UIO_MAXIOV as usize {
+        // SAFETY: as the caller says.
+        true if parts >= sys::PAGE => unsafe {
+            core::slice::from_raw_parts(parts as *const libc::iovec, count)
+        },
+        _ => &[],
+    };
+    events::own_tables(thread).map_or(0, |tables| tables.watches.watch_parts(clock, parts, stack))
 }
 
 /// After it.
