@@ -177,8 +177,8 @@ impl Automaton {
     /// object is there.
     pub fn leaks_on_one_line(&self) -> bool {
         let is_same = |leak: usize| {
-            let others = self.marks[..leak].iter().filter(|mark| mark.way.is_none());
-            others.last().is_some_and(|mark| mark.places == self.marks[leak].places)
+            let mut others = self.marks[..leak].iter().filter(|mark| mark.way.is_none());
+            others.next_back().is_some_and(|mark| mark.places == self.marks[leak].places)
         };
         self.leak.is_some_and(is_same)
     }
