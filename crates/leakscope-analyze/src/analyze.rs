@@ -314,7 +314,7 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
     });
     let (freed_at, holding) = (&simulated.scope.freed_at, &simulated.scope.holding);
     let own = leaks.map(|(site, mut leak)| {
-        leak.freed = freed_at.iter().filter(|(of, _)| *of == site).map(|(_, at)| *at).collect();
+        leak.freed = freed_at.iter().filter(|(of, _)| *of == site).map(|(_, at)| (id, *at)).collect();
         leak.holds = holding.contains(&site);
         (id, leak, origins[site].clone())
     });

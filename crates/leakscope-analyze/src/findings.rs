@@ -30,8 +30,9 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
         .into_iter()
         .map(|(at, cause, variable)| Candidate { place: place(at), cause, variable })
         .collect();
-    let freed = leak.freed.into_iter().filter(|at| at.line > 0 && at.line != leak.at.line);
-    finding.freed_elsewhere = freed.map(|at| SiblingFree { place: place(at), blocks: 1 }).collect();
+    let freed = leak.freed.into_iter().filter(|&(by, at)| at.line > 0 && (by, at.line) != (id, leak.at.line));
+    let places = freed.map(|(by, at)| Place::new(vec![frame(program, by, at)]));
+    finding.freed_elsewhere = places.map(|place| SiblingFree { place, blocks: 1 }).collect();
     let step = |step: crate::summary::Step| PathStep {
         file: program.files[step.at.file.0 as usize].clone(),
         line: step.at.line,

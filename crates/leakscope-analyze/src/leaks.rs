@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
-use leakscope_ir::{BlockId, Spot, ValueId};
+use leakscope_ir::{BlockId, FuncId, Spot, ValueId};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Feasibility, Flight, Mark, Pending};
@@ -29,8 +29,8 @@ pub struct Leak {
     pub path: Vec<Step>,
     /// Further places where they are lost.
     pub others: Vec<(Spot, Cause, Option<String>)>,
-    /// Calls of the same procedure that release blocks of the site.
-    pub freed: Vec<Spot>,
+    /// Calls that release such blocks on other ways.
+    pub freed: Vec<(FuncId, Spot)>,
     /// Others are lost with them, which they hold.
     pub holds: bool,
 }

@@ -53,6 +53,8 @@ pub enum Source {
 #[derive(Default)]
 pub struct Facts {
     pub freed: Vec<(Member, BlockId)>,
+    /// The calls that do it.
+    pub freed_at: Vec<(Member, Spot)>,
     pub kept: FxHashSet<Member>,
     /// From one place to another.
     pub kept_parts: Vec<(TypeId, i64, i64)>,
@@ -345,6 +347,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 if frees {
                     let block = values.block_of[call.result.0 as usize];
                     facts.freed.extend(members.iter().map(|member| (*member, block)));
+                    facts.freed_at.extend(members.iter().map(|member| (*member, call.at)));
                 }
                 if keeps && !frees {
                     facts.kept.extend(members);

@@ -44,7 +44,7 @@ pub fn leak(with: &mut dyn Rename, id: FuncId, leak: &Leak) -> Leak {
     let own = at(leak.at);
     let others =
         leak.others.iter().map(|(spot, cause, variable)| (at(*spot), *cause, variable.clone())).collect();
-    let freed = leak.freed.iter().map(|spot| at(*spot)).collect();
+    let freed = leak.freed.iter().map(|&(by, spot)| with.place(by, spot)).collect();
     let path = leak.path.iter().map(|known| step(with, known)).collect();
     Leak { at: own, others, freed, path, variable: leak.variable.clone(), ..*leak }
 }

@@ -262,22 +262,28 @@ fn as_sibling<'f>(
     Some((call.of(variable), headline))
 }
 
-/// The statement that releases `variable` itself on another way through the
-/// function that loses it, and where that is.
+/// How `variable`, or the same member of another element, is released on another
+/// way, and where that is.
 fn as_on_another_way<'f>(
     finding: &'f Finding,
     variable: &str,
     files: &mut Files,
 ) -> Option<(String, &'f Frame)> {
+    let member = variable.rfind("->").map(|at| &variable[at..]);
+    let is_meant = |given: &str| {
+        given == variable || is_plain(given) && member.is_some_and(|member| given.ends_with(member))
+    };
     finding.freed_elsewhere.iter().find_map(|sibling| {
         let frame = sibling.place.headline()?;
         let statement = files.statement(frame)?;
         let call = statement.strip_suffix(';')?.trim();
-        let (released, given) = split_at_word(call, variable)?;
-        let function = released.strip_suffix('(').map(str::trim_end);
-        let is_call = function.is_some_and(|name| name.chars().all(is_word)) && given == ")";
-        let is_delete = ["delete ", "delete[] "].contains(&released) && given.is_empty();
-        (is_call || is_delete).then(|| (call.to_owned(), frame))
+        let released =
+            ["delete[] ", "delete "].iter().find_map(|word| Some((*word, call.strip_prefix(word)?, "")));
+        let (word, given, end) = released.or_else(|| {
+            let (function, given) = call.strip_suffix(')')?.split_once('(')?;
+            function.trim().chars().all(is_word).then_some((&call[..function.len() + 1], given, ")"))
+        })?;
+        is_meant(given.trim()).then(|| (format!("{word}{variable}{end}"), frame))
     })
 }
 

@@ -247,3 +247,18 @@ fn a_warning_tells_the_way_and_the_fix() {
         assert!(report.contains(said), "{said}: {report}");
     }
 }
+
+/// What one function frees with an element, another forgets: the first is the
+/// model.
+#[test]
+fn a_forgotten_member_is_freed_as_elsewhere() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/demo");
+    let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+        .args(["check", "main.c", "book.c", "card.c"])
+        .current_dir(demo)
+        .output()
+        .expect("leakscope runs");
+    let report = String::from_utf8_lossy(&output.stdout);
+    let said = "help: add free(contact->phone) before line 38, as in book.c:57";
+    assert!(report.contains(said), "{report}");
+}

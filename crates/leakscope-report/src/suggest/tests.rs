@@ -57,10 +57,14 @@ fn check(cause: Cause, variable: &str, text: &'static str, expected: &str) {
     assert_eq!(found.as_deref().unwrap_or(""), expected, "{text}");
 }
 
-/// The same of a warning.
+/// The same of a warning, about `p` or a member of what it points to.
 fn check_warning(text: &'static str, expected: &str) {
     let source = Source { name: "a.c", text };
-    let finding = Finding { kind: Kind::Warning, ..source.finding(Cause::ScopeEnd, "p") };
+    let (cause, variable) = match text.contains("p->") {
+        true => (Cause::HolderFreed, "p->name"),
+        false => (Cause::ScopeEnd, "p"),
+    };
+    let finding = Finding { kind: Kind::Warning, ..source.finding(cause, variable) };
     assert_eq!(source.fix(&finding, &[]).as_deref().unwrap_or(""), expected, "{text}");
 }
 
@@ -73,6 +77,11 @@ fn a_warning_is_mended_as_on_another_way() {
     check_warning(
         "int f(int n) {\n struct text *p = text_new(); //alloc\n if (n)\n  return 1; //lost\n text_free(p); //freed\n return 0;\n}\n",
         "add text_free(p) before line 4, as in a.c:5",
+    );
+    check_warning(
+        "void g(struct card *c) {\n free(c->name); //freed\n free(c);\n}\n\
+         void f(struct card *p) {\n puts(p->text); //alloc\n free(p); //lost\n}\n",
+        "add free(p->name) before line 7, as in a.c:2",
     );
     // Another way may come there with what is kept.
     check_warning(
