@@ -192,11 +192,11 @@ impl Knowledge {
     /// Whether a text is worth a try beside the one that was seen, which must be one that the program
     /// looks for: what it found by that is lost if another takes its place.
     fn may_try_beside(&mut self, text: &Compared) -> bool {
-        let is_known = self.texts.contains_key(&text.seen);
-        self.texts.entry(text.wanted.clone()).or_default();
+        let is_known = self.texts.contains_key(&text.seen) && text.seen != text.wanted;
         if !is_known || self.beside.len() >= MOST_PAIRS {
             return false;
         }
+        self.texts.entry(text.wanted.clone()).or_default();
         let tried = self.beside.entry(text.clone()).or_default();
         *tried += 1;
         *tried <= MOST_BESIDE

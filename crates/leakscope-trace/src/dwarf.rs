@@ -2,7 +2,6 @@
 //! start at an address of code, which `symbols` answers.
 
 use std::cell::OnceCell;
-use std::fs::File;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -11,8 +10,9 @@ use addr2line::gimli::{
     Reader as _, SectionId, UnitOffset,
 };
 use leakscope_core::tidy;
-use object::{Object, ObjectSection, ReadCache};
+use object::{Object, ObjectSection};
 
+use crate::module_file;
 use crate::symbols;
 
 type Reader = EndianRcSlice<LittleEndian>;
@@ -60,7 +60,7 @@ impl Debug {
         }
         let apart = symbols::debug_file(module);
         apart.as_deref().into_iter().chain([module]).find_map(|path| {
-            let cache = ReadCache::new(File::open(path).ok()?);
+            let cache = module_file::open(path)?;
             let file = object::File::parse(&cache).ok()?;
             let section = |id: SectionId| -> Option<Rc<[u8]>> {
                 Some(Rc::from(&*file.section_by_name(id.name())?.uncompressed_data().ok()?))

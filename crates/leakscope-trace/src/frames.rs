@@ -3,17 +3,18 @@
 //! leave their places, `kept` tells.
 
 use std::cmp::Reverse;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use addr2line::gimli::{self, AttributeValue, Operation};
 use leakscope_wire::{Brace, Frame, FramesHeader, Optimised, Scope, Slot};
-use object::{Object, ObjectSection, ReadCache, SectionKind};
+use object::{Object, ObjectSection, SectionKind};
 use zerocopy::IntoBytes;
 
 use crate::dwarf::{Debug, Die, Entry, Expression};
 use crate::kept;
+use crate::module_file;
 use crate::types::Types;
 use crate::variables::{At, parts};
 
@@ -66,7 +67,7 @@ fn is_unoptimised(producer: &str) -> bool {
 type Code = Vec<(u64, Vec<u8>)>;
 
 fn code_of(path: &Path) -> Option<Code> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = module_file::open(path)?;
     let file = object::File::parse(&cache).ok()?;
     let sections = file.sections().filter(|section| section.kind() == SectionKind::Text);
     Some(sections.filter_map(|it| Some((it.address(), it.data().ok()?.to_vec()))).collect())

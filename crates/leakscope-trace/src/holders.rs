@@ -4,7 +4,6 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use leakscope_wire as wire;
@@ -12,6 +11,7 @@ use object::{Object, ObjectSymbol};
 use serde_json::{Value, json};
 
 use crate::dwarf::Die;
+use crate::module_file;
 use crate::record::{self, Record};
 use crate::variables::{Held, Variables, Word};
 
@@ -177,8 +177,8 @@ impl Module<'_> {
 }
 
 fn data_symbols(module: &Path) -> Option<Vec<(u64, u64, String)>> {
-    let content = fs::read(module).ok()?;
-    let file = object::File::parse(&*content).ok()?;
+    let cache = module_file::open(module)?;
+    let file = object::File::parse(&cache).ok()?;
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let data = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data);
     Some(data.filter_map(|data| Some((data.address(), data.size(), data.name().ok()?.to_owned()))).collect())

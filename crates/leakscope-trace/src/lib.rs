@@ -14,6 +14,7 @@ mod frees;
 mod handed;
 mod holders;
 mod kept;
+mod module_file;
 mod moments;
 mod objects;
 mod places;

@@ -3,12 +3,13 @@
 //! programs say (`leakscope_wire::OBJECTS`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use leakscope_core::tidy;
 use leakscope_wire as wire;
-use object::{Object, ObjectSection, ReadCache};
+use object::{Object, ObjectSection};
+
+use crate::module_file;
 
 /// What was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +106,7 @@ impl Field {
 }
 
 fn section(path: &Path) -> Option<String> {
-    // A path that a damaged record names may be no file at all.
-    let file = Some(path).filter(|path| path.is_file()).and_then(|path| File::open(path).ok())?;
-    let cache = ReadCache::new(file);
+    let cache = module_file::open(path)?;
     let object = object::File::parse(&cache).ok()?;
     let data = object.section_by_name(wire::OBJECTS)?.uncompressed_data().ok()?;
     Some(String::from_utf8_lossy(&data).into_owned())

@@ -8,7 +8,6 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -17,9 +16,10 @@ use gimli::{
     UnwindSection, UnwindTableRow,
 };
 use leakscope_wire as wire;
-use object::{Object, ObjectSection, ReadCache};
+use object::{Object, ObjectSection};
 
 use crate::dwarf::{Debug, Die, Entry};
+use crate::module_file;
 use crate::steps::{Steps, Target};
 use crate::types::as_written;
 use crate::variables::{FrameEnd, Held, Variables};
@@ -138,7 +138,7 @@ impl FrameSlots {
 impl Code {
     fn read(path: &Path) -> Option<Code> {
         let variables = Variables::read(path);
-        let cache = ReadCache::new(File::open(path).ok()?);
+        let cache = module_file::open(path)?;
         let file = object::File::parse(&cache).ok()?;
         let data = file.section_by_name(".eh_frame").and_then(|section| section.uncompressed_data().ok());
         let mut frames =

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -14,8 +14,10 @@ use addr2line::Loader;
 use indexmap::{IndexMap, IndexSet};
 use leakscope_core as core;
 use leakscope_core::Frame;
+use object::Object;
 use object::elf::{PT_INTERP, ProgramHeader64};
-use object::{Object, ReadCache};
+
+use crate::module_file;
 
 /// A frame that was named, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,8 +183,7 @@ impl Module {
 /// Whether a program is linked statically, and has debug information: code
 /// without it is the system's libraries' then.
 fn has_libraries(path: &Path) -> bool {
-    let Some(content) = path.is_file().then(|| File::open(path).ok()).flatten() else { return false };
-    let cache = ReadCache::new(content);
+    let Some(cache) = module_file::open(path) else { return false };
     let Ok(object::File::Elf64(file)) = object::File::parse(&cache) else { return false };
     let is_interpreter = |header: &ProgramHeader64<_>| header.p_type.get(file.endian()) == PT_INTERP;
     file.section_by_name(".debug_info").is_some() && !file.elf_program_headers().iter().any(is_interpreter)
@@ -234,7 +235,7 @@ const DEBUG_VARIABLE: &str = "LEAKSCOPE_DEBUG_DIR";
 /// file that the module links to, beside it or in `.debug`, if that has the
 /// same build id.
 pub fn debug_file(path: &Path) -> Option<PathBuf> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = module_file::open(path)?;
     let file = object::File::parse(&cache).ok()?;
     let id = file.build_id().ok()??;
     if let Some(installed) = installed(id) {
@@ -263,10 +264,7 @@ fn installed(id: &[u8]) -> Option<PathBuf> {
 }
 
 fn build_id(path: &Path) -> Option<Vec<u8>> {
-    if !path.is_file() {
-        return None;
-    }
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = module_file::open(path)?;
     let file = object::File::parse(&cache).ok()?;
     Some(file.build_id().ok()??.to_vec())
 }
