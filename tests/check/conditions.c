@@ -450,3 +450,60 @@ int found_twice_bad(const char *text)
     free(copy);
     return 0;
 }
+
+// Numbers of errors in the place of pointers, as the Linux kernel has them.
+static void *error_pointer(long error)
+{
+    return (void *)error;
+}
+
+static int is_error(const void *pointer)
+{
+    return (unsigned long)pointer >= (unsigned long)-4095;
+}
+
+struct set {
+    char *data;
+};
+
+static void set_free(struct set *set)
+{
+    if (!set || is_error(set))
+        return;
+    free(set->data);
+    free(set);
+}
+
+static struct set *set_new(size_t size)
+{
+    struct set *set = calloc(1, sizeof *set);
+    if (!set)
+        return error_pointer(-12);
+    set->data = malloc(size);
+    if (!set->data) {
+        set_free(set);
+        return error_pointer(-12);
+    }
+    return set;
+}
+
+int error_pointer_good(size_t size)
+{
+    struct set *set = set_new(size);
+    if (is_error(set))
+        return (int)(long)set;
+    set->data[0] = 0;
+    set_free(set);
+    return 0;
+}
+
+int error_pointer_bad(size_t size)
+{
+    char *copy = malloc(size); // alloc @error
+    struct set *set = set_new(size);
+    if (is_error(set))
+        return (int)(long)set; // leak @error: copy
+    set_free(set);
+    free(copy);
+    return 0;
+}

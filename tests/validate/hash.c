@@ -1,4 +1,4 @@
-// A number that no solver turns back in time.
+// A number that no solver turns back in time; there is one, 0x1badcafe12345679.
 // options: --solver-time 0.3 --time 20 --runs 60
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static int key(uint64_t value)
     char *text = malloc(8);                                     // @hash MA
     if (!text)
         return 1;
-    if (mix(value) == 0x123456789abcdef1u)                      // @hash BT
+    if (mix(value) == 0x69dca9b4c14aac8au)                      // @hash BT
         return 2;                                               // @hash LK = may-leak
     free(text);
     return 0;

@@ -3,6 +3,9 @@
 use leakscope_ir::Compare;
 use serde::{Deserialize, Serialize};
 
+/// Where numbers of errors begin that stand in the place of pointers.
+const LAST_PAGE: i64 = -4096;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fact {
     pub low: i64,
@@ -105,6 +108,11 @@ impl Fact {
             Compare::Below if other > 0 => bounds(0, other - 1),
             Compare::NotAbove if other >= 0 => bounds(0, other),
             Compare::Above if other == 0 => Fact::NONZERO,
+            // Numbers of errors in the place of a pointer: the last page of all addresses.
+            Compare::NotBelow if other < 0 => bounds(other, -1),
+            Compare::Above if (i64::MIN..-1).contains(&other) => bounds(other + 1, -1),
+            Compare::Below if (LAST_PAGE..0).contains(&other) => Fact::NOT_NEGATIVE,
+            Compare::NotAbove if (LAST_PAGE - 1..-1).contains(&other) => Fact::NOT_NEGATIVE,
             _ => Fact::ANY,
         }
     }
@@ -126,7 +134,6 @@ impl Fact {
                 Compare::Other => return None,
             });
         }
-        let both_positive = self.low >= 0 && other.low >= 0;
         match op {
             Compare::Eq => self.and(other).is_none().then_some(false),
             Compare::Ne => self.and(other).is_none().then_some(true),
@@ -134,13 +141,26 @@ impl Fact {
             Compare::Le => ordered(self.high <= other.low, self.low > other.high),
             Compare::Gt => ordered(self.low > other.high, self.high <= other.low),
             Compare::Ge => ordered(self.low >= other.high, self.high < other.low),
-            Compare::Below if both_positive => ordered(self.high < other.low, self.low >= other.high),
-            Compare::NotAbove if both_positive => ordered(self.high <= other.low, self.low > other.high),
-            Compare::Above if both_positive => ordered(self.low > other.high, self.high <= other.low),
-            Compare::NotBelow if both_positive => ordered(self.low >= other.high, self.high < other.low),
+            // Of one sign, numbers compare in one way only; else the negative one is above.
+            Compare::Below => self.compare_unsigned(Compare::Lt, other),
+            Compare::NotAbove => self.compare_unsigned(Compare::Le, other),
             Compare::Above if other.is_zero() && self.is_nonzero => Some(true),
-            _ => None,
+            Compare::Above => self.compare_unsigned(Compare::Gt, other),
+            Compare::NotBelow => self.compare_unsigned(Compare::Ge, other),
+            Compare::Other => None,
         }
+    }
+
+    fn compare_unsigned(self, op: Compare, other: Fact) -> Option<bool> {
+        match (self.is_negative()?, other.is_negative()?) {
+            (left, right) if left == right => self.compare(op, other),
+            (is_above, _) => Some(is_above == matches!(op, Compare::Gt | Compare::Ge)),
+        }
+    }
+
+    /// Whether all of these numbers are negative, or none.
+    fn is_negative(self) -> Option<bool> {
+        ordered(self.high < 0, self.low >= 0)
     }
 }
 

@@ -56,25 +56,25 @@ impl<'a> Simulation<'a, '_> {
         match base {
             Base::Local(local) => {
                 let variable = &self.body.variables[self.variable_of(local)?.0 as usize];
-                Some(part(program, variable.name.clone(), ".", variable.ty, offset))
+                part(program, variable.name.clone(), ".", variable.ty, offset)
             }
             Base::Global(global) => {
                 let global = program.global(global);
-                Some(part(program, global.display(), ".", global.ty, offset))
+                part(program, global.display(), ".", global.ty, offset)
             }
             Base::Heap(block) => {
                 let pointer = self.holding(case, block, steps)?;
-                Some(pointee(program, pointer, offset))
+                pointee(program, pointer, offset)
             }
             Base::Symbol(id) => match self.result.scope.symbols.key(id) {
                 SymbolKey::Parameter(index) => {
                     let variable = &self.body.variables[self.parameter(*index)?.0 as usize];
                     let pointer = Named { name: variable.name.clone(), ty: variable.ty };
-                    Some(pointee(program, pointer, offset))
+                    pointee(program, pointer, offset)
                 }
                 SymbolKey::Content(base, at) => {
                     let pointer = self.location(case, *base, *at, steps.checked_sub(1)?)?;
-                    Some(pointee(program, pointer, offset))
+                    pointee(program, pointer, offset)
                 }
                 SymbolKey::Elements(base, at) => self.location(case, *base, *at, steps.checked_sub(1)?),
                 _ => None,
@@ -101,7 +101,7 @@ impl<'a> Simulation<'a, '_> {
     }
 }
 
-fn pointee(program: &Program, pointer: Named, offset: Offset) -> Named {
+fn pointee(program: &Program, pointer: Named, offset: Offset) -> Option<Named> {
     let target = match pointer.ty.map(|ty| &program.types[ty.0 as usize]) {
         Some(Type::Pointer(target)) => *target,
         _ => None,
@@ -109,20 +109,21 @@ fn pointee(program: &Program, pointer: Named, offset: Offset) -> Named {
     let is_record = target.is_some_and(|target| matches!(program.types[target.0 as usize], Type::Record(_)));
     match offset {
         _ if is_record => part(program, pointer.name, "->", target, offset),
-        Offset::At(0) => Named { name: format!("*{}", pointer.name), ty: target },
-        _ => Named { name: format!("{}[…]", pointer.name), ty: target },
+        Offset::At(0) => Some(Named { name: format!("*{}", pointer.name), ty: target }),
+        _ => Some(Named { name: format!("{}[…]", pointer.name), ty: target }),
     }
 }
 
-/// The member or element at an offset of something with a name.
+/// The member or element at an offset of something with a name; none behind
+/// its end, as in an object of a class that the name's type is a base of.
 fn part(
     program: &Program,
     mut name: String,
     mut separator: &str,
     mut ty: Option<TypeId>,
     offset: Offset,
-) -> Named {
-    let Offset::At(mut at) = offset else { return Named { name, ty: None } };
+) -> Option<Named> {
+    let Offset::At(mut at) = offset else { return Some(Named { name, ty: None }) };
     while let Some(id) = ty {
         match &program.types[id.0 as usize] {
             Type::Record(fields) => {
@@ -139,10 +140,11 @@ fn part(
                 at %= *bytes as i64;
                 ty = Some(*element);
             }
+            Type::Pointer(_) if at >= 8 => return None,
             _ => break,
         }
     }
-    Named { name, ty }
+    Some(Named { name, ty })
 }
 
 /// The field that covers an offset; of a union's, one with a pointer.
