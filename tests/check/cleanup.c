@@ -202,3 +202,27 @@ int attribute_stolen_good(char **out)
     p = NULL;
     return 0;
 }
+
+// A loop is the last in a scope: the brace is where it ends.
+void loop_last_bad(int count)
+{
+    if (count > 1) {
+        char *line = malloc(count); // alloc @looped
+        if (!line)
+            return;
+        for (int i = 1; i < count; i++)
+            line[i] = 0;
+    } // leak @looped: line
+}
+
+void loop_in_loop_bad(int count)
+{
+    while (count-- > 1) {
+        char *line = malloc(count); // alloc @turned
+        if (!line)
+            continue;
+        while (step(1))
+            line[0]++;
+    } // leak @turned: line
+    step(1);
+}

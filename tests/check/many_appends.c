@@ -152,9 +152,9 @@ int page_early_bad(struct page *page, const char *name, FILE *in, const char *ti
             if (*at == '/')
                 *at = '.';
         page->borrowed = NULL;
-        if (page->status == 0) // leak @copy: copy
+        if (page->status == 0)
             free(copy);
-    }
+    } // leak @copy: copy
     page_tag(page, "html", NULL);
     page_tag(page, "body", title);
     while (fgets(line, sizeof line, in)) {

@@ -134,7 +134,7 @@ void mutual_good(void)
 void statement_expression_bad(void)
 {
     int n = ({
-        char *p = malloc(3); // alloc @statement; gap: the end of a statement expression has the place of the function's end
+        char *p = malloc(3); // alloc @statement
         p ? 1 : 0;
     }); // leak @statement: p
     (void)n;

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
-use leakscope_ir::{Callee, FuncId, Op, Operand, Program, Signature, Spot, TypeId};
+use leakscope_ir::{Callee, FuncId, Linkage, Op, Operand, Program, Signature, Spot, TypeId};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -43,7 +43,8 @@ pub fn forgotten(world: &World) -> Vec<Found> {
     let owned = owned(&facts);
     let is_whole =
         program.functions.iter().any(|function| function.name == "main" && function.body.is_some());
-    let judge = Judge { program, is_whole, callers: callers(program), taken: taken(program), facts: &facts };
+    let (callers, taken) = (callers(program), taken(program));
+    let judge = Judge { program, records: &records, is_whole, callers, taken, facts: &facts };
     let mut found = Vec::new();
     for &id in &ids {
         let mut note = |member: Member, place: Lost| {
@@ -176,6 +177,7 @@ impl Facts {
 
 struct Judge<'a> {
     program: &'a Program,
+    records: &'a Records<'a>,
     is_whole: bool,
     callers: Vec<Vec<usize>>,
     /// Functions whose addresses are used, by what they take.
@@ -187,12 +189,15 @@ impl Judge<'_> {
     fn forgets(&self, id: FuncId, end: &End, member: Member, evidence: &Evidence) -> bool {
         let is_released = evidence.released_by.iter().any(|other| *other != id)
             || evidence.freed_by.iter().any(|other| *other != id && self.share_another(id, *other, member));
-        // What users of a library do with its records is not known.
-        let is_nobodys = self.is_whole && !evidence.is_handled;
+        let own = &self.facts[id.0 as usize];
+        // What users of a library do with its records is not known; but they
+        // leave a member to who releases others of its element, not the next one.
+        let is_another = |freed: Member| freed.0 == member.0 && self.records.owned(freed).is_some();
+        let releases_others = || own.freed.iter().any(|(freed, _)| is_another(*freed));
+        let is_nobodys = !evidence.is_handled && (self.is_whole || releases_others());
         if !is_released && !is_nobodys || end.from == Source::New {
             return false;
         }
-        let own = &self.facts[id.0 as usize];
         if own.touched.contains(&member) || own.filled.contains(&member.0) {
             return false;
         }
@@ -204,7 +209,9 @@ impl Judge<'_> {
         // that is to blame, once.
         let is_of_callee = self.program.function(end.callee).body.is_some()
             && !self.callers[end.callee.0 as usize].iter().any(handles);
-        let is_of_callers = end.from == Source::Parameter && !self.is_given_found(id, 0);
+        let is_of_users =
+            || !self.is_whole && self.program.function(id).linkage == Linkage::External && releases_others();
+        let is_of_callers = end.from == Source::Parameter && !self.is_given_found(id, 0) && !is_of_users();
         !is_of_callee && !is_of_callers && !self.is_seen_to(id, member)
     }
 

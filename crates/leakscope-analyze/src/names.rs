@@ -128,6 +128,10 @@ fn part(
         match &program.types[id.0 as usize] {
             Type::Record(fields) => {
                 let Some(field) = field_at(program, fields, at) else { break };
+                // What is in a container of the library is the container's.
+                if field.name.starts_with("_M_") || field.name.starts_with("__") {
+                    return Some(Named { name, ty: None });
+                }
                 if !field.name.is_empty() {
                     name = format!("{name}{separator}{}", field.name);
                     separator = ".";

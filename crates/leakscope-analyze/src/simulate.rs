@@ -7,7 +7,7 @@ use std::sync::Arc;
 use leakscope_core::Cause;
 use leakscope_ir::{
     Block, BlockId, BlockRole, Body, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, Spot,
-    Terminator, ValueId, VariableId,
+    Terminator, ValueId, Variable, VariableId,
 };
 use rustc_hash::FxHashMap;
 
@@ -501,22 +501,29 @@ impl<'a> Simulation<'a, '_> {
         block.end == Terminator::Unreachable && block.instructions.iter().any(ends)
     }
 
-    /// Variables of scopes that a block is outside of are gone.
+    /// The scope of a variable ends.
+    pub fn end_variable(&mut self, case: &mut Case, id: VariableId, at: Spot) {
+        // What `main` leaves behind when it returns is not lost before its end.
+        if self.function.name == "main" && case.left_at.is_some() && !self.result.scope.is_in_loop() {
+            return;
+        }
+        if case.variables.remove(&id).is_some_and(|value| value.has_heap()) {
+            let at = case.left_at.unwrap_or(at);
+            self.look_for_leaks(case, at, Cause::ScopeEnd, Some(self.variable(id).to_owned()));
+        }
+    }
+
+    /// Variables of scopes that a block is outside of are gone, but for those of
+    /// which it is said where they end.
     fn end_scopes(&mut self, case: &mut Case, target: &Block, at: Spot) {
         let Some(scope) = target.scope else { return };
         let body = self.body;
         let ends = |id: &VariableId| {
-            let own = body.variables[id.0 as usize].scope;
-            own.is_some_and(|own| !body.is_within(scope, own))
+            let Variable { scope: own, is_ended, .. } = &body.variables[id.0 as usize];
+            !is_ended && own.is_some_and(|own| !body.is_within(scope, own))
         };
         let gone: Vec<VariableId> = case.variables.keys().copied().filter(ends).collect();
-        for id in gone {
-            if !case.variables.remove(&id).is_some_and(|value| value.has_heap()) {
-                continue;
-            }
-            let at = case.left_at.unwrap_or(at);
-            self.look_for_leaks(case, at, Cause::ScopeEnd, Some(self.variable(id).to_owned()));
-        }
+        gone.into_iter().for_each(|id| self.end_variable(case, id, at));
     }
 
     pub fn operand(&self, case: &Case, operand: &Operand) -> Value {

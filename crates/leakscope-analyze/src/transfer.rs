@@ -321,6 +321,7 @@ impl Simulation<'_, '_> {
                     self.overwritten(case, instruction.at, name, failed);
                 }
             }
+            Op::End { variable } => self.end_variable(case, *variable, instruction.at),
             Op::Variadic { list } => {
                 let list = self.operand(case, list);
                 self.begin_list(case, &list, Base::Local(result));

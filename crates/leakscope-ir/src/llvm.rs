@@ -9,7 +9,7 @@
 use std::ffi::CStr;
 use std::iter::successors;
 use std::marker::PhantomData;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 
 pub use llvm_sys::Context;
 use llvm_sys::core::*;
@@ -46,6 +46,10 @@ impl<'c> Module<'c> {
             LLVMSetIsNewDbgInfoFormat(self.raw, 0);
         }
         Ok(())
+    }
+
+    pub fn raw(&self) -> LLVMModuleRef {
+        self.raw
     }
 
     pub fn context(&self) -> LLVMContextRef {
@@ -299,6 +303,19 @@ impl<'m> Value<'m> {
         (self.is_aggregate() && index < self.operand_count()).then(|| self.operand(index))
     }
 
+    pub fn is_poison(self) -> bool {
+        // SAFETY: a live value.
+        unsafe { LLVMIsPoison(self.raw) != 0 }
+    }
+
+    pub fn users(self) -> impl Iterator<Item = Value<'m>> {
+        // SAFETY: a live value; null ends the list, and a use has a user.
+        let uses = successors(NonNull::new(unsafe { LLVMGetFirstUse(self.raw) }), |at| {
+            NonNull::new(unsafe { LLVMGetNextUse(at.as_ptr()) })
+        });
+        uses.filter_map(|at| Value::new(unsafe { LLVMGetUser(at.as_ptr()) }))
+    }
+
     /// What a call calls.
     pub fn called(self) -> Value<'m> {
         // SAFETY: asked of calls only.
@@ -400,6 +417,11 @@ impl<'m> Block<'m> {
         // SAFETY: a live block, whose name is a C string that the module keeps.
         let name = unsafe { CStr::from_ptr(LLVMGetBasicBlockName(self.raw)) };
         name.to_str().unwrap_or_default()
+    }
+
+    pub fn rename(self, name: &str) {
+        // SAFETY: a live block, and a name with its length.
+        unsafe { LLVMSetValueName2(LLVMBasicBlockAsValue(self.raw), name.as_ptr().cast(), name.len()) };
     }
 
     pub fn instructions(self) -> impl Iterator<Item = Value<'m>> {

@@ -164,6 +164,8 @@ pub struct Variable {
     pub name: String,
     pub ty: Option<TypeId>,
     pub scope: Option<ScopeId>,
+    /// [`Op::End`] says where.
+    pub is_ended: bool,
 }
 
 /// A part of a function between braces.
@@ -330,6 +332,10 @@ pub enum Op {
     Name {
         variable: VariableId,
         value: Operand,
+    },
+    /// The scope of a variable ends.
+    End {
+        variable: VariableId,
     },
     /// A list of the arguments beyond the parameters begins.
     Variadic {
@@ -519,7 +525,7 @@ impl Terminator {
 macro_rules! each_operand {
     ($op:expr, $each:expr) => {
         match $op {
-            Op::Local { .. } | Op::Opaque => {}
+            Op::Local { .. } | Op::End { .. } | Op::Opaque => {}
             Op::Load { from: operand, .. }
             | Op::Cast { value: operand, .. }
             | Op::Extract { record: operand, .. }

@@ -16,6 +16,7 @@ use crate::annotations::{ANNOTATIONS, ownership};
 use crate::constants::{cells, operand, scalars, shape, steps};
 use crate::debug_info::{Lines, Named, Scopes};
 use crate::fingerprint::{Fingerprint, take_fingerprints};
+use crate::jumps;
 use crate::llvm::{self, Context, Layout, Type, Value};
 use crate::program::*;
 
@@ -49,6 +50,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
     let context = Context::new();
     let mut module = llvm::Module::read(&context, bitcode).map_err(IrError::Read)?;
     module.mark_jumps();
+    module.mark_ends();
     module.promote().map_err(IrError::Promote)?;
     module.lower_memory_calls();
     let layout = module.layout();
@@ -209,7 +211,8 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                 }
                 let jumps_at = self.lines.of_jump(instruction);
                 let leaves = || instruction.leads_to().is_some_and(|block| is_exit(block.name()));
-                if role == BlockRole::Plain && (jumps_at.is_some() || leaves()) {
+                let is_jump = instruction.opcode() == Some(LLVMOpcode::LLVMBr) && jumps_at.is_some();
+                if role == BlockRole::Plain && (is_jump || leaves()) {
                     role = BlockRole::Leaves;
                 }
                 let at = self.lines.of_instruction(instruction);
@@ -454,8 +457,11 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         if is("llvm.lifetime.end") {
             return Op::LifeEnd { local: argument(1) };
         }
-        if is("llvm.dbg.value") {
+        if name == jumps::VALUE {
             let Some(named) = self.lines.named(at) else { return Op::Opaque };
+            if named.value.is_some_and(Value::is_poison) {
+                return self.end(named);
+            }
             let value = named.value.map_or(Operand::Unknown, |value| self.operand(value));
             return Op::Name { variable: self.variable(named), value };
         }
@@ -483,12 +489,21 @@ impl<'a, 'm> BodyReader<'a, 'm> {
 
     /// The variable and the local of `llvm.dbg.declare`.
     fn declaration(&mut self, at: Value<'m>) -> Option<(VariableId, ValueId)> {
-        if at.opcode() != Some(LLVMOpcode::LLVMCall) || at.called().name() != "llvm.dbg.declare" {
+        if at.opcode() != Some(LLVMOpcode::LLVMCall) || at.called().name() != jumps::DECLARE {
             return None;
         }
         let named = self.lines.named(at)?;
         let local = *self.values.get(&named.value?)?;
         Some((self.variable(named), local))
+    }
+
+    /// The end of a variable; those of a whole function end with it.
+    fn end(&mut self, named: Named<'m>) -> Op {
+        let variable = self.variable(named);
+        let known = &mut self.body.variables[variable.0 as usize];
+        let is_inner = known.scope.is_some_and(|scope| self.body.scopes[scope.0 as usize].is_some());
+        known.is_ended |= is_inner;
+        if is_inner { Op::End { variable } } else { Op::Opaque }
     }
 
     fn variable(&mut self, named: Named<'m>) -> VariableId {
@@ -498,7 +513,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
         let scope =
             (named.scope != 0).then(|| self.lines.scope(named.scope, &mut self.scopes, &mut self.body));
         let id = VariableId(self.body.variables.len() as u32);
-        self.body.variables.push(Variable { name: named.name, ty: named.ty, scope });
+        self.body.variables.push(Variable { name: named.name, ty: named.ty, scope, is_ended: false });
         self.variables.insert(named.key, id);
         id
     }
