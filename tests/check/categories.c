@@ -73,7 +73,7 @@ void arg2free_good(void)
 // summary arg2free_half: Arg2Free arg0*
 void arg2free_half(struct node *node)
 {
-    free(node);
+    free(node); // leak @half: node->name
 }
 
 void arg2free_bad(void)
@@ -82,7 +82,7 @@ void arg2free_bad(void)
     if (!node)
         return;
     node->name = malloc(3); // alloc @half
-    arg2free_half(node); // leak @half: node->name
+    arg2free_half(node);
 }
 
 // summary arg2glob: Arg2Glob arg0*
@@ -168,7 +168,7 @@ void glob2ret_good(void)
 // summary glob2arg: Glob2Arg arg0**
 void glob2arg(struct node **where)
 {
-    *where = head;
+    *where = head; // leak @glob2arg: *where
 }
 
 void glob2arg_good(void)
@@ -182,7 +182,7 @@ void glob2arg_good(void)
 void glob2arg_bad(void)
 {
     struct node *node = malloc(sizeof *node); // alloc @glob2arg
-    glob2arg(&node); // leak @glob2arg: node
+    glob2arg(&node);
 }
 
 // A global is overwritten while it holds the only pointer.

@@ -338,7 +338,7 @@ public:
         delete data;
         data = p;
     }
-    void set_bad(int *p) { data = p; }
+    void set_bad(int *p) { data = p; } // leak @set: this->data
 
 private:
     int *data;
@@ -355,7 +355,7 @@ void set_bad()
 {
     Holder holder;
     holder.set_bad(new int(1)); // alloc @set
-    holder.set_bad(new int(2)); // leak @set: ?
+    holder.set_bad(new int(2));
 }
 
 // A constructor that does not come to its end: nobody ends what it made.
@@ -436,7 +436,7 @@ public:
         return only;
     }
     void put(char *text) { held = text; }
-    void forget() { held = nullptr; }
+    void forget() { held = nullptr; } // leak @only: this->held
     void end()
     {
         delete[] held;
@@ -451,7 +451,7 @@ private:
 void only_bad()
 {
     Only::get().put(new char[10]); // alloc @only
-    Only::get().forget(); // leak @only: ?
+    Only::get().forget();
 }
 
 void only_good()

@@ -539,7 +539,7 @@ public:
         if (count == room) {
             int *more = new int[room * 2];
             std::memcpy(more, numbers, count * sizeof(int));
-            numbers = more;
+            numbers = more; // leak @grown: this->numbers
             room *= 2;
         }
         numbers[count++] = number;
@@ -570,7 +570,7 @@ void grown_bad()
     Numbers all;
     all.add_bad(1);
     all.add_bad(2);
-    all.add_bad(3); // leak @grown: all.numbers
+    all.add_bad(3);
 }
 
 static bool add(int key, int *number)

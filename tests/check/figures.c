@@ -263,7 +263,7 @@ struct context *create_context(struct visual *v)
 // The cache is forgotten.
 void destroy_context(struct context *c)
 {
-    free(c);
+    free(c); // leak @cache: c->cache
 }
 
 struct canvas *create_canvas(int depth)
@@ -281,7 +281,7 @@ struct canvas *create_canvas(int depth)
         }
         if (depth > 32) {
             destroy_visual(canvas->visual);
-            destroy_context(canvas->context); // leak @cache: ?
+            destroy_context(canvas->context);
             free(canvas);
             return NULL;
         }

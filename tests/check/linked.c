@@ -92,7 +92,7 @@ static void release_nodes(struct item *list)
 {
     while (list) {
         struct item *next = list->next;
-        free(list);
+        free(list); // leak @names: list->name
         list = next;
     }
 }
@@ -104,7 +104,7 @@ void names_forgotten_bad(void)
         return;
     item->next = NULL;
     item->name = strdup("name"); // alloc @names
-    release_nodes(item); // leak @names: item->name
+    release_nodes(item);
 }
 
 void first_only_bad(void)
@@ -354,7 +354,7 @@ static void others_end_bad(void)
     while (others != NULL) {
         struct entry *e = others;
         others = e->next;
-        free(e);
+        free(e); // leak @others: e->text
     }
 }
 
@@ -367,7 +367,7 @@ void entries_good(void)
 void others_bad(void)
 {
     entry_add(&others, strdup("a")); // alloc @others
-    others_end_bad(); // leak @others: ?
+    others_end_bad();
 }
 
 // What a function takes out of a list of the program's is its result.
@@ -428,7 +428,7 @@ static void pass_on(void)
 
 static void pass_end_bad(void)
 {
-    passed_on = NULL;
+    passed_on = NULL; // leak @passed: passed_on
 }
 
 static void pass_end(void)
@@ -448,7 +448,7 @@ void pass_bad(void)
 {
     passed = strdup("a"); // alloc @passed
     pass_on();
-    pass_end_bad(); // leak @passed: passed_on
+    pass_end_bad();
 }
 
 // Members of what is in others' members.
@@ -487,7 +487,7 @@ static void branch_end(struct branch *b)
 
 static void branch_end_bad(struct branch *b)
 {
-    free(b->leaf->label);
+    free(b->leaf->label); // leak @leaf: ?
     free(b->leaf);
     free(b);
 }
@@ -499,14 +499,14 @@ void branch_good(void)
 
 void branch_bad(void)
 {
-    branch_end_bad(branch_new()); // leak @leaf: ?
+    branch_end_bad(branch_new());
 }
 
 // What is released or written over only where there is something.
 static void clear_bad(char **text)
 {
     if (*text != NULL)
-        *text = NULL;
+        *text = NULL; // leak @cleared: *text
 }
 
 static void clear(char **text)
@@ -526,7 +526,7 @@ void cleared_good(void)
 void cleared_bad(void)
 {
     char *text = strdup("a"); // alloc @cleared
-    clear_bad(&text); // leak @cleared: text
+    clear_bad(&text);
 }
 
 // How much is moved is not known, so neither is where it is.

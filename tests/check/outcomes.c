@@ -383,7 +383,7 @@ int no_place_bad(const char *from)
 static void forget_descriptor(int *descriptor)
 {
     if (*descriptor != -1)
-        *descriptor = -1;
+        *descriptor = -1; // leak @forgotten: *descriptor
 }
 
 static void end_descriptor(int *descriptor)
@@ -399,7 +399,7 @@ void forgotten_descriptor_bad(void)
     int descriptor = open("x", O_RDONLY); // alloc @forgotten
     if (descriptor < 0)
         return;
-    forget_descriptor(&descriptor); // leak @forgotten: descriptor
+    forget_descriptor(&descriptor);
 }
 
 void forgotten_descriptor_good(void)

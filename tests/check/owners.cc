@@ -149,7 +149,7 @@ struct Derived : Base {
     ~Derived() override { delete[] text; }
 };
 
-struct Forgetful : Base {
+struct Forgetful : Base { // leak @forgetful: ?
     char *text;
     explicit Forgetful(char *given) : text(given) {}
 };
@@ -172,7 +172,7 @@ void of_class_good()
 void of_class_bad()
 {
     auto p = forgetful();
-} // leak @forgetful: ?
+}
 
 // A shared pointer that is made to lead to nothing gives up its object.
 struct Unowned {

@@ -261,7 +261,7 @@ struct text {
 
 static void extend_bad(struct text *text)
 {
-    text->start = realloc(text->start, 1000);
+    text->start = realloc(text->start, 1000); // leak @member: text->start
     if (text->start != NULL) {
         text->length = 1000;
         free(text->start);
@@ -283,7 +283,7 @@ void member_given_to_realloc_bad(void)
     struct text text = { malloc(10), 10 }; // alloc @member
     if (text.start == NULL)
         return;
-    extend_bad(&text); // leak @member: text.start
+    extend_bad(&text);
 }
 
 void member_given_to_realloc_good(void)

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use leakscope_core::Cause;
 use leakscope_ir::{
-    Binary, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, ValueId, Width,
+    Binary, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, Spot, ValueId, Width,
 };
 
 use crate::case::{Case, Flight};
 use crate::confirm::confirm_leaks;
+use crate::deeds::{Deed, What};
 use crate::exits::summarise;
-use crate::instantiate::{Outcome, ResultKind, Site, instantiate};
+use crate::instantiate::{Done, Outcome, ResultKind, Site, instantiate};
 use crate::refine::assume_compare;
 use crate::simulate::{Bounds, Given, MAX_VARIADIC, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
@@ -71,9 +72,11 @@ impl Simulation<'_, '_> {
         for outcome in &mut outcomes {
             self.work = self.work.saturating_sub(1 + outcome.case.size());
             if outcome.freed_holders {
-                self.look_for_leaks_after(&case, &mut outcome.case, instruction.at, Cause::HolderFreed);
+                let (at, cause) = (instruction.at, Cause::HolderFreed);
+                self.look_for_leaks_of(&case, &mut outcome.case, at, cause, &outcome.done);
             } else if outcome.overwrote {
-                self.look_for_leaks_after(&case, &mut outcome.case, instruction.at, Cause::Overwritten);
+                let (at, cause) = (instruction.at, Cause::Overwritten);
+                self.look_for_leaks_of(&case, &mut outcome.case, at, cause, &outcome.done);
             }
         }
         outcomes
@@ -303,6 +306,7 @@ impl Simulation<'_, '_> {
         }
         self.work = self.work.saturating_sub(summary.size() / EFFECTS_PER_WORK);
         let mut outcomes = instantiate(&case, self.scope(), site, summary);
+        outcomes.iter().for_each(|outcome| self.note_deeds(&case, site, &outcome.done));
         if let (true, false, [left, right, ..]) =
             (summary.compares, self.result.scope.is_in_loop(), site.arguments)
         {
@@ -316,6 +320,51 @@ impl Simulation<'_, '_> {
             }
         }
         outcomes
+    }
+
+    /// What a call does to memory of others is done here.
+    fn note_deeds(&mut self, case: &Case, site: &Site, done: &[Done]) {
+        for Done { base, written, deed } in done {
+            let (base, deed) = (*base, deed.as_deref());
+            match (written, base) {
+                (Some(offset), _) => {
+                    let place = Value::Sum(base, *offset);
+                    let name = |own: &Self| own.place(case, &place);
+                    self.note_deed(What::Written(base, *offset), site.at, deed, name);
+                }
+                (None, Base::Symbol(id)) => {
+                    self.note_deed(What::Freed(id), site.at, deed, |own| own.pointer(case, base));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes what is done to memory of others, here or `inner` of a call.
+    pub fn note_deed(
+        &mut self,
+        what: What,
+        at: Spot,
+        inner: Option<&Deed>,
+        name: impl FnOnce(&Self) -> Option<String>,
+    ) {
+        let symbols = &self.result.scope.symbols;
+        let is_of_others = match what {
+            What::Written(Base::Symbol(id), _) | What::Freed(id) => symbols.is_input(id),
+            What::Written(base, _) => matches!(base, Base::Global(_)),
+        };
+        let at = (self.id, at);
+        if is_of_others && self.result.scope.deeds.is_new(what, at) {
+            // Variables of the program have one name.
+            let is_global = matches!(what, What::Written(Base::Global(_), _));
+            let deed = match inner {
+                Some(inner) => inner.called_at(at),
+                None => {
+                    Deed { stack: vec![at], name: if is_global { None } else { name(self).map(Into::into) } }
+                }
+            };
+            self.result.scope.deeds.note(what, deed);
+        }
     }
 
     /// Code that nobody knows keeps what it is given.
@@ -351,7 +400,7 @@ pub fn followed_arguments(function: &Function) -> u32 {
 }
 
 pub fn returned(case: Case) -> Outcome {
-    Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false }
+    Outcome { case, exit: Exit::Return, freed_holders: false, overwrote: false, done: Vec::new() }
 }
 
 fn is_null_device(world: &World, path: &Value) -> bool {

@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
+use crate::leaks::LastPointer;
 use crate::scope::Scope;
 use crate::shared::{Map, Set};
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Symbols, Value, mark};
@@ -64,7 +65,7 @@ pub struct Pending {
     pub block: HeapId,
     pub at: Spot,
     pub cause: Cause,
-    pub variable: Option<String>,
+    pub last: LastPointer,
     pub path: Option<Arc<Mark>>,
 }
 

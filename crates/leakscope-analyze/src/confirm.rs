@@ -239,7 +239,14 @@ pub fn confirm_leaks(
                 // Where ways meet there is no line; the way came from a branch.
                 let branch = found.path.iter().rev().find(|step| step.function == id);
                 let at = branch.filter(|_| at.line == 0).map_or(at, |step| step.at);
-                *leak = Leak { at, cause, variable, path: found.path, others, ..leak.clone() };
+                // The call is the same, however its block was held.
+                let (inner, variable) = match (found.inner.is_empty(), number) {
+                    (false, _) => (found.inner, found.variable),
+                    (true, 0) => (std::mem::take(&mut leak.inner), variable),
+                    (true, _) => (Vec::new(), variable),
+                };
+                let path = found.path;
+                *leak = Leak { at, inner, cause, variable, path, others, ..leak.clone() };
                 return true;
             }
         }

@@ -47,10 +47,12 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
     let mut cases: Vec<ExitCase> =
         cases.into_iter().map(|(exit, case)| exit_case(id, &mut scope, exit, case)).collect();
     keep_guards(&scope, &mut cases);
+    let deeds = scope.deeds.of(&cases);
     compact(Summary {
         cases,
         symbols: Arc::new(scope.symbols),
         freed_in_loops: scope.inputs_freed_in_loops.into_iter().collect(),
+        deeds,
         origins: scope.sites.origins,
         ..Summary::default()
     })

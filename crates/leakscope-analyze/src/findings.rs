@@ -20,7 +20,8 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
     let stack = inner.split_off(first);
     let mut finding = Finding::new(Kind::Warning, Place { stack, inner });
     let place = |at: Spot| Place::new(vec![frame(program, id, at)]);
-    finding.leaked = Some(place(leak.at));
+    let inner = leak.inner.iter().map(|&(function, at)| frame(program, function, at));
+    finding.leaked = Some(Place::new(inner.chain([frame(program, id, leak.at)]).collect()));
     finding.exact = true;
     finding.confidence = Some(leak.confidence);
     finding.cause = leak.cause;
@@ -50,7 +51,7 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
     finding
 }
 
-fn frame(program: &Program, function: FuncId, at: Spot) -> Frame {
+pub fn frame(program: &Program, function: FuncId, at: Spot) -> Frame {
     let known = |text: &String| (!text.is_empty()).then(|| text.clone());
     let frame = Frame {
         function: Some(program.function(function).display.clone()),

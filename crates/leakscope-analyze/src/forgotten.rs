@@ -80,7 +80,7 @@ type Lost<'e> = (Spot, Cause, Option<&'e str>);
 
 fn leak((at, cause, element): Lost, name: &str) -> Leak {
     let variable = element.map(|element| format!("{element}->{name}"));
-    Leak::new(Confidence::Likely, at, cause, variable, Vec::new())
+    Leak::new(Confidence::Likely, at, cause, variable.into(), Vec::new())
 }
 
 fn origin(world: &World, stack: Vec<(FuncId, Spot)>, allocator: FuncId) -> Origin {

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arithmetic;
 use crate::case::{Case, Feasibility, Mark};
+use crate::deeds::{Deed, What};
 use crate::fact::Fact;
 use crate::models::DESCRIPTOR;
 use crate::refine::{alternatives_in, assume_in, compare};
@@ -43,6 +44,16 @@ pub struct Outcome {
     pub freed_holders: bool,
     /// A cell of memory that held blocks was written over.
     pub overwrote: bool,
+    pub done: Vec<Done>,
+}
+
+/// Memory of the caller that the callee changed or released.
+pub struct Done {
+    pub base: Base,
+    /// Where it was written to.
+    pub written: Option<Offset>,
+    /// Where the callee does it, if that is one place.
+    pub deed: Option<Arc<Deed>>,
 }
 
 /// Stack frames kept of an allocation.
@@ -175,6 +186,7 @@ impl<'a> Instance<'a> {
             after.refused.extend(inputs(scope, &value));
         }
 
+        let mut done = Vec::new();
         let mut freed_holders = false;
         for (value, &id) in freed.iter().zip(&exit.freed) {
             let is_deep = !self.summary.symbols.has_near_members(id);
@@ -185,6 +197,11 @@ impl<'a> Instance<'a> {
                     value.bases().flat_map(|place| self.dealt_with(&after, id, place)).collect();
                 held.iter().for_each(|value| after.escape(scope, value));
             }
+            done.extend(value.bases().map(|(base, _)| Done {
+                base,
+                written: None,
+                deed: self.summary.deed(What::Freed(id)).cloned(),
+            }));
             scope.freed_at.extend(value.heap_blocks().map(|block| (block.site(), self.site.at)));
             freed_holders |= after.free(scope, value);
             if self.summary.freed_in_loops.contains(&id) {
@@ -199,6 +216,11 @@ impl<'a> Instance<'a> {
         }
         let mut overwrote = false;
         for (to, value, write) in &writes {
+            done.extend(to.bases().map(|(base, offset)| Done {
+                base,
+                written: Some(offset),
+                deed: self.summary.deed(What::Written(write.base, write.offset)).cloned(),
+            }));
             let before = match self.may_be_kept(write) {
                 true => after.put(scope, to, value, write.bytes),
                 false => after.store(scope, to, value, write.bytes),
@@ -247,6 +269,7 @@ impl<'a> Instance<'a> {
             exit: self.exit.exit,
             freed_holders,
             overwrote,
+            done,
         })
     }
 

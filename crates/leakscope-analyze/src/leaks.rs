@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Feasibility, Flight, Mark, Pending};
 use crate::confirm::Search;
+use crate::findings::frame;
+use crate::instantiate::Done;
 use crate::scope::Scope;
 use crate::simulate::{Simulation, steps};
 use crate::summary::Step;
@@ -24,6 +26,8 @@ const SHORT: usize = 6;
 pub struct Leak {
     pub confidence: Confidence,
     pub at: Spot,
+    /// Where inside of the call at that place, innermost first.
+    pub inner: Vec<(FuncId, Spot)>,
     pub cause: Cause,
     pub variable: Option<String>,
     pub path: Vec<Step>,
@@ -36,14 +40,24 @@ pub struct Leak {
 }
 
 impl Leak {
-    pub fn new(
-        confidence: Confidence,
-        at: Spot,
-        cause: Cause,
-        variable: Option<String>,
-        path: Vec<Step>,
-    ) -> Leak {
-        Leak { confidence, at, cause, variable, path, others: Vec::new(), freed: Vec::new(), holds: false }
+    pub fn new(confidence: Confidence, at: Spot, cause: Cause, last: LastPointer, path: Vec<Step>) -> Leak {
+        let LastPointer { name: variable, inner } = last;
+        let (others, freed) = (Vec::new(), Vec::new());
+        Leak { confidence, at, inner, cause, variable, path, others, freed, holds: false }
+    }
+}
+
+/// What the last pointer to a block is called, and where it goes inside of the
+/// call that loses it, innermost first.
+#[derive(Clone, Debug, Default)]
+pub struct LastPointer {
+    pub name: Option<String>,
+    pub inner: Vec<(FuncId, Spot)>,
+}
+
+impl From<Option<String>> for LastPointer {
+    fn from(name: Option<String>) -> LastPointer {
+        LastPointer { name, inner: Vec::new() }
     }
 }
 
@@ -87,6 +101,7 @@ impl Simulation<'_, '_> {
                     return false;
                 }
                 (leak.at, leak.cause, leak.variable) = leak.others.remove(0);
+                leak.inner.clear();
             }
             !scope.pools.contains(&site)
         });
@@ -112,8 +127,8 @@ impl Simulation<'_, '_> {
         for block in lost {
             case.blocks.remove(&block);
             if roots.contains(&block) {
-                let (cause, variable, path) = (Cause::Overwritten, variable.clone(), case.path.clone());
-                case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
+                let (cause, last, path) = (Cause::Overwritten, variable.clone().into(), case.path.clone());
+                case.pending.push(Arc::new(Pending { block, at, cause, last, path }));
             }
         }
     }
@@ -128,16 +143,16 @@ impl Simulation<'_, '_> {
         if is_held || self.function.name == "main" {
             return;
         }
-        let (variable, path) = (self.place(case, global), case.path.clone());
+        let (last, path) = (self.place(case, global).into(), case.path.clone());
         let (block, cause) = (HeapId::recent(site), Cause::Overwritten);
-        case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
+        case.pending.push(Arc::new(Pending { block, at, cause, last, path }));
     }
 
     /// A case goes on to the procedure's callers: what waited for it is lost.
     pub fn settle(&mut self, case: &mut Case) {
         for pending in std::mem::take(&mut case.pending) {
-            let Pending { block, at, cause, variable, path } = &*pending;
-            self.leak_on(*block, *at, *cause, variable.clone(), path.as_ref());
+            let Pending { block, at, cause, last, path } = &*pending;
+            self.leak_on(*block, *at, *cause, last.clone(), path.as_ref());
         }
     }
 
@@ -189,13 +204,25 @@ impl Simulation<'_, '_> {
         for block in lost {
             case.blocks.remove(&block);
             if roots.contains(&block) {
-                self.leak(block, at, cause, variable.clone(), case);
+                self.leak(block, at, cause, variable.clone().into(), case);
             }
         }
     }
 
-    /// The same after a call, with the names that places had before it.
+    /// The same after a change of memory, with the names that places had before it.
     pub fn look_for_leaks_after(&mut self, before: &Case, case: &mut Case, at: Spot, cause: Cause) {
+        self.look_for_leaks_of(before, case, at, cause, &[]);
+    }
+
+    /// The same after a call that did something to memory.
+    pub fn look_for_leaks_of(
+        &mut self,
+        before: &Case,
+        case: &mut Case,
+        at: Spot,
+        cause: Cause,
+        done: &[Done],
+    ) {
         if case.feasibility == Feasibility::Dead {
             return;
         }
@@ -204,10 +231,40 @@ impl Simulation<'_, '_> {
         for block in lost {
             case.blocks.remove(&block);
             if roots.contains(&block) {
-                let holder = self.holder(before, block);
-                self.leak(block, at, cause, holder, case);
+                let last = self.last_pointer(before, block, done);
+                self.leak(block, at, cause, last, case);
             }
         }
+    }
+
+    /// What held a block last, in words of the code inside of a call that lost it.
+    fn last_pointer(&self, before: &Case, block: HeapId, done: &[Done]) -> LastPointer {
+        let name = self.holder(before, block);
+        let cells =
+            before.memory.iter().filter(|(_, cell)| cell.value.heap_blocks().any(|held| held == block));
+        let mut places = cells.map(|(place, _)| *place);
+        let lost = places.find_map(|(base, offset)| {
+            let is_it = |done: &&Done| done.base == base && done.written.is_none_or(|at| at == offset);
+            done.iter().find(is_it)
+        });
+        let Some(Done { deed: Some(deed), written, base }) = lost else { return name.into() };
+        // What the library does is the call's doing.
+        let program = self.result.scope.world.program;
+        let is_library = |&&(function, at): &&(FuncId, Spot)| frame(program, function, at).system;
+        let inner: Vec<(FuncId, Spot)> = deed.stack.iter().skip_while(is_library).copied().collect();
+        let inside = deed.name.as_ref();
+        let name = match (written, base) {
+            _ if inner.is_empty() => name,
+            _ if inner.len() < deed.stack.len() => None,
+            (Some(_), Base::Global(_)) if inside.is_none() => name,
+            (Some(_), _) => inside.map(|place| place.to_string()),
+            // The member has the same name there.
+            (None, _) => name.as_deref().and_then(|name| {
+                let (_, member) = name.rsplit_once("->")?;
+                Some(format!("{}->{member}", inside?))
+            }),
+        };
+        LastPointer { name, inner }
     }
 
     fn confidence(&self, block: HeapId, path: &[Step]) -> Confidence {
@@ -235,29 +292,22 @@ impl Simulation<'_, '_> {
             || case.pending.iter().any(|pending| self.is_wanted(pending.block))
     }
 
-    pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, variable: Option<String>, case: &mut Case) {
+    pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, last: LastPointer, case: &mut Case) {
         // Whether the exception goes on is not known before a handler is found.
         if case.flight == Flight::Sought {
             let path = case.path.clone();
-            case.pending.push(Arc::new(Pending { block, at, cause, variable, path }));
+            case.pending.push(Arc::new(Pending { block, at, cause, last, path }));
         } else {
-            self.leak_on(block, at, cause, variable, case.path.as_ref());
+            self.leak_on(block, at, cause, last, case.path.as_ref());
         }
     }
 
-    fn leak_on(
-        &mut self,
-        block: HeapId,
-        at: Spot,
-        cause: Cause,
-        variable: Option<String>,
-        way: Option<&Arc<Mark>>,
-    ) {
+    fn leak_on(&mut self, block: HeapId, at: Spot, cause: Cause, last: LastPointer, way: Option<&Arc<Mark>>) {
         let is_wanted = self.is_wanted(block);
         if let Some(search) = &mut self.search {
             if is_wanted && at == search.target.at {
                 let path = steps(self.id, way);
-                search.found = Some(Leak::new(Confidence::Likely, at, cause, variable, path));
+                search.found = Some(Leak::new(Confidence::Likely, at, cause, last, path));
             }
             return;
         }
@@ -265,18 +315,17 @@ impl Simulation<'_, '_> {
         if ways.len() < MAX_WAYS {
             ways.push(way.cloned());
         }
-        let place = (at, cause, variable.clone());
         match self.result.leaks.get_mut(&block.site()) {
             Some(known) => {
                 let is_known = known.at == at || known.others.iter().any(|(other, ..)| *other == at);
                 if !is_known {
-                    known.others.push(place);
+                    known.others.push((at, cause, last.name));
                 }
             }
             None => {
                 let path = steps(self.id, way);
                 let confidence = self.confidence(block, &path);
-                self.result.leaks.insert(block.site(), Leak::new(confidence, at, cause, variable, path));
+                self.result.leaks.insert(block.site(), Leak::new(confidence, at, cause, last, path));
             }
         }
     }

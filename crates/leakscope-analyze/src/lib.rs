@@ -15,6 +15,7 @@ mod case;
 mod compact;
 mod confirm;
 mod containers;
+mod deeds;
 mod describe;
 mod effects;
 mod exits;

@@ -27,6 +27,20 @@ impl<'a> Simulation<'a, '_> {
         self.location(case, *base, *offset, MAX_STEPS).map(|named| named.name)
     }
 
+    /// What a pointer to the start of something is called.
+    pub fn pointer(&self, case: &Case, to: Base) -> Option<String> {
+        let is_it = |value: &Value| *value == Value::Sum(to, Offset::At(0));
+        if let Some((id, _)) = case.variables.iter().find(|(_, value)| is_it(value)) {
+            return Some(self.variable(*id).to_owned());
+        }
+        let Base::Symbol(id) = to else { return None };
+        match self.result.scope.symbols.key(id) {
+            SymbolKey::Parameter(index) => Some(self.variable(self.parameter(*index)?).to_owned()),
+            SymbolKey::Content(base, at) => self.place(case, &Value::Sum(*base, *at)),
+            _ => None,
+        }
+    }
+
     pub fn variable(&self, id: VariableId) -> &'a str {
         &self.body.variables[id.0 as usize].name
     }

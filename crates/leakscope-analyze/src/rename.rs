@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use leakscope_ir::{FuncId, GlobalId, Spot};
 
+use crate::deeds::{Deed, What};
 use crate::leaks::Leak;
 use crate::scope::Origin;
 use crate::summary::{ExitCase, Step, Summary, Write};
@@ -31,8 +32,24 @@ pub fn summary(with: &mut dyn Rename, summary: &Summary) -> Summary {
         symbols: Arc::new(summary.symbols.map(|key| symbol(with, key))),
         origins: summary.origins.iter().map(|known| Arc::new(origin(with, known))).collect(),
         freed_in_loops: symbols(with, &summary.freed_in_loops),
+        deeds: deeds(with, &summary.deeds),
         ..*summary
     }
+}
+
+pub fn deeds(with: &mut dyn Rename, deeds: &[(What, Arc<Deed>)]) -> Vec<(What, Arc<Deed>)> {
+    let renamed = deeds.iter().map(|(what, deed)| {
+        let what = match *what {
+            What::Written(to, offset) => What::Written(base(with, to), offset),
+            What::Freed(id) => What::Freed(with.symbol(id)),
+        };
+        (what, Arc::new(Deed { stack: stack(with, &deed.stack), name: deed.name.clone() }))
+    });
+    renamed.collect()
+}
+
+fn stack(with: &mut dyn Rename, stack: &[(FuncId, Spot)]) -> Vec<(FuncId, Spot)> {
+    stack.iter().map(|&(function, at)| with.place(function, at)).collect()
 }
 
 fn symbols(with: &mut dyn Rename, ids: &[SymbolId]) -> Vec<SymbolId> {
@@ -44,14 +61,13 @@ pub fn leak(with: &mut dyn Rename, id: FuncId, leak: &Leak) -> Leak {
     let own = at(leak.at);
     let others =
         leak.others.iter().map(|(spot, cause, variable)| (at(*spot), *cause, variable.clone())).collect();
-    let freed = leak.freed.iter().map(|&(by, spot)| with.place(by, spot)).collect();
+    let (freed, inner) = (stack(with, &leak.freed), stack(with, &leak.inner));
     let path = leak.path.iter().map(|known| step(with, known)).collect();
-    Leak { at: own, others, freed, path, variable: leak.variable.clone(), ..*leak }
+    Leak { at: own, inner, others, freed, path, variable: leak.variable.clone(), ..*leak }
 }
 
 pub fn origin(with: &mut dyn Rename, origin: &Origin) -> Origin {
-    let stack = origin.stack.iter().map(|&(function, at)| with.place(function, at)).collect();
-    Origin { stack, ..origin.clone() }
+    Origin { stack: stack(with, &origin.stack), ..origin.clone() }
 }
 
 pub fn exit_case(with: &mut dyn Rename, case: &ExitCase) -> ExitCase {

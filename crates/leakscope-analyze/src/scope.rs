@@ -7,6 +7,7 @@ use leakscope_ir::{BlockId, FuncId, GlobalId, Spot, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use crate::deeds::Deeds;
 use crate::value::{Base, HeapId, SymbolId, SymbolKey, Symbols, Value};
 use crate::world::World;
 
@@ -20,6 +21,7 @@ pub struct Scope<'a> {
     pub inputs_freed_in_loops: BTreeSet<SymbolId>,
     /// Sites whose blocks are released, with the calls that do it.
     pub freed_at: BTreeSet<(usize, Spot)>,
+    pub deeds: Deeds,
     /// Sites whose blocks held others when they were lost.
     pub holding: BTreeSet<usize>,
     /// Sites of blocks that are cut into pieces, of which a global has one:
@@ -66,6 +68,7 @@ impl<'a> Scope<'a> {
             freed_in_loops: BTreeSet::new(),
             inputs_freed_in_loops: BTreeSet::new(),
             freed_at: BTreeSet::new(),
+            deeds: Deeds::default(),
             holding: BTreeSet::new(),
             pools: BTreeSet::new(),
             ever_freed: BTreeSet::new(),

@@ -560,7 +560,7 @@ impl<'a> Simulation<'a, '_> {
             let is_end = self.function.name == "main" && exit == Exit::Return;
             if roots.contains(&block) && (!is_end || self.options.at_exit) {
                 let holder = self.holder(&before, block);
-                self.leak(block, at, cause, holder, &mut case);
+                self.leak(block, at, cause, holder.into(), &mut case);
             }
         }
         self.result.exits.push((exit, case, value));

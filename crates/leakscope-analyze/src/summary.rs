@@ -12,6 +12,7 @@ use leakscope_ir::{Compare, FuncId, Spot};
 use serde::{Deserialize, Serialize};
 
 use crate::case::Block;
+use crate::deeds::{Deed, What};
 use crate::fact::Fact;
 use crate::scope::Origin;
 use crate::value::{Base, HeapId, Offset, SymbolId, Symbols, Value};
@@ -36,6 +37,8 @@ pub struct Summary {
     pub freed_in_loops: Vec<SymbolId>,
     /// Of the blocks, by site.
     pub origins: Vec<Arc<Origin>>,
+    /// Where it does what its cases tell of.
+    pub deeds: Vec<(What, Arc<Deed>)>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,6 +92,11 @@ impl Summary {
             case.facts.len() + case.writes.len() + case.freed.len() + case.escaped.len() + case.blocks.len()
         });
         sizes.sum()
+    }
+
+    /// Where it does something, if that is one place.
+    pub fn deed(&self, what: What) -> Option<&Arc<Deed>> {
+        self.deeds.iter().find(|(known, _)| *known == what).map(|(_, deed)| deed)
     }
 
     /// Numbers that a recursion counts stand for all that it could count

@@ -7,6 +7,7 @@ use leakscope_ir::{Binary, Call, Callee, Instruction, Op, Operand, Shape, Spot, 
 
 use crate::arithmetic;
 use crate::case::{Case, Cell, Feasibility};
+use crate::deeds::What;
 use crate::fact::Fact;
 use crate::join::{Growth, Property, join};
 use crate::leaks::Overwriter;
@@ -174,6 +175,10 @@ impl Simulation<'_, '_> {
             Op::Store { to, value, shape } => {
                 let failed = self.failed_call(case, value);
                 let to = self.operand(case, to);
+                for (base, offset) in to.bases() {
+                    let name = |own: &Self| own.place(case, &to);
+                    self.note_deed(What::Written(base, offset), instruction.at, None, name);
+                }
                 self.store(case, &to, &self.operand(case, value), shape, instruction.at, failed);
                 if let (Overwriter::Failure, Operand::Value(call)) = (failed, value) {
                     self.lose_refused(case, *call, &to, instruction.at);

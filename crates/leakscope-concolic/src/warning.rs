@@ -102,7 +102,7 @@ impl Warning {
     pub fn of_finding(finding: Finding) -> Warning {
         let mark = |kind, spot| PathMark { kind, spot };
         let mut marks = Vec::new();
-        let leak = finding.leaked.as_ref().and_then(spot);
+        let leak = leak_of(&finding);
         if finding.path.is_empty() {
             marks.extend(spot(&finding.allocated).map(|spot| mark(MarkKind::Allocation, spot)));
         }
@@ -118,7 +118,7 @@ impl Warning {
     /// Where the warned objects are said to leak.
     pub fn leak(&self) -> Option<Spot> {
         let marked = self.marks.iter().rev().find(|mark| mark.kind == MarkKind::Leak);
-        marked.map(|mark| mark.spot.clone()).or_else(|| spot(self.finding.leaked.as_ref()?))
+        marked.map(|mark| mark.spot.clone()).or_else(|| leak_of(&self.finding))
     }
 
     /// Where the warned objects are allocated: any call of the stack that the
@@ -139,8 +139,19 @@ fn place(spot: &Spot) -> Place {
 }
 
 /// The innermost frame of the user's with a line.
+/// Where a finding says that objects leak. Of a warning, in the function that
+/// knows of the object: further in, others may come by too.
+fn leak_of(finding: &Finding) -> Option<Spot> {
+    let leaked = finding.leaked.as_ref()?;
+    let outermost = leaked.stack.last().filter(|_| finding.kind == Kind::Warning);
+    outermost.and_then(spot_of).or_else(|| spot(leaked))
+}
+
 fn spot(place: &Place) -> Option<Spot> {
-    let frame = place.stack.iter().find(|frame| !frame.system && frame.line.is_some())?;
+    place.stack.iter().filter(|frame| !frame.system).find_map(spot_of)
+}
+
+fn spot_of(frame: &Frame) -> Option<Spot> {
     Some(Spot { file: frame.file.clone()?, line: frame.line?, column: frame.column })
 }
 

@@ -309,10 +309,11 @@ impl<'m> Value<'m> {
     }
 
     pub fn users(self) -> impl Iterator<Item = Value<'m>> {
-        // SAFETY: a live value; null ends the list, and a use has a user.
-        let uses = successors(NonNull::new(unsafe { LLVMGetFirstUse(self.raw) }), |at| {
-            NonNull::new(unsafe { LLVMGetNextUse(at.as_ptr()) })
-        });
+        // SAFETY: a live value; null ends the list.
+        let first = NonNull::new(unsafe { LLVMGetFirstUse(self.raw) });
+        // SAFETY: a use of the list.
+        let uses = successors(first, |at| NonNull::new(unsafe { LLVMGetNextUse(at.as_ptr()) }));
+        // SAFETY: a use has a user.
         uses.filter_map(|at| Value::new(unsafe { LLVMGetUser(at.as_ptr()) }))
     }
 

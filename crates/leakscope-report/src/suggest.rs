@@ -67,8 +67,11 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
     }
     let holds = !root.below.is_empty() || finding.evidence.contains_key("holds");
     let (call, model) = match finding.freed_elsewhere.first() {
-        // Other ways may come by this line with nothing to release, unless the
-        // function releases that variable further on.
+        // Other calls may change or release something here with nothing in it.
+        _ if finding.kind == Kind::Warning && finding.cause != Cause::ScopeEnd && leaked.stack.len() > 1 => {
+            return None;
+        }
+        // So may other ways, unless the function releases that variable further on.
         _ if finding.kind == Kind::Warning => {
             let (call, at) = as_on_another_way(finding, variable, files)?;
             let first = if holds && call.starts_with("free(") { ", after freeing what it holds" } else { "" };

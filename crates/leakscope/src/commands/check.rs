@@ -96,10 +96,10 @@ fn summary(program: &Program, analysis: &Analysis, name: &str, format: CheckForm
 }
 
 /// Whether the line of the allocation or of the leak, or the one before it,
-/// says so.
+/// says so; of a leak inside of calls, those of the calls too.
 pub fn is_ignored(finding: &Finding, sources: &Captured) -> bool {
-    let places = [Some(&finding.allocated), finding.leaked.as_ref()];
-    let frames = places.into_iter().flatten().filter_map(|place| place.stack.first());
+    let leaked = finding.leaked.iter().flat_map(|place| &place.stack);
+    let frames = finding.allocated.stack.first().into_iter().chain(leaked);
     frames.into_iter().any(|frame| {
         let (Some(file), Some(line)) = (&frame.file, frame.line) else { return false };
         let Some(text) = sources.text(file) else { return false };
