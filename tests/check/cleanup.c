@@ -226,3 +226,27 @@ void loop_in_loop_bad(int count)
     } // leak @turned: line
     step(1);
 }
+
+// The only way out of a loop is where something is negative: no count that it goes up to.
+int read_until_bad(void)
+{
+    int count = 0;
+    for (;;) {
+        char *line = malloc(10); // alloc @until
+        if (step(count) < 0)
+            break; // leak @until: line
+        count++;
+        free(line);
+    }
+    return count;
+}
+
+int counted_down_bad(int count)
+{
+    for (;;) {
+        char *line = malloc(10); // alloc @down
+        if (count-- < 0)
+            return 0; // leak @down: line
+        free(line);
+    }
+}

@@ -111,8 +111,9 @@ pub fn analyze(
     leaks.append(&mut more);
     // What a procedure loses, whoever calls it.
     let mut seen = FxHashSet::default();
-    leaks.retain(|(id, leak, origin): &Found| {
-        seen.insert((*id, leak.at, leak.variable.clone(), origin.stack.clone()))
+    leaks.retain(|(id, leak, origin): &Found| match leak.inner.first() {
+        Some(&(id, at)) => seen.insert((id, at, None, origin.stack.iter().take(1).copied().collect())),
+        None => seen.insert((*id, leak.at, leak.variable.clone(), origin.stack.clone())),
     });
     let findings = findings::findings(program, leaks);
     let summaries = ready.told.into_iter().map(|told| told.into_inner()?.summary.into_inner()).collect();

@@ -376,7 +376,7 @@ impl<'a> Simulation<'a, '_> {
                     let mut taken = case.clone();
                     if assume(&mut taken, self.scope(), &condition, truth)
                         && !(self.flow.is_loop_head[id.0 as usize]
-                            && self.has_negative_count(&case, &taken, &condition))
+                            && self.has_negative_count(id, &case, &taken, &condition))
                     {
                         self.mark(&mut taken, block, truth != block.branch.is_negated);
                         self.go(id, to, taken);
@@ -427,13 +427,22 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
-    /// Whether a loop is left at once only because what it counts up to would
-    /// be negative: counts are not.
-    fn has_negative_count(&self, before: &Case, left: &Case, condition: &Value) -> bool {
-        let scope = &self.result.scope;
+    /// Whether the loop of a head is left at once only because what it counts up
+    /// to would be negative: counts are not, but what a round gets may be.
+    fn has_negative_count(&self, head: BlockId, before: &Case, left: &Case, condition: &Value) -> bool {
+        let Scope { symbols, .. } = &self.result.scope;
         let Value::Sum(Base::Symbol(id), Offset::At(0)) = condition else { return false };
-        let SymbolKey::Compare(_, count, Value::Int(0)) = scope.symbols.key(*id) else { return false };
-        before.fact_of(scope, count).high > 0 && left.fact_of(scope, count).high < 0
+        let SymbolKey::Compare(_, count, Value::Int(0)) = symbols.key(*id) else { return false };
+        let Value::Sum(Base::Symbol(id), Offset::At(0)) = count else { return false };
+        let is_from_before = match symbols.key(*id) {
+            SymbolKey::Result(made, _) => {
+                let block = self.flow.block_of[made.0 as usize];
+                !self.flow.loops[block.0 as usize].contains(&head)
+            }
+            _ => symbols.is_input(*id),
+        };
+        let fact = |case: &Case| case.fact(&self.result.scope, *id);
+        is_from_before && fact(before).high > 0 && fact(left).high < 0
     }
 
     fn mark(&self, case: &mut Case, block: &Block, is_taken: bool) {
