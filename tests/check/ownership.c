@@ -443,3 +443,71 @@ void not_kept_bad(int n)
     if (n > 5)
         strdup("five"); // alloc @notkept; leak @notkept
 }
+
+// A callee moves a pointer along its block: who has the block still has it.
+static int next_field(char **at, char *field)
+{
+    *at += strspn(*at, " ");
+    size_t length = strcspn(*at, " ");
+    memcpy(field, *at, length);
+    field[length] = '\0';
+    *at += length;
+    return (int)length;
+}
+
+int fields_bad(const char *text)
+{
+    char field[64], *copy = malloc(64), *at = copy; // alloc @fields
+    int count = 0;
+    if (!copy)
+        return -1;
+    strcpy(copy, text);
+    while (next_field(&at, field) > 0)
+        count++;
+    return count; // leak @fields: copy
+}
+
+int fields_good(const char *text)
+{
+    char field[64], *copy = malloc(64), *at = copy;
+    int count = 0;
+    if (!copy)
+        return -1;
+    strcpy(copy, text);
+    while (next_field(&at, field) > 0)
+        count++;
+    free(copy);
+    return count;
+}
+
+struct writer {
+    char *start, *next;
+};
+
+static void writer_put(struct writer *writer, char letter)
+{
+    *writer->next++ = letter;
+}
+
+char *written_good(const char *text)
+{
+    struct writer writer;
+    writer.start = writer.next = malloc(32);
+    if (!writer.start)
+        return NULL;
+    writer_put(&writer, text[0]);
+    writer_put(&writer, '\0');
+    return writer.start;
+}
+
+char *written_bad(const char *text)
+{
+    struct writer writer;
+    writer.start = writer.next = malloc(32); // alloc @written
+    if (!writer.start)
+        return NULL;
+    writer_put(&writer, text[0]);
+    if (text[0] == '!')
+        return NULL; // leak @written: writer.start
+    return writer.start;
+}

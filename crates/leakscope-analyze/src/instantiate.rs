@@ -226,9 +226,11 @@ impl<'a> Instance<'a> {
                 false => after.store(scope, to, value, write.bytes),
             };
             match before {
-                // It is what the call returns.
+                // It is what the call returns, or a pointer that goes along its block.
                 Some(before)
-                    if before.heap_blocks().all(|held| result.heap_blocks().any(|got| got == held)) => {}
+                    if before.heap_blocks().all(|held| {
+                        result.heap_blocks().chain(value.heap_blocks()).any(|got| got == held)
+                    }) => {}
                 // Too deep to be told from what is stored, or in memory of
                 // others, whose state between calls is theirs to know.
                 Some(before)
