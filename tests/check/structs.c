@@ -538,3 +538,101 @@ void latest_bad(void)
     latest = open("/a", O_RDONLY); // alloc @latest
     latest = -1; // leak @latest: latest
 }
+
+// A callee clears all of a structure.
+struct session {
+    int state;
+    char *user;
+};
+
+static void session_reset(struct session *session)
+{
+    memset(session, 0, sizeof *session); // leak @cleared: session->user
+    session->state = 1;
+}
+
+void session_bad(void)
+{
+    struct session session;
+    session_reset(&session);
+    session.user = strdup("a"); // alloc @cleared
+    session_reset(&session);
+}
+
+void session_good(void)
+{
+    struct session session;
+    session_reset(&session);
+    session.user = strdup("a");
+    free(session.user);
+    session_reset(&session);
+    if (session.user)
+        session.user = strdup("b");
+}
+
+// What frees anything is not where a member is lost.
+static void release(void *block)
+{
+    if (block)
+        free(block);
+}
+
+static void session_free(struct session *session)
+{
+    release(session); // leak @released: session->user
+}
+
+void session_freed_bad(void)
+{
+    struct session *session = calloc(1, sizeof *session);
+    if (!session)
+        return;
+    session->user = strdup("a"); // alloc @released
+    session_free(session);
+}
+
+// A member is not released by who may release what it is given.
+struct items {
+    int is_own;
+    char *first;
+};
+
+static void items_end(struct items *items)
+{
+    free(items->first);
+    if (items->is_own)
+        free(items);
+}
+
+struct basket {
+    char *name;
+    struct items items;
+};
+
+static void basket_empty(struct basket *basket)
+{
+    items_end(&basket->items);
+}
+
+void basket_good(const char *name)
+{
+    struct basket *basket = calloc(1, sizeof *basket);
+    if (!basket)
+        return;
+    basket->name = strdup(name);
+    basket->items.first = strdup("x");
+    basket_empty(basket);
+    free(basket->name);
+    free(basket);
+}
+
+void basket_bad(const char *name)
+{
+    struct basket *basket = calloc(1, sizeof *basket);
+    if (!basket)
+        return;
+    basket->name = strdup(name); // alloc @basket
+    basket->items.first = strdup("x");
+    basket_empty(basket);
+    free(basket); // leak @basket: basket->name
+}

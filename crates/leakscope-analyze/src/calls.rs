@@ -332,7 +332,8 @@ impl Simulation<'_, '_> {
                     let name = |own: &Self| own.place(case, &place);
                     self.note_deed(What::Written(base, *offset), site.at, deed, name);
                 }
-                (None, Base::Symbol(id)) => {
+                // Who frees anything knows of no members: that is its caller's doing.
+                (None, Base::Symbol(id)) if deed.is_some() || !self.pointers_in(case, base).is_empty() => {
                     self.note_deed(What::Freed(id), site.at, deed, |own| own.pointer(case, base));
                 }
                 _ => {}

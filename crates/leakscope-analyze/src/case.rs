@@ -368,7 +368,7 @@ impl Case {
             let held: Vec<Value> = value.bases().flat_map(|(base, _)| inside(base)).collect();
             held.iter().for_each(|value| self.escape(scope, value));
         }
-        for (base, _) in value.bases() {
+        for (base, offset) in value.bases() {
             match base {
                 Base::Heap(block) => {
                     if self.blocks.remove(&block).is_some() {
@@ -377,6 +377,9 @@ impl Case {
                 }
                 Base::Symbol(id) if scope.symbols.is_input(id) => {
                     self.freed.insert(id);
+                    if offset != Offset::At(0) {
+                        scope.freed_around.insert(id);
+                    }
                     // It may be another: what it holds stays where it is.
                     if is_one_of_many && matches!(scope.symbols.key(id), SymbolKey::Parameter(_)) {
                         self.escaped.insert(id);

@@ -17,12 +17,14 @@ pub fn compact(summary: Summary) -> Summary {
         Kept { of: &summary.symbols, ids: FxHashMap::default(), symbols: Vec::new(), sites: Vec::new() };
     let cases: Vec<ExitCase> = summary.cases.iter().map(|case| rename::exit_case(&mut kept, case)).collect();
     let freed_in_loops = summary.freed_in_loops.iter().map(|id| kept.symbol(*id)).collect();
+    let freed_around = summary.freed_around.iter().map(|id| kept.symbol(*id)).collect();
     let deeds = rename::deeds(&mut kept, &summary.deeds);
     kept.keep_elements();
     let Kept { symbols, sites, .. } = kept;
     Summary {
         cases,
         freed_in_loops,
+        freed_around,
         deeds,
         symbols: Arc::new(Symbols::of(summary.symbols.max_depth, symbols.into_iter())),
         origins: sites.into_iter().map(|site| summary.origins[site].clone()).collect(),

@@ -52,6 +52,7 @@ pub fn summarise(id: FuncId, simulated: Simulated) -> Summary {
         cases,
         symbols: Arc::new(scope.symbols),
         freed_in_loops: scope.inputs_freed_in_loops.into_iter().collect(),
+        freed_around: scope.freed_around.into_iter().collect(),
         deeds,
         origins: scope.sites.origins,
         ..Summary::default()
@@ -124,6 +125,7 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         };
         let value = outside(&cell.value);
         let is_new = !matches!(base, Base::Symbol(_) | Base::Global(_))
+            || case.zeroed.contains(&base)
             || case.first_content(scope, base, offset) != value;
         if !is_seen || !is_new {
             continue;

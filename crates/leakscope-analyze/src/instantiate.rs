@@ -79,6 +79,10 @@ pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summar
             possible.push((call, outcome));
         }
     }
+    // What is in the middle of a block is not released, where that is a choice.
+    if possible.iter().any(|(call, _)| !call.frees_member) {
+        possible.retain(|(call, _)| !call.frees_member);
+    }
     let exits: Vec<&ExitCase> = possible.iter().map(|(call, _)| call.exit).collect();
     for (call, outcome) in &mut possible {
         call.excuse_arguments(scope, &mut outcome.case, &exits);
@@ -105,6 +109,8 @@ struct Instance<'a> {
     addresses: Vec<SymbolId>,
     /// What was the most recent block of a site before is an older one.
     renamed: Vec<HeapId>,
+    /// It would release what is in the middle of a block.
+    frees_member: bool,
 }
 
 impl<'a> Instance<'a> {
@@ -127,6 +133,7 @@ impl<'a> Instance<'a> {
             blocks: FxHashMap::default(),
             addresses: Vec::new(),
             renamed: Vec::new(),
+            frees_member: false,
         }
     }
 
@@ -197,6 +204,9 @@ impl<'a> Instance<'a> {
                     value.bases().flat_map(|place| self.dealt_with(&after, id, place)).collect();
                 held.iter().for_each(|value| after.escape(scope, value));
             }
+            let is_member =
+                matches!(value, Value::Sum(Base::Heap(_) | Base::Symbol(_), Offset::At(at)) if *at != 0);
+            self.frees_member |= is_member && !self.summary.freed_around.contains(&id);
             done.extend(value.bases().map(|(base, _)| Done {
                 base,
                 written: None,

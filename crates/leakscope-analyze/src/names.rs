@@ -8,6 +8,8 @@ use crate::value::{Base, HeapId, Offset, SymbolKey, Value};
 
 /// Pointers followed to name a place.
 const MAX_STEPS: u32 = 6;
+/// Pointers in a record that are looked at.
+const MAX_POINTERS: usize = 16;
 
 /// A place with its type, where that is known.
 struct Named {
@@ -29,14 +31,34 @@ impl<'a> Simulation<'a, '_> {
 
     /// What a pointer to the start of something is called.
     pub fn pointer(&self, case: &Case, to: Base) -> Option<String> {
+        self.named_pointer(case, to).map(|pointer| pointer.name)
+    }
+
+    /// The pointers in something, by their offsets, with their names.
+    pub fn pointers_in(&self, case: &Case, to: Base) -> Vec<(i64, String)> {
+        let program = self.result.scope.world.program;
+        let mut found = Vec::new();
+        if let Some(Named { name, ty: Some(ty) }) = self.named_pointer(case, to)
+            && let Type::Pointer(Some(target)) = program.types[ty.0 as usize]
+        {
+            add_pointers(program, target, (0, &format!("{name}->")), &mut found);
+        }
+        found
+    }
+
+    fn named_pointer(&self, case: &Case, to: Base) -> Option<Named> {
+        let named = |id: VariableId| {
+            let variable = &self.body.variables[id.0 as usize];
+            Named { name: variable.name.clone(), ty: variable.ty }
+        };
         let is_it = |value: &Value| *value == Value::Sum(to, Offset::At(0));
         if let Some((id, _)) = case.variables.iter().find(|(_, value)| is_it(value)) {
-            return Some(self.variable(*id).to_owned());
+            return Some(named(*id));
         }
         let Base::Symbol(id) = to else { return None };
         match self.result.scope.symbols.key(id) {
-            SymbolKey::Parameter(index) => Some(self.variable(self.parameter(*index)?).to_owned()),
-            SymbolKey::Content(base, at) => self.place(case, &Value::Sum(*base, *at)),
+            SymbolKey::Parameter(index) => self.parameter(*index).map(named),
+            SymbolKey::Content(base, at) => self.location(case, *base, *at, MAX_STEPS),
             _ => None,
         }
     }
@@ -125,6 +147,19 @@ fn pointee(program: &Program, pointer: Named, offset: Offset) -> Option<Named> {
         _ if is_record => part(program, pointer.name, "->", target, offset),
         Offset::At(0) => Some(Named { name: format!("*{}", pointer.name), ty: target }),
         _ => Some(Named { name: format!("{}[…]", pointer.name), ty: target }),
+    }
+}
+
+/// Adds the pointers in a record, by their offsets.
+fn add_pointers(program: &Program, ty: TypeId, (at, prefix): (i64, &str), found: &mut Vec<(i64, String)>) {
+    let Type::Record(fields) = &program.types[ty.0 as usize] else { return };
+    for field in fields {
+        let (at, name) = (at + field.offset, format!("{prefix}{}", field.name));
+        match &program.types[field.ty.0 as usize] {
+            _ if found.len() >= MAX_POINTERS => return,
+            Type::Pointer(_) => found.push((at, name)),
+            _ => add_pointers(program, field.ty, (at, &format!("{name}.")), found),
+        }
     }
 }
 

@@ -32,6 +32,7 @@ pub fn summary(with: &mut dyn Rename, summary: &Summary) -> Summary {
         symbols: Arc::new(summary.symbols.map(|key| symbol(with, key))),
         origins: summary.origins.iter().map(|known| Arc::new(origin(with, known))).collect(),
         freed_in_loops: symbols(with, &summary.freed_in_loops),
+        freed_around: symbols(with, &summary.freed_around),
         deeds: deeds(with, &summary.deeds),
         ..*summary
     }

@@ -19,6 +19,8 @@ pub struct Scope<'a> {
     pub freed_in_loops: BTreeSet<(usize, BlockId)>,
     /// The same of what came in.
     pub inputs_freed_in_loops: BTreeSet<SymbolId>,
+    /// What came in as a member of something that is released.
+    pub freed_around: BTreeSet<SymbolId>,
     /// Sites whose blocks are released, with the calls that do it.
     pub freed_at: BTreeSet<(usize, Spot)>,
     pub deeds: Deeds,
@@ -67,6 +69,7 @@ impl<'a> Scope<'a> {
             sites: Sites::default(),
             freed_in_loops: BTreeSet::new(),
             inputs_freed_in_loops: BTreeSet::new(),
+            freed_around: BTreeSet::new(),
             freed_at: BTreeSet::new(),
             deeds: Deeds::default(),
             holding: BTreeSet::new(),

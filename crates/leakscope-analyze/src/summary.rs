@@ -35,6 +35,9 @@ pub struct Summary {
     pub takes_if: Option<Compare>,
     /// What it releases in loops, which are taken to run at least once.
     pub freed_in_loops: Vec<SymbolId>,
+    /// What it releases by another place than the one that it got: what that is a
+    /// member of.
+    pub freed_around: Vec<SymbolId>,
     /// Of the blocks, by site.
     pub origins: Vec<Arc<Origin>>,
     /// Where it does what its cases tell of.
