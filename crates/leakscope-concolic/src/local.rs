@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use leakscope_solve::{Answer, Compare, InputId, Model, Node, Pool, Solver, Term};
 
-/// What is smaller is asked as it is.
+/// What is smaller is asked as it is, but for equations: what a side has alone is found first, and all
+/// else kept that led to them.
 const LIGHT: usize = 400;
 
 /// What one term is made of, from where on it is left out at first.
@@ -36,14 +37,16 @@ pub fn locally(
     solver: &mut dyn Solver,
 ) -> Locally {
     let Some((&question, path)) = slice.split_last() else { return Locally::Open };
-    if pool.cone(slice).len() < LIGHT {
+    let is_light = pool.cone(slice).len() < LIGHT;
+    let ways = if is_light { own_bytes(pool, question) } else { first(pool, question) };
+    if ways.is_empty() {
         return Locally::Open;
     }
     let inputs: Vec<BTreeSet<InputId>> = path.iter().map(|&term| inputs(pool, term)).collect();
     let all: BTreeSet<InputId> =
         inputs.iter().flatten().copied().chain(self::inputs(pool, question)).collect();
     let mut tried: Vec<BTreeSet<InputId>> = Vec::new();
-    for mut free in first(pool, question) {
+    for mut free in ways {
         for (&term, inputs) in path.iter().zip(&inputs) {
             if !inputs.is_disjoint(&free) {
                 free.extend(answering(pool, term, &free));
@@ -57,7 +60,7 @@ pub fn locally(
         }
         tried.push(free);
     }
-    in_two_steps(pool, slice, &all, value, solver)
+    if is_light { Locally::Open } else { in_two_steps(pool, slice, &all, value, solver) }
 }
 
 /// First without what is heavy, which may show that there is no answer; then that is
@@ -120,6 +123,17 @@ fn sides(pool: &Pool, term: Term) -> Option<[BTreeSet<InputId>; 2]> {
         Node::Compare(Compare::Eq, a, b) => Some([inputs(pool, a), inputs(pool, b)]),
         _ => None,
     }
+}
+
+/// Bytes that only one side of an equation has, where both sides have some, the fewest first.
+fn own_bytes(pool: &Pool, question: Term) -> Vec<BTreeSet<InputId>> {
+    let Some([a, b]) = sides(pool, question).filter(|[a, b]| !a.is_empty() && !b.is_empty()) else {
+        return Vec::new();
+    };
+    let mut ways = vec![&a - &b, &b - &a];
+    ways.retain(|way| !way.is_empty());
+    ways.sort_by_key(BTreeSet::len);
+    ways
 }
 
 /// What may be found for a question, the fewest bytes first: what only one side

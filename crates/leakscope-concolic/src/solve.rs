@@ -9,8 +9,9 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Names, Part, part};
+use crate::lengths::with_count;
 use crate::local::{Locally, locally};
-use crate::one_byte::{OneByte, one_byte};
+use crate::one_byte::{OneByte, one_byte, plainest};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
 use crate::trace::{Trace, Way};
@@ -87,23 +88,24 @@ pub enum Turned {
     /// came first.
     Guessed(Vec<Input>),
     /// Only a value that the run took as it was is in the way, and where that
-    /// was; an input that may go there all the same.
-    Pinned(PlaceId, Input),
+    /// was; inputs that may go there all the same.
+    Pinned(PlaceId, Vec<Input>),
     /// Only a larger input goes that way.
     Bounded,
     Unsolved,
     Failed(String),
 }
 
-/// Stand where any byte does, any digit, and any space.
-const PLAIN: [u8; 3] = [b'a', b'0', b' '];
-
-/// So many bytes of a model are looked at, in so many steps.
+/// So many bytes of a model are looked at, each with so many values, in so many steps.
 const MOST_PLAIN: usize = 128;
+const PLAIN_VALUES: usize = 6;
 const MOST_PLAIN_STEPS: usize = 1 << 25;
 
 /// So many values of one byte are guessed.
 const MOST_VALUES: usize = 24;
+
+/// Of a question with more bytes, none is taken for a count.
+const MOST_COUNTS: usize = 4;
 
 /// So many numbers of one question are made longer or negative, each alone.
 const MOST_NUMBERS: usize = 2;
@@ -236,6 +238,24 @@ impl Run {
         shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
     }
 
+    /// Inputs for which the decision would go its other way with another number in one byte, if that is
+    /// a count, and so much of what it counts.
+    pub fn guess_count(&self, pool: &Pool, (number, other): (usize, usize), bounds: &Bounds) -> Vec<Input> {
+        let question = self.trace.decisions[number].others[other].1;
+        let asked = pool.inputs(question);
+        if asked.len() > MOST_COUNTS {
+            return Vec::new();
+        }
+        let evaluator = Evaluator::new(pool, &[question]);
+        let with = |byte: InputId| {
+            let names = &self.trace.names;
+            let value =
+                move |id: InputId, new: u64| if id == byte { new } else { self.input.value(id, names) };
+            with_count(&self.input, byte, (names, bounds), |new| evaluator.holds(|id| value(id, new)))
+        };
+        asked.into_iter().filter(|&(_, bits)| bits == 8).flat_map(|(byte, _)| with(byte)).collect()
+    }
+
     /// Inputs for which a decision about one byte goes its other way with one of the
     /// `values`, and all holds that other bytes have to do with it: `[=a=]` for `[:a:]`,
     /// where what was decided of the byte alone stands in the way.
@@ -305,31 +325,24 @@ impl Run {
     fn plainer(&self, pool: &Pool, slice: &[Term], mut model: Model) -> Model {
         let bytes: Vec<InputId> = model.keys().copied().filter(|&id| is_byte(id)).collect();
         let constraints = Evaluator::new(pool, slice);
-        let most = MOST_PLAIN.min(MOST_PLAIN_STEPS / (PLAIN.len() + 1) / constraints.steps().max(1));
+        let most = MOST_PLAIN.min(MOST_PLAIN_STEPS / PLAIN_VALUES / constraints.steps().max(1));
         for id in bytes.into_iter().take(most) {
             let found = model[&id];
             let before = self.input.value(id, &self.trace.names);
-            for plain in [before].into_iter().chain(PLAIN.map(u64::from)) {
-                // A zero is as good as no byte only where there is none now.
-                let ends = plain == 0
-                    && found != 0
-                    && !matches!(part(id), Some(Part::Argument(..) | Part::Variable(..)));
-                if ends {
-                    continue;
-                }
-                if plain == found {
-                    break;
-                }
+            let mut holds = |plain: u64| {
                 model.insert(id, plain);
                 let value = |input| match model.get(&input) {
                     Some(&value) => value,
                     None => self.input.value(input, &self.trace.names),
                 };
-                if constraints.holds(value) {
-                    break;
-                }
-                model.insert(id, found);
-            }
+                plain == found || constraints.holds(value)
+            };
+            // A zero is as good as no byte only where there is none now.
+            let ends = before == 0
+                && found != 0
+                && !matches!(part(id), Some(Part::Argument(..) | Part::Variable(..)));
+            let plain = if !ends && holds(before) { before } else { plainest(holds).unwrap_or(found) };
+            model.insert(id, plain);
         }
         model
     }
@@ -359,7 +372,7 @@ impl Run {
         let free: Vec<Term> =
             slice.iter().copied().filter(|term| !pinned.iter().any(|(pinned, _)| pinned == term)).collect();
         match is_sat(solver, &self.sizes.with(pool, &free, 0)) {
-            Some(model) => Turned::Pinned(place, self.input.with(&model, &self.trace.names)),
+            Some(model) => Turned::Pinned(place, vec![self.input.with(&model, &self.trace.names)]),
             None => Turned::Closed,
         }
     }

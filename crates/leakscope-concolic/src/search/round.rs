@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leakscope_solve::Model;
+use leakscope_solve::{Model, Pool};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -232,17 +232,22 @@ impl Search<'_> {
                         let (run, turn) = (&candidate.run, candidate.turn());
                         guessed.extend(run.guess_byte(&mut pool, turn, values, solvers.quick.as_mut()));
                     }
+                    guessed.extend(self.counts(candidate, &pool));
                     if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
+                }
+                (Turned::Pinned(place, mut inputs), _) => {
+                    inputs.extend(self.counts(candidate, &pool));
+                    Turned::Pinned(place, inputs)
                 }
                 (turned, _) => turned,
             };
             let inputs = match &turned {
-                Turned::To(input) | Turned::Pinned(_, input) => std::slice::from_ref(input),
-                Turned::Guessed(inputs) => inputs,
+                Turned::To(input) => std::slice::from_ref(input),
+                Turned::Guessed(inputs) | Turned::Pinned(_, inputs) => inputs,
                 _ => &[],
             };
             let mut runs = self.run_new(inputs);
-            if let Turned::Guessed(_) = turned {
+            if let Turned::Guessed(_) | Turned::Pinned(..) = turned {
                 for run in runs.iter_mut().filter_map(|(_, run)| run.as_mut().ok()) {
                     let took: FxHashSet<Edge> = run.edges_before(run.trace.decisions.len()).collect();
                     let wanted = candidate.run.edges_before(candidate.decision);
@@ -259,6 +264,14 @@ impl Search<'_> {
         let runs = answers.iter().flat_map(|answer| &answer.runs).chain(&children);
         let in_runs: Duration = runs.filter_map(|(_, run)| Some(run.as_ref().ok()?.trace.spent)).sum();
         Done { spent: self.time().saturating_sub(start) + in_runs, answers, children }
+    }
+
+    /// Inputs with other counts for a candidate, while its edge may be guessed.
+    fn counts(&self, candidate: &Candidate, pool: &Pool) -> Vec<Input> {
+        if !self.known.may_guess(candidate) {
+            return Vec::new();
+        }
+        candidate.run.guess_count(pool, candidate.turn(), &self.options.bounds)
     }
 
     /// Time that this thread has worked: on a machine that is busy with other
