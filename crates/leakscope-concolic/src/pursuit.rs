@@ -405,6 +405,9 @@ impl Pursuit {
         let what = match automaton.marks.get(self.passed) {
             Some(mark) => format!("{} was never reached", mark.text),
             None if !automaton.has_allocation() => "the warning names no allocation in the code".to_owned(),
+            None if self.tally.elsewhere.is_some() => {
+                "every run that followed the path left objects that another warning is about".to_owned()
+            }
             None if self.tally.cut > 0 => "every run that followed the path crashed or hung".to_owned(),
             None => "no object was allocated on the path".to_owned(),
         };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Names, Part, part};
 use crate::lengths::with_count;
-use crate::local::{Locally, locally};
+use crate::local::{Locally, by_numbers, locally};
 use crate::one_byte::{OneByte, one_byte, plainest};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
@@ -194,6 +194,9 @@ impl Run {
         }
         let mut answer = self.solve(pool, &slice, solvers.quick.as_mut(), recent);
         if let Ok(Answer::Unknown(_)) = answer {
+            if let Some(model) = by_numbers(pool, &bounded, value, solvers.quick.as_mut()) {
+                return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
+            }
             if let Some(found) = trial(pool, |trial| trial.chance()) {
                 return found;
             }
@@ -214,28 +217,67 @@ impl Run {
     /// Inputs for which the decision would go its other way if nothing before
     /// it stood in the way: a word that is to be another one may only have the
     /// wrong length, and a number too few digits.
-    pub fn guess(&self, pool: &Pool, (number, other): (usize, usize), solver: &mut dyn Solver) -> Vec<Input> {
+    pub fn guess(
+        &self,
+        pool: &mut Pool,
+        (number, other): (usize, usize),
+        solvers: &mut Solvers,
+    ) -> Vec<Input> {
         let (way, question) = self.trace.decisions[number].others[other];
         if !matches!(way, Way::Branch(_) | Way::Case(_)) || pool.value(question).is_some() {
             return Vec::new();
         }
         let names = &self.trace.names;
+        let mut numbers = self.guess_digits(pool, question, solvers.quick.as_mut());
+        if !numbers.is_empty() {
+            return numbers;
+        }
+        numbers.extend(self.guess_numbers(pool, question));
+        let alone = self.sizes.with(pool, &[question], 0);
+        let Ok(Answer::Sat(model)) = solvers.patient.check(pool, &alone) else {
+            return numbers;
+        };
+        let model = self.plainer(pool, &[question], model);
+        let shorter = self.input.with_words(&model, names);
+        shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
+    }
+
+    /// An input for which a question about digits holds, with digits in their places.
+    fn guess_digits(&self, pool: &mut Pool, question: Term, solver: &mut dyn Solver) -> Vec<Input> {
+        let value = |id: InputId| self.input.value(id, &self.trace.names);
+        let asked = pool.inputs(question);
+        let is_digit = |&(id, bits): &(InputId, u32)| bits == 8 && (value(id) as u8).is_ascii_digit();
+        if asked.len() < 2 || !asked.iter().all(is_digit) {
+            return Vec::new();
+        }
+        let (zero, nine) = (pool.constant(b'0'.into(), 8), pool.constant(b'9'.into(), 8));
+        let mut terms: Vec<Term> = Vec::new();
+        for (id, _) in asked {
+            let byte = pool.input(id, 8);
+            terms.extend([pool.ule(zero, byte), pool.ule(byte, nine)]);
+        }
+        terms.push(question);
+        let model = match solver.check(pool, &terms) {
+            Ok(Answer::Sat(model)) => Some(model),
+            Ok(Answer::Unknown(_)) => by_numbers(pool, &terms, value, solver),
+            _ => None,
+        };
+        model.into_iter().map(|model| self.input.with(&model, &self.trace.names)).collect()
+    }
+
+    /// Inputs in which numbers that a question is about are longer, or negative.
+    pub fn guess_numbers(&self, pool: &Pool, question: Term) -> Vec<Input> {
         let inputs = pool.inputs(question);
         let changed = |change: fn(&Input, InputId, &Names) -> Option<Input>| {
             let mut numbers: Vec<Input> =
-                inputs.iter().filter_map(|&(id, _)| change(&self.input, id, names)).collect();
+                inputs.iter().filter_map(|&(id, _)| change(&self.input, id, &self.trace.names)).collect();
             numbers.dedup();
             numbers.truncate(MOST_NUMBERS);
             numbers
         };
         let mut numbers = changed(Input::with_longer_number);
         numbers.extend(changed(Input::with_negative_number));
-        let Ok(Answer::Sat(model)) = solver.check(pool, &self.sizes.with(pool, &[question], 0)) else {
-            return numbers;
-        };
-        let model = self.plainer(pool, &[question], model);
-        let shorter = self.input.with_words(&model, names);
-        shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
+        numbers
     }
 
     /// Inputs for which the decision would go its other way with another number in one byte, if that is

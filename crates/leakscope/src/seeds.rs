@@ -47,7 +47,7 @@ pub fn seeds(options: &Validate, program: &Program, named: Vec<String>) -> Resul
     if options.sym_stdin > 0 {
         seeds.push(Input { stdin: b"a\n".to_vec(), ..first.clone() });
     }
-    for text in TEXTS {
+    for text in TEXTS.into_iter().chain(FORMATS) {
         let cut = |most: u32| text.as_bytes()[..text.len().min(most as usize)].to_vec();
         if options.sym_stdin > 0 {
             seeds.push(Input { stdin: cut(options.sym_stdin), ..first.clone() });
@@ -64,6 +64,7 @@ pub fn seeds(options: &Validate, program: &Program, named: Vec<String>) -> Resul
             Input { args: vec![word; count as usize], stdin: stdin.clone(), ..with_file(b"") }
         };
         seeds.extend(WORDS.map(|word| of_words(word, count)));
+        seeds.extend(FORMAT_WORDS.map(|word| of_words(word, 1)));
         seeds.extend((1..count).flat_map(|fewer| [of_words(WORDS[0], fewer), of_words(WORDS[1], fewer)]));
     }
     if !options.no_env && program.functions.iter().any(|function| function.name == "setlocale") {
@@ -84,6 +85,18 @@ const TEXTS: [&str; 3] = [
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
 
+/// Texts as many programs read them: members in brackets, sections with keys, rows with fields, a date,
+/// an expression, marks around a text. What is found in them is put in place, and a form as a whole is
+/// many bytes away from any line of words.
+const FORMATS: [&str; 6] = [
+    "{\"a\":{\"b\":1,\"c\":2},\"d\":[\"e\",\"f\"],\"g\":\"h\"}\n",
+    "[a]\nb=1\nc = d\n",
+    "a,b,1\nc,d,2\n",
+    "2001-02-03 04:05:06 a\n",
+    "1+2*(3-4)\n",
+    "<a b=\"c\">d</a>\n",
+];
+
 /// For programs that ask for the user's locale: one with characters of several
 /// bytes, and a text that has some.
 const LOCALE: (&str, &str) = ("LC_ALL", "C.UTF-8");
@@ -91,6 +104,9 @@ const WIDE: &[u8] = "a\u{e4} \u{20ac}\ta\u{4e00}\n\u{301}a\n".as_bytes();
 
 /// Arguments to begin with; more are found.
 const MOST_WORDS: u32 = 3;
+
+/// A key with a value, a date, an expression, a list.
+const FORMAT_WORDS: [&str; 4] = ["a=1", "2001-02-03", "1+2*(3-4)", "a:1,2,3"];
 
 const WORDS: [&str; 3] = ["aaaaaaaa", "11111", "-aaaaaaa"];
 

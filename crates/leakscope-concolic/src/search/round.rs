@@ -85,6 +85,7 @@ impl Search<'_> {
                         self.known.paths.insert(candidate.expected);
                         self.known.note_guess(candidate.edge);
                     }
+                    Turned::Unsolved => self.known.note_guess(candidate.edge),
                     _ => {}
                 }
                 for run in self.take_all_in(runs, unit.pursuit, news)? {
@@ -226,7 +227,7 @@ impl Search<'_> {
             }
             let turned = match (turned, &mut solvers) {
                 (Turned::Closed, Some(solvers)) if self.known.may_guess(candidate) => {
-                    let mut guessed = candidate.run.guess(&pool, candidate.turn(), solvers.patient.as_mut());
+                    let mut guessed = candidate.run.guess(&mut pool, candidate.turn(), solvers);
                     if candidate.decision().is_again {
                         let values = |byte| self.known.asked_of(byte).collect();
                         let (run, turn) = (&candidate.run, candidate.turn());
@@ -241,7 +242,15 @@ impl Search<'_> {
                 }
                 (turned, _) => turned,
             };
+            // What is too hard may be easy with more digits.
+            let longer = match turned {
+                Turned::Unsolved if self.known.may_guess(candidate) => {
+                    candidate.run.guess_numbers(&pool, candidate.decision().others[candidate.other].1)
+                }
+                _ => Vec::new(),
+            };
             let inputs = match &turned {
+                Turned::Unsolved => &longer,
                 Turned::To(input) => std::slice::from_ref(input),
                 Turned::Guessed(inputs) | Turned::Pinned(_, inputs) => inputs,
                 _ => &[],
