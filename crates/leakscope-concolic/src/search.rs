@@ -281,7 +281,8 @@ impl<'a> Search<'a> {
             let automaton = &self.subject.automata[pursuit.number];
             let is_enough = pursuit.tally.suite >= self.options.enough
                 && since_new >= self.options.enough / 2
-                && pursuit.open_leak_way(&self.known.gone).is_none();
+                && pursuit.open_leak_way(&self.known.gone).is_none()
+                && !pursuit.has_hidden_leak_way(automaton, &self.known.gone);
             let after_path = AFTER_PATH.min(self.options.runs);
             let most = pursuit.runs_before_path.map_or(0, |before| before + after_path);
             let most = most.max(self.options.runs);
