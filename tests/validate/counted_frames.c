@@ -1,6 +1,6 @@
 // Frames with a count, a text of that length and Fletcher's sum: a count is more only with more text, and
 // then the sum is another. What leaks elsewhere is not the fault of the frame that is refused.
-// options: --runs 300
+// options: --runs 400
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,15 +43,13 @@ static struct frame *receive(void)
 int main(void)
 {
     struct frame *f;
-    int opened = 0;
     while ((f = receive())) {
         if (f->kind == 'O' && f->length >= 3) {
-            opened = 1;
             free(f); // @name LK = must-leak lost
             continue;
         }
         free(f->text);
-        if (f->kind == 'Q' && opened)
+        if (f->kind == 'Q')
             continue; // @late LK = must-leak lost
         free(f);
     }

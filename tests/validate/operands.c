@@ -1,5 +1,5 @@
 // Commands with two, three and four words, and a product that is a number of digits.
-// options: --runs 400
+// options: --runs 500
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
