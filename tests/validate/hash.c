@@ -1,5 +1,5 @@
 // A number that no solver turns back in time; there is one, 0x1badcafe12345679.
-// options: --solver-time 0.3 --time 20 --runs 60
+// options: --solver-time 0.1 --time 20 --runs 60
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

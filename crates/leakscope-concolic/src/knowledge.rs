@@ -75,6 +75,8 @@ pub struct Knowledge {
     tried_later: FxHashSet<(Compared, usize)>,
     /// How often a text was tried beside one that the program knows, too.
     beside: FxHashMap<Compared, u32>,
+    /// Texts that were tried as commands.
+    commands: BTreeSet<Vec<u8>>,
     /// Words that no input was made for yet, with the input whose run came to
     /// them first.
     pub untried: Vec<(Word, Input)>,
@@ -104,6 +106,9 @@ const MOST_LATER: usize = 400;
 /// A text is tried so often beside the same one, and so many texts are.
 const MOST_BESIDE: u32 = 3;
 const MOST_PAIRS: usize = 150;
+
+/// More texts are not tried as commands.
+const MOST_COMMANDS: usize = 60;
 
 /// More words are not looked at: names may come from the input.
 const MOST_WORDS: usize = 200;
@@ -139,6 +144,12 @@ impl Knowledge {
             }
             if let Word::Beside(text) = &word {
                 if run.is_new && self.may_try_beside(text) {
+                    self.untried.push((word, run.input.clone()));
+                }
+                continue;
+            }
+            if let Word::Command(text) = &word {
+                if self.commands.len() < MOST_COMMANDS && self.commands.insert(text.wanted.clone()) {
                     self.untried.push((word, run.input.clone()));
                 }
                 continue;
@@ -227,7 +238,7 @@ impl Knowledge {
     pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
         self.words.iter().filter_map(|word| match word {
             Word::Option(option) => Some(option),
-            Word::Variable(_) | Word::Text(_) | Word::Beside(_) | Word::Texts(_) => None,
+            Word::Variable(_) | Word::Text(_) | Word::Beside(_) | Word::Command(_) | Word::Texts(_) => None,
         })
     }
 

@@ -1,12 +1,23 @@
-//! Inputs in which a counted text is longer: a byte, or a number before a colon, that may say how
-//! many bytes follow it, and more of these. A solver that turns `i < length` leaves all that
-//! follows where it was, and so no longer what it was.
+//! Inputs in which a counted text is longer or shorter: a byte, or a number before a colon, that may
+//! say how many bytes follow it, and more or less of these. A solver that turns `i < length` leaves all
+//! that follows where it was, and so no longer what it was.
+
+use leakscope_solve::InputId;
+
+use crate::input::{Bounds, Input, Names, part};
+use crate::parts::text_of;
 
 /// Longer ones are taken for something else.
 const MOST_COUNTED: usize = 64;
 
 /// So many bytes are added at most.
 pub const MOST_ADDED: usize = 3;
+
+/// A count that is to be another one is tried so much more and less.
+const MOST_CHANGED: u64 = 8;
+
+/// Where a count is not right before what it counts: the bytes of a name between.
+const NAME: usize = 4;
 
 /// Stands in what is added.
 const PLAIN: u8 = b'a';
@@ -25,8 +36,7 @@ pub struct Counted {
 
 /// All that may be counts in a text. In one of letters, only those in digits are.
 pub fn counted(text: &[u8]) -> Vec<Counted> {
-    let is_binary = text.iter().any(|byte| !(byte.is_ascii_graphic() || byte.is_ascii_whitespace()));
-    if is_binary { bytes(text) } else { digits(text) }
+    if is_binary(text) { bytes(text) } else { digits(text) }
 }
 
 /// Counts in a byte, which may have zeros behind it that belong to it.
@@ -62,6 +72,47 @@ fn digits(text: &[u8]) -> Vec<Counted> {
     found
 }
 
+/// The input with another number in a byte that may be a count, the nearest that is right, and as much
+/// more or less of what it counts, for each end that this may have.
+pub fn with_count(
+    input: &Input,
+    id: InputId,
+    (names, bounds): (&Names, &Bounds),
+    is_right: impl Fn(u64) -> bool,
+) -> Vec<Input> {
+    let Some((which, at)) = part(id).and_then(|part| text_of(part, names)) else { return Vec::new() };
+    let Some(text) = which.of(input).filter(|text| is_binary(text) && at < text.len()) else {
+        return Vec::new();
+    };
+    let now = u64::from(text[at]);
+    let near = (1..=MOST_CHANGED).flat_map(|by| [now.checked_add(by), now.checked_sub(by)]);
+    let Some(new) = near.flatten().find(|&new| new <= MOST_COUNTED as u64 && is_right(new)) else {
+        return Vec::new();
+    };
+    let mut ends = bytes(text);
+    ends.retain(|counted| counted.from == at);
+    if let Some(first) = ends.first().cloned().filter(|first| first.end + NAME <= text.len()) {
+        ends.push(Counted { end: first.end + NAME, ..first });
+    }
+    let made = ends.iter().map(|counted| resized(text, counted, new as usize));
+    made.filter(|made| made.len() <= which.most(bounds)).map(|made| which.with(input, made)).collect()
+}
+
+/// The text with so much of what is counted.
+fn resized(text: &[u8], counted: &Counted, count: usize) -> Vec<u8> {
+    match count.checked_sub(counted.count) {
+        Some(more) => lengthened(text, counted, more),
+        None => {
+            let kept = counted.end - (counted.count - count);
+            [&text[..counted.from], &[count as u8], &text[counted.to..kept], &text[counted.end..]].concat()
+        }
+    }
+}
+
+fn is_binary(text: &[u8]) -> bool {
+    text.iter().any(|byte| !(byte.is_ascii_graphic() || byte.is_ascii_whitespace()))
+}
+
 /// The text with so many bytes more behind what is counted.
 pub fn lengthened(text: &[u8], counted: &Counted, more: usize) -> Vec<u8> {
     let count = counted.count + more;
@@ -84,6 +135,21 @@ mod tests {
         assert!(made(b"\x02xy\x01z\xff").contains(&b"\x02xy\x03zaa\xff".to_vec()));
         assert!(made(b"\x01\0\0\0z!").contains(&b"\x03\0\0\0zaa!".to_vec()));
         assert!(made(b"\0!").contains(&b"\x02aa!".to_vec()));
+    }
+
+    #[test]
+    fn a_count_becomes_the_nearest_that_is_right() {
+        let check = |stdin: &[u8], at: u32, is_right: fn(u64) -> bool, expected: &[&[u8]]| {
+            let input = Input { stdin: stdin.to_vec(), ..Input::default() };
+            let id = crate::input::id(leakscope_wire::symbolic::source::STDIN, at);
+            let made = with_count(&input, id, (&Names::new(), &Bounds::default()), is_right);
+            let made: Vec<Vec<u8>> = made.into_iter().map(|input| input.stdin).collect();
+            assert_eq!(made, expected);
+        };
+        check(b"C\x01x\x80\x81", 1, |count| count >= 3, &[b"C\x03xaa\x80\x81"]);
+        check(b"C\x02xy\x80", 1, |count| count == 1, &[b"C\x01x\x80"]);
+        check(b"\0\0\0\0NAME!", 3, |count| count == 1, &[b"\0\0\0\x01aNAME!", b"\0\0\0\x01NAMEa!"]);
+        check(b"C1x", 1, |count| count == 2, &[]);
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod lengths;
 mod local;
 mod objects;
 mod one_byte;
+mod operands;
 mod parts;
 mod places;
 mod process;

@@ -3,10 +3,12 @@
 //! already: a checksum is right if its own bytes are what the others give.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use leakscope_solve::{Answer, Compare, InputId, Model, Node, Pool, Solver, Term};
 
-/// What is smaller is asked as it is.
+/// What is smaller is asked as it is, but for equations: what a side has alone is found first, and all
+/// else kept that led to them.
 const LIGHT: usize = 400;
 
 /// What one term is made of, from where on it is left out at first.
@@ -36,14 +38,16 @@ pub fn locally(
     solver: &mut dyn Solver,
 ) -> Locally {
     let Some((&question, path)) = slice.split_last() else { return Locally::Open };
-    if pool.cone(slice).len() < LIGHT {
+    let is_light = pool.cone(slice).len() < LIGHT;
+    let ways = if is_light { own_bytes(pool, question) } else { first(pool, question) };
+    if ways.is_empty() {
         return Locally::Open;
     }
     let inputs: Vec<BTreeSet<InputId>> = path.iter().map(|&term| inputs(pool, term)).collect();
     let all: BTreeSet<InputId> =
         inputs.iter().flatten().copied().chain(self::inputs(pool, question)).collect();
     let mut tried: Vec<BTreeSet<InputId>> = Vec::new();
-    for mut free in first(pool, question) {
+    for mut free in ways {
         for (&term, inputs) in path.iter().zip(&inputs) {
             if !inputs.is_disjoint(&free) {
                 free.extend(answering(pool, term, &free));
@@ -57,7 +61,68 @@ pub fn locally(
         }
         tried.push(free);
     }
-    in_two_steps(pool, slice, &all, value, solver)
+    if is_light { Locally::Open } else { in_two_steps(pool, slice, &all, value, solver) }
+}
+
+/// Asks the same of one number at a time: bytes that stand side by side are free, the others as they
+/// are, or those of one other number a small one. A product of numbers is easy where one is known.
+pub fn by_numbers(
+    pool: &mut Pool,
+    slice: &[Term],
+    value: impl Fn(InputId) -> u64,
+    solver: &mut dyn Solver,
+) -> Option<Model> {
+    let question = *slice.last()?;
+    let all: BTreeSet<InputId> = slice.iter().flat_map(|&term| inputs(pool, term)).collect();
+    let numbers = side_by_side(&inputs(pool, question));
+    if !(2..=MOST_NUMBERS).contains(&numbers.len()) {
+        return None;
+    }
+    let start = Instant::now();
+    let mut with = |free: &BTreeSet<InputId>, value: &dyn Fn(InputId) -> u64| {
+        let is_late = start.elapsed() > FOR_NUMBERS;
+        if is_late { None } else { with_free(pool, slice, &all, free, value, solver) }
+    };
+    let model = numbers.iter().find_map(|free| with(free, &value));
+    let digits = |number: &BTreeSet<InputId>| number.iter().all(|&id| (value(id) as u8).is_ascii_digit());
+    model.or_else(|| {
+        SMALL.iter().find_map(|small| {
+            let others = numbers.iter().filter(|number| digits(number));
+            others.flat_map(|other| numbers.iter().map(move |free| (free, other))).find_map(
+                |(free, other)| {
+                    let set = digits_of(other, small).filter(|_| free != other)?;
+                    with(free, &|id| set.get(&id).copied().unwrap_or_else(|| value(id)))
+                },
+            )
+        })
+    })
+}
+
+/// Other numbers are tried with these values.
+const SMALL: [&str; 10] = ["1", "2", "3", "4", "5", "7", "8", "10", "12", "16"];
+
+/// Of a question about more numbers, none is asked alone; and so long all may take.
+const MOST_NUMBERS: usize = 6;
+const FOR_NUMBERS: Duration = Duration::from_secs(2);
+
+/// Inputs in groups that follow one another.
+fn side_by_side(inputs: &BTreeSet<InputId>) -> Vec<BTreeSet<InputId>> {
+    let mut groups: Vec<BTreeSet<InputId>> = Vec::new();
+    for &input in inputs {
+        let follows = |group: &BTreeSet<InputId>| group.last().is_some_and(|last| last.0 + 1 == input.0);
+        match groups.last_mut().filter(|group| follows(group)) {
+            Some(group) => drop(group.insert(input)),
+            None => groups.push(BTreeSet::from([input])),
+        }
+    }
+    groups
+}
+
+/// Values for the bytes of a number, zeros before it, if there is room.
+fn digits_of(number: &BTreeSet<InputId>, text: &str) -> Option<Model> {
+    let zeros = number.len().checked_sub(text.len())?;
+    let digits = std::iter::repeat_n(b'0', zeros).chain(text.bytes()).map(u64::from);
+    Some(number.iter().copied().zip(digits).collect())
 }
 
 /// First without what is heavy, which may show that there is no answer; then that is
@@ -122,6 +187,17 @@ fn sides(pool: &Pool, term: Term) -> Option<[BTreeSet<InputId>; 2]> {
     }
 }
 
+/// Bytes that only one side of an equation has, where both sides have some, the fewest first.
+fn own_bytes(pool: &Pool, question: Term) -> Vec<BTreeSet<InputId>> {
+    let Some([a, b]) = sides(pool, question).filter(|[a, b]| !a.is_empty() && !b.is_empty()) else {
+        return Vec::new();
+    };
+    let mut ways = vec![&a - &b, &b - &a];
+    ways.retain(|way| !way.is_empty());
+    ways.sort_by_key(BTreeSet::len);
+    ways
+}
+
 /// What may be found for a question, the fewest bytes first: what only one side
 /// of it depends on, then all of it.
 fn first(pool: &Pool, question: Term) -> Vec<BTreeSet<InputId>> {
@@ -177,6 +253,31 @@ mod tests {
             }
         }
         pool.extract(state, 5, 16)
+    }
+
+    #[test]
+    fn of_a_product_one_number_is_found() {
+        let mut pool = Pool::default();
+        let mut number = |first: u64, digits: u64, slice: &mut Vec<Term>| {
+            let (zero, nine) = (pool.constant(b'0'.into(), 8), pool.constant(b'9'.into(), 8));
+            let (ten, less) = (pool.constant(10, 64), pool.constant(0u64.wrapping_sub(b'0'.into()), 64));
+            let mut number = pool.constant(0, 64);
+            for at in first..first + digits {
+                let byte = pool.input(InputId(at), 8);
+                slice.extend([pool.ule(zero, byte), pool.ule(byte, nine)]);
+                let wide = pool.zero_extend(byte, 64);
+                let digit = pool.binary(Binary::Add, wide, less);
+                number = pool.binary(Binary::Mul, number, ten);
+                number = pool.binary(Binary::Add, number, digit);
+            }
+            number
+        };
+        let mut slice = Vec::new();
+        let (a, b) = (number(0, 6, &mut slice), number(10, 6, &mut slice));
+        let (product, wanted) = (pool.binary(Binary::Mul, a, b), pool.constant(7 * 99_991, 64));
+        slice.push(pool.eq(product, wanted));
+        let model = by_numbers(&mut pool, &slice, |_| b'1'.into(), &mut solver()).expect("an answer");
+        assert!(holds(&pool, &slice, |input| model[&input]));
     }
 
     /// Tests run side by side, and memory counts for all together.

@@ -26,6 +26,8 @@ pub enum State {
 pub struct Object {
     pub state: State,
     pub bytes: u32,
+    /// Whether the leak point was passed while it was the last one that was made.
+    pub was_newest: bool,
 }
 
 impl State {
@@ -73,11 +75,14 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
             for object in &mut objects {
                 object.state = object.state.at_leak_point();
             }
+            if let Some(newest) = objects.last_mut() {
+                newest.was_newest = true;
+            }
         }
         match EventKind::from_u8(event.kind) {
             Some(EventKind::Allocated) if automaton.allocates(&calls(events, at)) => {
                 known.insert(event.value, objects.len());
-                objects.push(Object { state: first, bytes: event.term });
+                objects.push(Object { state: first, bytes: event.term, was_newest: first == State::Lp });
             }
             Some(EventKind::Used) => {
                 if let Some(&object) = known.get(&event.value) {

@@ -15,8 +15,27 @@ pub enum OneByte {
     Open,
 }
 
-/// Values come in this order: those that mean least first.
-const PLAIN: &[u8] = b"a0 ";
+/// Stand where any letter does, any digit, and any space.
+const PLAIN: [u8; 3] = *b"a0 ";
+
+/// Stands where only small numbers do, as a length or a count.
+const SMALL: u8 = 2;
+
+/// Signs of texts, some of which stand where no letter does and a space may.
+const SIGNS: &[u8] = b"!.=_~";
+
+/// Of the values that hold, one that means little: a letter, a digit, a space; a small number where no
+/// sign of a text holds and that does. A byte that is at most 32 is no space, and not 32 either: what it
+/// counts must be there.
+pub fn plainest(mut holds: impl FnMut(u64) -> bool) -> Option<u64> {
+    let [letter, digit, space] = PLAIN;
+    let mut first = |values: &[u8]| values.iter().map(|&value| u64::from(value)).find(|&value| holds(value));
+    if let Some(value) = first(&[letter, digit]) {
+        return Some(value);
+    }
+    let is_text = first(SIGNS).is_some();
+    if is_text { first(&[space]) } else { first(&[SMALL, space]) }
+}
 
 /// So many values of a byte are tried against all constraints.
 const MOST_TRIES: usize = 12;
@@ -58,7 +77,9 @@ pub fn one_byte(
     let all: Vec<Term> = constraints.iter().copied().chain([question]).collect();
     let mut every = None;
     for &byte in &bytes {
-        let order = PLAIN.iter().copied().chain(b'!'..=b'~').chain(0..=255).map(u64::from);
+        let plainest = plainest(|value| asked.holds(with(byte, value)));
+        let order =
+            plainest.into_iter().chain(PLAIN.into_iter().chain(b'!'..=b'~').chain(0..=255).map(u64::from));
         let now = value(byte);
         let mut tried = Vec::new();
         for other in order.filter(|&other| other != now) {
@@ -104,6 +125,19 @@ mod tests {
         let question = pool.eq(bytes[0], wanted);
         let value = |InputId(at): InputId| u64::from(now[at as usize]);
         assert_eq!(one_byte(&pool, &terms, question, value, |_| true), expected);
+    }
+
+    #[test]
+    fn what_is_only_small_is_a_count() {
+        let check = |holds: fn(u8) -> bool, expected: Option<u8>| {
+            assert_eq!(plainest(|value| holds(value as u8)), expected.map(u64::from));
+        };
+        check(|_| true, Some(b'a'));
+        check(|byte| byte < b'a', Some(b'0'));
+        check(|byte| byte <= 32, Some(SMALL));
+        check(|byte| byte.is_ascii_whitespace(), Some(b' '));
+        check(|byte| !byte.is_ascii_alphanumeric(), Some(b' '));
+        check(|byte| byte == b'(', None);
     }
 
     #[test]

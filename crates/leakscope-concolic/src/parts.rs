@@ -126,7 +126,8 @@ fn outermost(lists: impl Iterator<Item = Vec<usize>>) -> Option<Vec<usize>> {
     lists.filter(is_of_parts).min_by_key(|begins| (begins[0], std::cmp::Reverse(begins.len())))
 }
 
-fn text_of(part: Part, names: &Names) -> Option<(Text, usize)> {
+/// The text that a byte of the input is in, and where.
+pub fn text_of(part: Part, names: &Names) -> Option<(Text, usize)> {
     match part {
         Part::Stdin(at) => Some((Text::Stdin, at)),
         Part::File(number, at) => Some((Text::File(names.get(&(source::FILE + number))?.clone()), at)),

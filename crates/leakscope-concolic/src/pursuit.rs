@@ -292,6 +292,18 @@ impl Pursuit {
         open.map(|(_, &(place, taken))| (place, Way::Branch(taken)))
     }
 
+    /// Whether all objects were freed before the leak point, and there is a branch right before it that no
+    /// run came to, or it is not known which branches lead there: what comes by that may not be freed.
+    pub fn has_hidden_leak_way(&self, automaton: &Automaton, gone: &FxHashSet<WayId>) -> bool {
+        let is_hidden = |(id, (_, taken)): (&WayId, &(PlaceId, bool))| {
+            let other = if *taken { *id - 1 } else { *id + 1 };
+            !gone.contains(id) && !gone.contains(&other)
+        };
+        let Tally { freed_used, freed_unused, .. } = self.tally;
+        let is_known = automaton.leak().is_none_or(|leak| self.distances[leak].is_reachable);
+        freed_used + freed_unused == 0 && (!is_known || self.leak_ways.iter().any(is_hidden))
+    }
+
     pub fn judged(&self, automaton: &Automaton, stop: Stop, places: &Places, known: &Knowledge) -> Outcome {
         let all = automaton.marks.len();
         let obstacles = self.obstacles.texts(places);
@@ -304,6 +316,13 @@ impl Pursuit {
             Some(verdict) if self.open_leak_way(&known.gone).is_some() && !self.is_explored(stop, known) => {
                 let freed = self.freed_text(verdict);
                 let what = "but a condition at the leak point was always the same";
+                (Verdict::MayLeak, format!("{freed}, {what}: {}", self.why_open(stop, known, &obstacles)))
+            }
+            Some(verdict)
+                if self.has_hidden_leak_way(automaton, &known.gone) && !self.is_explored(stop, known) =>
+            {
+                let freed = self.freed_text(verdict);
+                let what = "but no run came to a condition before the leak point";
                 (Verdict::MayLeak, format!("{freed}, {what}: {}", self.why_open(stop, known, &obstacles)))
             }
             Some(verdict) => (verdict, self.freed_text(verdict)),
@@ -405,6 +424,9 @@ impl Pursuit {
         let what = match automaton.marks.get(self.passed) {
             Some(mark) => format!("{} was never reached", mark.text),
             None if !automaton.has_allocation() => "the warning names no allocation in the code".to_owned(),
+            None if self.tally.elsewhere.is_some() => {
+                "every run that followed the path left objects that another warning is about".to_owned()
+            }
             None if self.tally.cut > 0 => "every run that followed the path crashed or hung".to_owned(),
             None => "no object was allocated on the path".to_owned(),
         };

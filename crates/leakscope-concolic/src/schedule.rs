@@ -275,8 +275,10 @@ impl Schedule {
             Rank::NearestInRound => known.edges_in_rounds.contains(&in_round),
             Rank::Nearest | Rank::Newest => known.edges.contains(&candidate.edge),
         };
-        // A function that writes what the next branch reads is not idle.
-        let idle = candidate.leaves.filter(|_| worth == 0);
+        // A function that writes what the next branch reads is not idle, and what none has tried there
+        // may be the one way that matters: a checksum that is right.
+        let was_tried = known.edges.contains(&candidate.edge) || self.turned.contains_key(&candidate.edge);
+        let idle = candidate.leaves.filter(|_| worth == 0 && was_tried);
         let idle = idle.map_or(0, |function| IDLE * known.influence.idleness(function));
         match rank {
             Rank::Nearest | Rank::NearestInRound => {

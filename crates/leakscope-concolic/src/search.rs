@@ -9,6 +9,7 @@ mod first;
 mod forget;
 mod round;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::influence::Influence;
 use crate::input::{Bounds, Input};
 use crate::journal::Journal;
 use crate::knowledge::Knowledge;
+use crate::objects::objects;
 use crate::places::Places;
 use crate::pursuit::Pursuit;
 use crate::reach::frontier::Frontiers;
@@ -35,7 +37,7 @@ use crate::schedule::{Detour, Schedule};
 use crate::solve::{Run, SolverChoice, Turned};
 use crate::target::{Ended, Target};
 use crate::trace::Trace;
-use crate::verdict::Fate;
+use crate::verdict::{Fate, Leak, Tally};
 use crate::warning::{Spot, Warning};
 
 /// What bounds a search.
@@ -105,9 +107,10 @@ const AFTER_OTHER_WAY: u32 = 100;
 const AFTER_PATH: u32 = 100;
 
 /// Leaks of one warning whose places are looked for, and lines between such a place and the leak
-/// point that a tool names for it.
+/// point that a tool names for it; and where the path's own object is not among those left.
 const MOST_LOCATED: u32 = 300;
 const NEAR: u32 = 1;
+const NEAR_OF_OLDER: u32 = 8;
 
 /// Asked for a warning whose object is left where the program gave up.
 const MOST_FATES: u32 = 3;
@@ -278,7 +281,8 @@ impl<'a> Search<'a> {
             let automaton = &self.subject.automata[pursuit.number];
             let is_enough = pursuit.tally.suite >= self.options.enough
                 && since_new >= self.options.enough / 2
-                && pursuit.open_leak_way(&self.known.gone).is_none();
+                && pursuit.open_leak_way(&self.known.gone).is_none()
+                && !pursuit.has_hidden_leak_way(automaton, &self.known.gone);
             let after_path = AFTER_PATH.min(self.options.runs);
             let most = pursuit.runs_before_path.map_or(0, |before| before + after_path);
             let most = most.max(self.options.runs);
@@ -326,28 +330,55 @@ impl<'a> Search<'a> {
     /// allocation, the run says nothing of this one.
     fn leave_to_others(&mut self, index: usize) {
         let warnings = self.subject.warnings;
-        let pursuit = &mut self.pursuits[index];
-        let own = &warnings[pursuit.number];
+        let own = &warnings[self.pursuits[index].number];
         let Some(own_leak) = own.leak() else { return };
         let is_other = |other: &&Spot| (&other.file, other.line) != (&own_leak.file, own_leak.line);
         let others = warnings.iter().filter(|other| other.allocation() == own.allocation());
         let others: Vec<Spot> = others.filter_map(Warning::leak).filter(|leak| is_other(&leak)).collect();
-        while let Some(leak) = pursuit.tally.leak
+        while let Tally { leak: Some(leak), has_too_many: false, .. } = self.pursuits[index].tally
             && !others.is_empty()
-            && !pursuit.tally.has_too_many
-            && pursuit.located < MOST_LOCATED
+            && self.pursuits[index].located < MOST_LOCATED
         {
-            pursuit.located += 1;
+            self.pursuits[index].located += 1;
             let near = |to: &Spot, from: &Spot| to.is_in(&from.file).then(|| to.line.abs_diff(from.line));
+            // What was made before the object that the path is about may have been lost before, too.
+            let most = if leak.has_newest { NEAR } else { NEAR_OF_OLDER };
             let is_others = |lost: &Spot| {
                 let other = others.iter().filter_map(|other| near(other, lost)).min();
                 let is_nearer = |other: u32| near(&own_leak, lost).is_none_or(|own| other < own);
-                other.is_some_and(|other| other <= NEAR && is_nearer(other))
+                other.is_some_and(|other| other <= most && is_nearer(other))
             };
-            match (self.subject.fate)(own, &self.known.runs[leak.run]) {
-                Fate::Lost(at) if !at.is_empty() && at.iter().all(is_others) => pursuit.tally.leave(),
+            match self.fate_of(index, leak) {
+                Fate::Lost(at) if !at.is_empty() && at.iter().all(is_others) => {
+                    self.pursuits[index].tally.leave();
+                }
+                // Nor does it where calls failed and only what was made before is left.
+                Fate::Unknown if !leak.has_newest && !self.known.runs[leak.run].fails.is_empty() => {
+                    self.pursuits[index].tally.leave();
+                }
                 _ => return,
             }
+        }
+    }
+
+    /// What became of the objects that a run left. Calls cannot be made to fail where that is shown; but
+    /// where a run without that leaves the same objects, it shows what became of them.
+    fn fate_of(&self, index: usize, leak: Leak) -> Fate {
+        let (subject, number) = (self.subject, self.pursuits[index].number);
+        let input = &self.known.runs[leak.run];
+        let fate = |input: &Input| (subject.fate)(&subject.warnings[number], input);
+        if input.fails.is_empty() {
+            return fate(input);
+        }
+        let left = |input: &Input| -> Option<Vec<bool>> {
+            let run = self.run(input)?.ok()?;
+            let objects = objects(&run.trace.events, &subject.automata[number]);
+            Some(objects.iter().map(|object| object.state.is_freed()).collect())
+        };
+        let plain = Input { fails: BTreeSet::new(), ..input.clone() };
+        match (left(input), left(&plain)) {
+            (Some(left), Some(plainly)) if left == plainly => fate(&plain),
+            _ => fate(input),
         }
     }
 

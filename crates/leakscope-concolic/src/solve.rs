@@ -9,8 +9,9 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Bounds, Input, Names, Part, part};
-use crate::local::{Locally, locally};
-use crate::one_byte::{OneByte, one_byte};
+use crate::lengths::with_count;
+use crate::local::{Locally, by_numbers, locally};
+use crate::one_byte::{OneByte, one_byte, plainest};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
 use crate::trace::{Trace, Way};
@@ -87,23 +88,24 @@ pub enum Turned {
     /// came first.
     Guessed(Vec<Input>),
     /// Only a value that the run took as it was is in the way, and where that
-    /// was; an input that may go there all the same.
-    Pinned(PlaceId, Input),
+    /// was; inputs that may go there all the same.
+    Pinned(PlaceId, Vec<Input>),
     /// Only a larger input goes that way.
     Bounded,
     Unsolved,
     Failed(String),
 }
 
-/// Stand where any byte does, any digit, and any space.
-const PLAIN: [u8; 3] = [b'a', b'0', b' '];
-
-/// So many bytes of a model are looked at, in so many steps.
+/// So many bytes of a model are looked at, each with so many values, in so many steps.
 const MOST_PLAIN: usize = 128;
+const PLAIN_VALUES: usize = 6;
 const MOST_PLAIN_STEPS: usize = 1 << 25;
 
 /// So many values of one byte are guessed.
 const MOST_VALUES: usize = 24;
+
+/// Of a question with more bytes, none is taken for a count.
+const MOST_COUNTS: usize = 4;
 
 /// So many numbers of one question are made longer or negative, each alone.
 const MOST_NUMBERS: usize = 2;
@@ -192,6 +194,9 @@ impl Run {
         }
         let mut answer = self.solve(pool, &slice, solvers.quick.as_mut(), recent);
         if let Ok(Answer::Unknown(_)) = answer {
+            if let Some(model) = by_numbers(pool, &bounded, value, solvers.quick.as_mut()) {
+                return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
+            }
             if let Some(found) = trial(pool, |trial| trial.chance()) {
                 return found;
             }
@@ -212,28 +217,85 @@ impl Run {
     /// Inputs for which the decision would go its other way if nothing before
     /// it stood in the way: a word that is to be another one may only have the
     /// wrong length, and a number too few digits.
-    pub fn guess(&self, pool: &Pool, (number, other): (usize, usize), solver: &mut dyn Solver) -> Vec<Input> {
+    pub fn guess(
+        &self,
+        pool: &mut Pool,
+        (number, other): (usize, usize),
+        solvers: &mut Solvers,
+    ) -> Vec<Input> {
         let (way, question) = self.trace.decisions[number].others[other];
         if !matches!(way, Way::Branch(_) | Way::Case(_)) || pool.value(question).is_some() {
             return Vec::new();
         }
         let names = &self.trace.names;
+        let mut numbers = self.guess_digits(pool, question, solvers.quick.as_mut());
+        if !numbers.is_empty() {
+            return numbers;
+        }
+        numbers.extend(self.guess_numbers(pool, question));
+        let alone = self.sizes.with(pool, &[question], 0);
+        let Ok(Answer::Sat(model)) = solvers.patient.check(pool, &alone) else {
+            return numbers;
+        };
+        let model = self.plainer(pool, &[question], model);
+        let shorter = self.input.with_words(&model, names);
+        shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
+    }
+
+    /// An input for which a question about digits holds, with digits in their places.
+    fn guess_digits(&self, pool: &mut Pool, question: Term, solver: &mut dyn Solver) -> Vec<Input> {
+        let value = |id: InputId| self.input.value(id, &self.trace.names);
+        let asked = pool.inputs(question);
+        let is_digit = |&(id, bits): &(InputId, u32)| bits == 8 && (value(id) as u8).is_ascii_digit();
+        if asked.len() < 2 || !asked.iter().all(is_digit) {
+            return Vec::new();
+        }
+        let (zero, nine) = (pool.constant(b'0'.into(), 8), pool.constant(b'9'.into(), 8));
+        let mut terms: Vec<Term> = Vec::new();
+        for (id, _) in asked {
+            let byte = pool.input(id, 8);
+            terms.extend([pool.ule(zero, byte), pool.ule(byte, nine)]);
+        }
+        terms.push(question);
+        let model = match solver.check(pool, &terms) {
+            Ok(Answer::Sat(model)) => Some(model),
+            Ok(Answer::Unknown(_)) => by_numbers(pool, &terms, value, solver),
+            _ => None,
+        };
+        model.into_iter().map(|model| self.input.with(&model, &self.trace.names)).collect()
+    }
+
+    /// Inputs in which numbers that a question is about are longer, or negative.
+    pub fn guess_numbers(&self, pool: &Pool, question: Term) -> Vec<Input> {
         let inputs = pool.inputs(question);
         let changed = |change: fn(&Input, InputId, &Names) -> Option<Input>| {
             let mut numbers: Vec<Input> =
-                inputs.iter().filter_map(|&(id, _)| change(&self.input, id, names)).collect();
+                inputs.iter().filter_map(|&(id, _)| change(&self.input, id, &self.trace.names)).collect();
             numbers.dedup();
             numbers.truncate(MOST_NUMBERS);
             numbers
         };
         let mut numbers = changed(Input::with_longer_number);
         numbers.extend(changed(Input::with_negative_number));
-        let Ok(Answer::Sat(model)) = solver.check(pool, &self.sizes.with(pool, &[question], 0)) else {
-            return numbers;
+        numbers
+    }
+
+    /// Inputs for which the decision would go its other way with another number in one byte, if that is
+    /// a count, and so much of what it counts.
+    pub fn guess_count(&self, pool: &Pool, (number, other): (usize, usize), bounds: &Bounds) -> Vec<Input> {
+        let question = self.trace.decisions[number].others[other].1;
+        let asked = pool.inputs(question);
+        if asked.len() > MOST_COUNTS {
+            return Vec::new();
+        }
+        let evaluator = Evaluator::new(pool, &[question]);
+        let with = |byte: InputId| {
+            let names = &self.trace.names;
+            let value =
+                move |id: InputId, new: u64| if id == byte { new } else { self.input.value(id, names) };
+            with_count(&self.input, byte, (names, bounds), |new| evaluator.holds(|id| value(id, new)))
         };
-        let model = self.plainer(pool, &[question], model);
-        let shorter = self.input.with_words(&model, names);
-        shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
+        asked.into_iter().filter(|&(_, bits)| bits == 8).flat_map(|(byte, _)| with(byte)).collect()
     }
 
     /// Inputs for which a decision about one byte goes its other way with one of the
@@ -305,31 +367,24 @@ impl Run {
     fn plainer(&self, pool: &Pool, slice: &[Term], mut model: Model) -> Model {
         let bytes: Vec<InputId> = model.keys().copied().filter(|&id| is_byte(id)).collect();
         let constraints = Evaluator::new(pool, slice);
-        let most = MOST_PLAIN.min(MOST_PLAIN_STEPS / (PLAIN.len() + 1) / constraints.steps().max(1));
+        let most = MOST_PLAIN.min(MOST_PLAIN_STEPS / PLAIN_VALUES / constraints.steps().max(1));
         for id in bytes.into_iter().take(most) {
             let found = model[&id];
             let before = self.input.value(id, &self.trace.names);
-            for plain in [before].into_iter().chain(PLAIN.map(u64::from)) {
-                // A zero is as good as no byte only where there is none now.
-                let ends = plain == 0
-                    && found != 0
-                    && !matches!(part(id), Some(Part::Argument(..) | Part::Variable(..)));
-                if ends {
-                    continue;
-                }
-                if plain == found {
-                    break;
-                }
+            let mut holds = |plain: u64| {
                 model.insert(id, plain);
                 let value = |input| match model.get(&input) {
                     Some(&value) => value,
                     None => self.input.value(input, &self.trace.names),
                 };
-                if constraints.holds(value) {
-                    break;
-                }
-                model.insert(id, found);
-            }
+                plain == found || constraints.holds(value)
+            };
+            // A zero is as good as no byte only where there is none now.
+            let ends = before == 0
+                && found != 0
+                && !matches!(part(id), Some(Part::Argument(..) | Part::Variable(..)));
+            let plain = if !ends && holds(before) { before } else { plainest(holds).unwrap_or(found) };
+            model.insert(id, plain);
         }
         model
     }
@@ -359,7 +414,7 @@ impl Run {
         let free: Vec<Term> =
             slice.iter().copied().filter(|term| !pinned.iter().any(|(pinned, _)| pinned == term)).collect();
         match is_sat(solver, &self.sizes.with(pool, &free, 0)) {
-            Some(model) => Turned::Pinned(place, self.input.with(&model, &self.trace.names)),
+            Some(model) => Turned::Pinned(place, vec![self.input.with(&model, &self.trace.names)]),
             None => Turned::Closed,
         }
     }

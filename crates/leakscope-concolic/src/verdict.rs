@@ -77,6 +77,8 @@ pub struct Leak {
     pub run: usize,
     pub blocks: u64,
     pub bytes: u64,
+    /// Whether one of them was the last that was made when the leak point was passed.
+    pub has_newest: bool,
     pub way: LeakWay,
     pub end: End,
 }
@@ -131,6 +133,7 @@ impl Tally {
             run,
             blocks: left.len() as u64,
             bytes: left.iter().map(|object| u64::from(object.bytes)).sum(),
+            has_newest: left.iter().any(|object| object.was_newest),
             way,
             end: coverage.end,
         };
@@ -197,7 +200,9 @@ impl Tally {
 
     /// The run that shows the leak, the warning's own way before others.
     pub fn leak(&self) -> Option<Leak> {
-        let alone = self.given_up.or(self.elsewhere).filter(|_| self.suite == 0);
+        // What was made before the path's own object, and lost elsewhere, says nothing of that.
+        let elsewhere = self.elsewhere.filter(|leak| leak.has_newest);
+        let alone = self.given_up.or(elsewhere).filter(|_| self.suite == 0);
         self.leak.or(self.other_way).or(alone)
     }
 }
@@ -213,7 +218,7 @@ mod tests {
     fn check(runs: &[(bool, &[State], End)], expected: Option<Verdict>) {
         let mut tally = Tally::default();
         for (number, &(is_whole, states, end)) in runs.iter().enumerate() {
-            let objects = states.iter().map(|&state| Object { state, bytes: 8 }).collect();
+            let objects = states.iter().map(|&state| Object { state, bytes: 8, was_newest: false }).collect();
             tally.add(number, &Coverage { passed: 0, is_whole, objects, end });
         }
         assert_eq!(tally.verdict(), expected, "{runs:?}");

@@ -6,6 +6,7 @@ use leakscope_wire::symbolic::{TakesArgument, source};
 
 use crate::beside::with_text_beside;
 use crate::input::{Bounds, Input};
+use crate::operands::with_operands;
 use crate::target::ProgramOption;
 use crate::texts::{Compared, with_text};
 use crate::trace::Trace;
@@ -17,6 +18,8 @@ pub enum Word {
     Text(Compared),
     /// One beside another that the program knows.
     Beside(Compared),
+    /// One at the beginning of a line, with words behind it.
+    Command(Compared),
     /// Several at once: names that a program asks for one after the other, and
     /// goes on only if it found them all.
     Texts(Vec<Compared>),
@@ -42,6 +45,7 @@ pub fn words(trace: &Trace) -> impl Iterator<Item = Word> + '_ {
         .chain(variables)
         .chain(texts)
         .chain(beside)
+        .chain(trace.compared.iter().cloned().map(Word::Command))
         .chain(several(&trace.compared))
 }
 
@@ -78,6 +82,7 @@ pub fn with_word(word: &Word, from: &Input, bases: &[Input], bounds: &Bounds) ->
         Word::Option(option) => with_option(option, bases, bounds).collect(),
         Word::Text(text) => with_text(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
         Word::Beside(text) => with_text_beside(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
+        Word::Command(text) => with_operands(text, from, bounds),
         Word::Texts(texts) => {
             let put = |input: Option<Input>, text| with_text(text, &input?, bounds).into_iter().next();
             texts.iter().fold(Some(from.clone()), put).into_iter().collect()

@@ -14,8 +14,10 @@ pub fn texts(unit: &[u8]) -> Result<Vec<String>, InstrumentError> {
         // SAFETY: a live variable; its text has that length and belongs to the module.
         let bytes = unsafe {
             let initial = LLVMGetInitializer(variable.raw);
+            // What is no sequence of data must not be asked whether it is a text.
             if initial.is_null()
                 || LLVMIsGlobalConstant(variable.raw) == 0
+                || LLVMIsAConstantDataSequential(initial).is_null()
                 || LLVMIsConstantString(initial) == 0
             {
                 return None;

@@ -1,13 +1,13 @@
 //! The inputs that a validation begins with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use leakscope_concolic::Input;
-use leakscope_ir::Program;
+use leakscope_ir::{Operand, Program, Terminator};
 
 use crate::cli::Validate;
 
@@ -47,7 +47,12 @@ pub fn seeds(options: &Validate, program: &Program, named: Vec<String>) -> Resul
     if options.sym_stdin > 0 {
         seeds.push(Input { stdin: b"a\n".to_vec(), ..first.clone() });
     }
-    for text in TEXTS {
+    let signs = signs(program);
+    let formats = |formats: &[(&str, &'static str)]| -> Vec<&'static str> {
+        let has_signs = |wanted: &str| wanted.bytes().all(|sign| signs.contains(&sign.into()));
+        formats.iter().filter(|(wanted, _)| has_signs(wanted)).map(|(_, text)| *text).collect()
+    };
+    for text in TEXTS.into_iter().chain(formats(&FORMATS)) {
         let cut = |most: u32| text.as_bytes()[..text.len().min(most as usize)].to_vec();
         if options.sym_stdin > 0 {
             seeds.push(Input { stdin: cut(options.sym_stdin), ..first.clone() });
@@ -64,6 +69,7 @@ pub fn seeds(options: &Validate, program: &Program, named: Vec<String>) -> Resul
             Input { args: vec![word; count as usize], stdin: stdin.clone(), ..with_file(b"") }
         };
         seeds.extend(WORDS.map(|word| of_words(word, count)));
+        seeds.extend(formats(&FORMAT_WORDS).into_iter().map(|word| of_words(word, 1)));
         seeds.extend((1..count).flat_map(|fewer| [of_words(WORDS[0], fewer), of_words(WORDS[1], fewer)]));
     }
     if !options.no_env && program.functions.iter().any(|function| function.name == "setlocale") {
@@ -84,6 +90,18 @@ const TEXTS: [&str; 3] = [
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
 
+/// Texts as many programs read them, each with the signs that such a program looks for: members in
+/// brackets, sections with keys, rows with fields, a date, an expression, marks around a text. What is
+/// found in them is put in place; as a whole, a form is many bytes away from any line of words.
+const FORMATS: [(&str, &str); 6] = [
+    ("{\"", "{\"a\":{\"b\":1,\"c\":2},\"d\":[\"e\",\"f\"],\"g\":\"h\"}\n"),
+    ("[=", "[a]\nb=1\nc = d\n"),
+    (",", "a,b,1\nc,d,2\n"),
+    ("-:", "2001-02-03 04:05:06 a\n"),
+    ("+*", "1+2*(3-4)\n"),
+    ("<>", "<a b=\"c\">d</a>\n"),
+];
+
 /// For programs that ask for the user's locale: one with characters of several
 /// bytes, and a text that has some.
 const LOCALE: (&str, &str) = ("LC_ALL", "C.UTF-8");
@@ -92,7 +110,31 @@ const WIDE: &[u8] = "a\u{e4} \u{20ac}\ta\u{4e00}\n\u{301}a\n".as_bytes();
 /// Arguments to begin with; more are found.
 const MOST_WORDS: u32 = 3;
 
+/// A key with a value, a date, an expression, a list.
+const FORMAT_WORDS: [(&str, &str); 4] =
+    [("=", "a=1"), ("-", "2001-02-03"), ("+*", "1+2*(3-4)"), (",", "a:1,2,3")];
+
 const WORDS: [&str; 3] = ["aaaaaaaa", "11111", "-aaaaaaa"];
+
+/// Numbers that the program compares with, or gives to others: signs that it looks for are among them.
+fn signs(program: &Program) -> BTreeSet<i64> {
+    let mut signs = BTreeSet::new();
+    for block in
+        program.functions.iter().filter_map(|function| function.body.as_ref()).flat_map(|body| &body.blocks)
+    {
+        for instruction in &block.instructions {
+            instruction.op.for_each_operand(&mut |operand| {
+                if let Operand::Int(number) = operand {
+                    signs.insert(*number);
+                }
+            });
+        }
+        if let Terminator::Switch { cases, .. } = &block.end {
+            signs.extend(cases.iter().map(|(value, _)| *value));
+        }
+    }
+    signs
+}
 
 /// Folders are inputs, files are standard input.
 fn user_seeds(folder: &Path) -> Result<Vec<Input>> {

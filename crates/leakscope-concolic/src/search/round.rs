@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leakscope_solve::Model;
+use leakscope_solve::{Model, Pool};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -85,6 +85,7 @@ impl Search<'_> {
                         self.known.paths.insert(candidate.expected);
                         self.known.note_guess(candidate.edge);
                     }
+                    Turned::Unsolved => self.known.note_guess(candidate.edge),
                     _ => {}
                 }
                 for run in self.take_all_in(runs, unit.pursuit, news)? {
@@ -226,23 +227,36 @@ impl Search<'_> {
             }
             let turned = match (turned, &mut solvers) {
                 (Turned::Closed, Some(solvers)) if self.known.may_guess(candidate) => {
-                    let mut guessed = candidate.run.guess(&pool, candidate.turn(), solvers.patient.as_mut());
+                    let mut guessed = candidate.run.guess(&mut pool, candidate.turn(), solvers);
                     if candidate.decision().is_again {
                         let values = |byte| self.known.asked_of(byte).collect();
                         let (run, turn) = (&candidate.run, candidate.turn());
                         guessed.extend(run.guess_byte(&mut pool, turn, values, solvers.quick.as_mut()));
                     }
+                    guessed.extend(self.counts(candidate, &pool));
                     if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
+                }
+                (Turned::Pinned(place, mut inputs), _) => {
+                    inputs.extend(self.counts(candidate, &pool));
+                    Turned::Pinned(place, inputs)
                 }
                 (turned, _) => turned,
             };
+            // What is too hard may be easy with more digits.
+            let longer = match turned {
+                Turned::Unsolved if self.known.may_guess(candidate) => {
+                    candidate.run.guess_numbers(&pool, candidate.decision().others[candidate.other].1)
+                }
+                _ => Vec::new(),
+            };
             let inputs = match &turned {
-                Turned::To(input) | Turned::Pinned(_, input) => std::slice::from_ref(input),
-                Turned::Guessed(inputs) => inputs,
+                Turned::Unsolved => &longer,
+                Turned::To(input) => std::slice::from_ref(input),
+                Turned::Guessed(inputs) | Turned::Pinned(_, inputs) => inputs,
                 _ => &[],
             };
             let mut runs = self.run_new(inputs);
-            if let Turned::Guessed(_) = turned {
+            if let Turned::Guessed(_) | Turned::Pinned(..) = turned {
                 for run in runs.iter_mut().filter_map(|(_, run)| run.as_mut().ok()) {
                     let took: FxHashSet<Edge> = run.edges_before(run.trace.decisions.len()).collect();
                     let wanted = candidate.run.edges_before(candidate.decision);
@@ -259,6 +273,14 @@ impl Search<'_> {
         let runs = answers.iter().flat_map(|answer| &answer.runs).chain(&children);
         let in_runs: Duration = runs.filter_map(|(_, run)| Some(run.as_ref().ok()?.trace.spent)).sum();
         Done { spent: self.time().saturating_sub(start) + in_runs, answers, children }
+    }
+
+    /// Inputs with other counts for a candidate, while its edge may be guessed.
+    fn counts(&self, candidate: &Candidate, pool: &Pool) -> Vec<Input> {
+        if !self.known.may_guess(candidate) {
+            return Vec::new();
+        }
+        candidate.run.guess_count(pool, candidate.turn(), &self.options.bounds)
     }
 
     /// Time that this thread has worked: on a machine that is busy with other

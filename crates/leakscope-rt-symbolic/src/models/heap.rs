@@ -10,34 +10,32 @@ const NONE: *mut c_void = core::ptr::null_mut();
 
 models! {
     fn [malloc](bytes: usize) -> *mut c_void = |[term]| {
-        size(bytes, term);
+        wanted(bytes, term);
         // SAFETY: no more than a size is needed.
         (new(bytes, || unsafe { libc::malloc(bytes) }), 0)
     };
     fn [calloc](count: usize, each: usize) -> *mut c_void = |[count_term, each_term]| {
-        size(count, count_term);
-        size(each, each_term);
+        wanted_each((count, count_term), (each, each_term));
         // SAFETY: no more than sizes are needed.
         (new(count.saturating_mul(each), || unsafe { libc::calloc(count, each) }), 0)
     };
     fn [aligned_alloc](align: usize, bytes: usize) -> *mut c_void = |[_, term]| {
-        size(bytes, term);
+        wanted(bytes, term);
         // SAFETY: the caller's arguments.
         (new(bytes, || unsafe { libc::aligned_alloc(align, bytes) }), 0)
     };
     fn [memalign](align: usize, bytes: usize) -> *mut c_void = |[_, term]| {
-        size(bytes, term);
+        wanted(bytes, term);
         // SAFETY: the caller's arguments.
         (new(bytes, || unsafe { libc::memalign(align, bytes) }), 0)
     };
     fn [realloc](block: *mut c_void, bytes: usize) -> *mut c_void = |[_, term]| {
-        size(bytes, term);
+        wanted(bytes, term);
         // SAFETY: the caller's arguments.
         (unsafe { resize(block, bytes) }, 0)
     };
     fn [reallocarray](block: *mut c_void, count: usize, each: usize) -> *mut c_void = |[_, count_term, each_term]| {
-        size(count, count_term);
-        size(each, each_term);
+        wanted_each((count, count_term), (each, each_term));
         (match count.checked_mul(each) {
             // SAFETY: the caller's arguments.
             Some(bytes) => unsafe { resize(block, bytes) },
@@ -54,7 +52,7 @@ models! {
         (unsafe { libc::free(block) }, 0)
     };
     fn [posix_memalign](to: *mut *mut c_void, align: usize, bytes: usize) -> i32 = |[_, _, term]| {
-        size(bytes, term);
+        wanted(bytes, term);
         let mut error = libc::ENOMEM;
         let block = new(bytes, || {
             let mut block = NONE;
@@ -69,6 +67,25 @@ models! {
         }
         (error, 0)
     };
+}
+
+/// Blocks that are larger are not to be had in every run.
+const LARGE: usize = 1 << 28;
+
+/// How much is wanted of the heap. Which way the program goes then does not depend on it, as long as
+/// there is so much: a text may get longer, and its block with it.
+pub fn wanted(bytes: usize, term: u32) {
+    if bytes > LARGE {
+        size(bytes, term);
+    }
+}
+
+/// The same of so many times as much.
+fn wanted_each(count: (usize, u32), each: (usize, u32)) {
+    if count.0.saturating_mul(each.0) > LARGE {
+        size(count.0, count.1);
+        size(each.0, each.1);
+    }
 }
 
 /// A new block, or none where the driver wants that.

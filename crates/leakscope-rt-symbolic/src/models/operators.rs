@@ -1,7 +1,7 @@
 //! `new` and `delete`.
 
 use super::around::{Around, around};
-use super::size;
+use super::heap;
 use crate::{objects, thread};
 
 around! {
@@ -23,7 +23,7 @@ around! {
 
 extern "C" fn before_new(call: &Around) {
     let [term] = thread::arguments(call.own);
-    size(call.arguments[0], term);
+    heap::wanted(call.arguments[0], term);
 }
 
 extern "C" fn after_new(call: &Around) {
