@@ -332,9 +332,14 @@ impl Simulation<'_, '_> {
                     let name = |own: &Self| own.place(case, &place);
                     self.note_deed(What::Written(base, *offset), site.at, deed, name);
                 }
-                // Who frees anything knows of no members: that is its caller's doing.
-                (None, Base::Symbol(id)) if deed.is_some() || !self.pointers_in(case, base).is_empty() => {
-                    self.note_deed(What::Freed(id), site.at, deed, |own| own.pointer(case, base));
+                (None, Base::Symbol(id)) => {
+                    let what = What::Freed(id);
+                    // Who frees anything knows of no members: that is its caller's doing.
+                    let is_first = deed.is_none() && !self.result.scope.deeds.knows(what);
+                    if is_first && self.pointers_in(case, base).is_empty() {
+                        self.result.scope.deeds.leave_out(what);
+                    }
+                    self.note_deed(what, site.at, deed, |own| own.pointer(case, base));
                 }
                 _ => {}
             }

@@ -43,6 +43,15 @@ impl Deeds {
         is_new
     }
 
+    pub fn knows(&self, what: What) -> bool {
+        self.0.contains_key(&what)
+    }
+
+    /// Nothing is said of it.
+    pub fn leave_out(&mut self, what: What) {
+        self.0.insert(what, None);
+    }
+
     pub fn note(&mut self, what: What, deed: Deed) {
         self.0.insert(what, Some(Arc::new(deed)));
     }
