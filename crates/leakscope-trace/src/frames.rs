@@ -54,7 +54,7 @@ pub fn frames(program: &Path) -> Option<Vec<u8>> {
     if !table.functions.iter().any(|it| slots(it) || it.has_temporaries()) {
         table.functions.clear();
     }
-    table.optimised = kept::in_registers(&types, |producer| !is_unoptimised(producer));
+    table.optimised = kept::of_optimised(&types, |producer| !is_unoptimised(producer));
     (!table.functions.is_empty() || !table.optimised.is_empty()).then(|| table.bytes(&path))
 }
 
@@ -93,7 +93,7 @@ fn loads_result(code: &[u8]) -> bool {
 #[derive(Default)]
 struct Table {
     functions: Vec<Function>,
-    optimised: Vec<kept::Function>,
+    optimised: Vec<kept::Stretch>,
 }
 
 /// A function while its entries are read.
@@ -309,10 +309,23 @@ impl Table {
             }
         }
         let (mut optimised, mut kept) = (Vec::new(), Vec::new());
-        for kept::Function { start, end, pieces } in self.optimised {
-            let (first, count) = (kept.len() as u32, pieces.len() as u32);
-            optimised.push(Optimised { start, end, first, count });
-            kept.extend(pieces);
+        for stretch in self.optimised {
+            optimised.push(Optimised {
+                start: stretch.start,
+                end: stretch.end,
+                first: kept.len() as u32,
+                count: stretch.pieces.len() as u32,
+                first_slot: slots.len() as u32,
+                slots: stretch.places.len() as u32,
+                function: stretch.function,
+                results: stretch.has_result.into(),
+            });
+            kept.extend(stretch.pieces);
+            for kept::Place { below, bytes, scopes: own } in stretch.places {
+                let (first_scope, count) = (scopes.len() as u32, own.len() as u32);
+                slots.push(Slot { below, bytes, first_scope, scopes: count, brace: Brace::None as u32 });
+                scopes.extend(own);
+            }
         }
         let path = path.as_os_str().as_bytes();
         let count = |count: usize| count as u32;

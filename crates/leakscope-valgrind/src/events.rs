@@ -4,7 +4,9 @@ mod scopes;
 
 use leakscope_wire::Cause;
 
-pub use scopes::{on_elements_end, on_frame_store, on_scope_end, on_scope_end_behind_call, on_variable_end};
+pub use scopes::{
+    on_elements_end, on_frame_store, on_inlined_end, on_scope_end, on_scope_end_behind_call, on_variable_end,
+};
 
 use crate::arena;
 use crate::calls::{self, Carries, Given};
@@ -394,6 +396,14 @@ pub unsafe extern "C" fn on_jump(guest: *const u8, low: usize, now: usize, site:
     let given = ARGUMENTS.iter().filter(is_set).fold(KEPT, |given, register| given | 1 << register);
     let death = stamping(thread, site).map(|death| Death { put_aside: given, ..death });
     die(thread, registers, [0; 2], low - red_zone, end, death);
+}
+
+/// The function that runs jumps to another, which returns for it, if only the return address is
+/// left at `stack`; the jump is as a call that returns to `address`.
+pub unsafe extern "C" fn on_tail_call(guest: *const u8, stack: usize, address: usize) {
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
+    tool::current().calls.jump(stack, address, FIRST_ARGUMENTS.map(|register| registers[register]));
 }
 
 /// Frames are jumped over, up to `now`: those of an exception up to its

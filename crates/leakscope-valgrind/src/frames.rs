@@ -1,6 +1,6 @@
 //! Frames of code that was not optimised, as debug information has them: where
 //! the locals of inner scopes end, and what is no variable; and where variables of
-//! optimised code are in registers. `leakscope run` gives a table for the program
+//! optimised code are in registers, or end in its frames. `leakscope run` gives a table for the program
 //! ([`leakscope_wire::Frame`], [`leakscope_wire::Optimised`]); without one, and
 //! for libraries, a local ends with its function.
 //!
@@ -47,10 +47,10 @@ fn table_of(bytes: &'static [u8]) -> Option<Table> {
     Some(Table { frames, slots, scopes, optimised, kept, path })
 }
 
-/// Whether there is a table.
+/// Whether variables in frames may end before their frame does.
 #[inline]
 pub fn are_known() -> bool {
-    !TABLE.get().frames.is_empty()
+    !TABLE.get().slots.is_empty()
 }
 
 /// A function with a known frame.
@@ -63,10 +63,10 @@ pub struct Function {
 
 /// The function at an address, if its frame is known.
 pub fn function_at(address: u64) -> Option<Function> {
-    if !are_known() {
+    let table = TABLE.get();
+    if table.frames.is_empty() {
         return None;
     }
-    let table = TABLE.get();
     let bias = modules::bias_of(address as usize, table.path)? as u64;
     let at = address.wrapping_sub(bias);
     let next = table.frames.partition_point(|frame| frame.start <= at);
@@ -114,38 +114,45 @@ fn is_in(slot: &Slot, at: u64) -> bool {
     scopes.iter().any(|scope| (u64::from(scope.start)..u64::from(scope.end)).contains(&at))
 }
 
-/// An optimised function, of which it is known where its variables are.
+/// A stretch of an optimised function's code, for which it is known where variables
+/// are.
 #[derive(Clone, Copy)]
-pub struct Registers {
-    function: &'static Optimised,
+pub struct Stretch {
+    code: &'static Optimised,
     /// Where it begins in memory.
     start: u64,
 }
 
-/// The optimised function at an address, if it is known.
-pub fn registers_at(address: u64) -> Option<Registers> {
+/// The optimised code at an address, if it is known.
+pub fn stretch_at(address: u64) -> Option<Stretch> {
     let table = TABLE.get();
     if table.optimised.is_empty() {
         return None;
     }
     let bias = modules::bias_of(address as usize, table.path)? as u64;
     let at = address.wrapping_sub(bias);
-    let next = table.optimised.partition_point(|function| function.start <= at);
-    let function = table.optimised[..next].last().filter(|function| at < function.end)?;
-    Some(Registers { function, start: function.start.wrapping_add(bias) })
+    let next = table.optimised.partition_point(|code| code.start <= at);
+    let code = table.optimised[..next].last().filter(|code| at < code.end)?;
+    Some(Stretch { code, start: code.start.wrapping_add(bias) })
 }
 
-impl Registers {
+impl Stretch {
     pub fn contains(self, address: u64) -> bool {
-        address.wrapping_sub(self.start) < self.function.end - self.function.start
+        address.wrapping_sub(self.start) < self.code.end - self.code.start
+    }
+
+    /// Whether an address is in the code of the same function, perhaps elsewhere.
+    pub fn is_of_function(self, address: u64) -> bool {
+        self.contains(address)
+            || stretch_at(address).is_some_and(|other| other.code.function == self.code.function)
     }
 
     /// The registers in which a variable ends where control goes from one instruction
     /// of the function to another: it is nowhere then, and nothing else is there.
     pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = usize> {
         let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
-        let first = self.function.first as usize;
-        let all = TABLE.get().kept.get(first..first + self.function.count as usize).unwrap_or_default();
+        let first = self.code.first as usize;
+        let all = TABLE.get().kept.get(first..first + self.code.count as usize).unwrap_or_default();
         let covers = |piece: &Kept, at: u64| (u64::from(piece.start)..u64::from(piece.end)).contains(&at);
         let ends = move |piece: &&Kept| {
             let goes_on = |it: &Kept| it.variable == piece.variable || it.register == piece.register;
@@ -156,6 +163,14 @@ impl Registers {
         };
         let found = all.iter().filter(ends).fold(0_u16, |found, piece| found | 1 << piece.register);
         (0..16).filter(move |register| found >> register & 1 == 1)
+    }
+
+    /// The variables in the frame that end there.
+    pub fn ends_in_frame(self, from: u64, to: u64) -> impl Iterator<Item = Slot> {
+        let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
+        let first = self.code.first_slot as usize;
+        let slots = TABLE.get().slots.get(first..first + self.code.slots as usize).unwrap_or_default();
+        slots.iter().copied().filter(move |slot| is_in(slot, from) && !is_in(slot, to))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use leakscope_wire::{Brace, Cause, Slot};
 
-use super::{aligned_words, stamping};
+use super::{FRAME_MAX, aligned_words, stamping};
 use crate::arena;
 use crate::frames;
 use crate::heap::{self, Held, NOWHERE, Point};
@@ -25,17 +25,39 @@ pub unsafe extern "C" fn on_frame_store(old: usize, site: u32, address: usize) {
 /// A variable ends while its function goes on. Its frame is that of `base`; `slot`
 /// says how far below its end the variable begins, and above that its size.
 pub unsafe extern "C" fn on_scope_end(base: usize, slot: u64, site: u32) {
-    let (below, bytes) = (slot as u32 as usize, (slot >> 32) as usize);
     let thread = tool::current();
-    let end = base.wrapping_add(BELOW_BASE);
-    if thread.calls.frame_end() != end {
-        return;
+    if thread.calls.frame_end() == base.wrapping_add(BELOW_BASE) {
+        variable_ends(thread, slot, site, Before::Final);
     }
+}
+
+/// The same in optimised code, with the stack pointer at `stack`: the variable is of a function that
+/// was inlined, or of a block. Behind a call, that must have returned; else `returned` is 0.
+pub unsafe extern "C" fn on_inlined_end(stack: usize, slot: u64, site: u32, returned: usize) {
+    let thread = tool::current();
+    let (end, below) = (thread.calls.frame_end(), slot as u32 as usize);
+    if (returned == 0 || thread.returned_to == returned) && below <= end.wrapping_sub(stack).min(FRAME_MAX) {
+        variable_ends(thread, slot, site, Before::Perhaps);
+    }
+}
+
+/// What it means that a variable has ended before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// It does not end again.
+    Final,
+    /// Its code and that around it are mixed, and control came back.
+    Perhaps,
+}
+
+fn variable_ends(thread: &mut Thread, slot: u64, site: u32, before: Before) {
+    let (below, bytes) = (slot as u32 as usize, (slot >> 32) as usize);
+    let end = thread.calls.frame_end();
     let death = stamping(thread, site);
     for place in aligned_words(end - below, end - below + bytes).iter() {
         let (address, word) = (core::ptr::from_ref(place) as usize, *place);
         if arena::is_within(word)
-            && frames::end(address, word)
+            && (frames::end(address, word) || before == Before::Perhaps)
             && death.is_some()
             && !thread.calls.is_stale(word)
             && let Some(block) = heap::pointed_to(word)

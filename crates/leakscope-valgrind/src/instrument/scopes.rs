@@ -1,11 +1,13 @@
 //! Where the scopes of variables end in code that was not optimised, where
-//! variables in registers end in other code, and where a function gives back what
-//! it took from the stack for itself.
+//! variables in registers and those of functions that were inlined end in other code, and
+//! where a function gives back what it took from the stack for itself.
 
 use leakscope_wire::{Brace, Cause};
 
 use super::steps::Way;
-use super::{Block, Known, ON_SCOPE_END, ON_SCOPE_END_BEHIND_CALL, ON_SWITCH, ON_VARIABLE_END};
+use super::{
+    Block, Known, ON_INLINED_END, ON_SCOPE_END, ON_SCOPE_END_BEHIND_CALL, ON_SWITCH, ON_VARIABLE_END,
+};
 use crate::ir::{Code, RBP, RSP, constant};
 use crate::machine::{self, is_jump};
 use crate::vg::IRExpr;
@@ -22,8 +24,8 @@ impl Block<'_> {
         if self.function.is_none_or(|function| !function.contains(address)) {
             self.function = frames::function_at(address).filter(|_| self.is_users);
         }
-        if self.registers.is_none_or(|registers| !registers.contains(address)) {
-            self.registers = frames::registers_at(address).filter(|_| self.is_users);
+        if self.stretch.is_none_or(|stretch| !stretch.contains(address)) {
+            self.stretch = frames::stretch_at(address).filter(|_| self.is_users);
         }
         // A call may be the last of a scope.
         if self.instruction == 0 && machine::is_return_point(address as usize) {
@@ -34,6 +36,7 @@ impl Block<'_> {
             // Other registers may have anything now.
             self.changed = !events::KEPT;
             self.end_registers(address - 1, address, None);
+            self.end_inlined(address - 1, address, None, returned);
         }
     }
 
@@ -59,6 +62,7 @@ impl Block<'_> {
     /// The variables that end where control goes on with `to`.
     pub(super) fn end_scopes(&mut self, to: u64, guard: Option<*mut IRExpr>) {
         self.end_registers(self.instruction, to, guard);
+        self.end_inlined(self.instruction, to, guard, constant(0));
         self.end_scopes_between(self.instruction, to, |code, arguments| {
             code.call(guard, &ON_SCOPE_END, &arguments);
         });
@@ -83,8 +87,8 @@ impl Block<'_> {
     /// The same for variables in registers, but for those that the instruction itself
     /// wrote to.
     fn end_registers(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>) {
-        let Some(registers) = self.registers.filter(|registers| registers.contains(to)) else { return };
-        for register in registers.ends(from, to).filter(|register| self.changed >> register & 1 == 0) {
+        let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
+        for register in stretch.ends(from, to).filter(|register| self.changed >> register & 1 == 0) {
             let word = self.code.register(register);
             let is_heap = self.code.is_heap(word);
             let guard = match guard {
@@ -93,6 +97,17 @@ impl Block<'_> {
             };
             let site = stamps::new_site(from + 1, Cause::ScopeEnd as u32, Way::to_register(register));
             self.code.call(Some(guard), &ON_VARIABLE_END, &[word, constant(u64::from(site))]);
+        }
+    }
+    /// The same for variables of inner scopes that are in the frame of optimised code;
+    /// `returned` is where a call has to have returned to, if it is one.
+    fn end_inlined(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>, returned: *mut IRExpr) {
+        let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
+        for slot in stretch.ends_in_frame(from, to) {
+            let site = stamps::new_site(from + 1, Cause::ScopeEnd as u32, Way::default());
+            let stack = self.code.register(RSP);
+            let what = constant(u64::from(slot.bytes) << 32 | u64::from(slot.below));
+            self.code.call(guard, &ON_INLINED_END, &[stack, what, constant(u64::from(site)), returned]);
         }
     }
 }
