@@ -15,6 +15,7 @@ use zerocopy::IntoBytes;
 use crate::dwarf::{Debug, Die, Entry, Expression};
 use crate::kept;
 use crate::module_file;
+use crate::slots::Rules;
 use crate::types::Types;
 use crate::variables::{At, parts};
 
@@ -308,20 +309,29 @@ impl Table {
                 scopes.extend(variable.scopes);
             }
         }
+        let rules = Rules::read(path).filter(|_| !self.optimised.is_empty());
         let (mut optimised, mut kept) = (Vec::new(), Vec::new());
         for stretch in self.optimised {
+            let (first, first_slot) = (kept.len() as u32, slots.len() as u32);
+            let (count, places) = (stretch.pieces.len() as u32, stretch.places.len() as u32);
+            let bytes = rules.as_ref().and_then(|rules| rules.frame_bytes(stretch.start)).unwrap_or(0);
             optimised.push(Optimised {
+                bytes,
+                reserved: 0,
                 start: stretch.start,
                 end: stretch.end,
-                first: kept.len() as u32,
-                count: stretch.pieces.len() as u32,
-                first_slot: slots.len() as u32,
-                slots: stretch.places.len() as u32,
+                first,
+                count,
+                first_slot,
+                slots: places,
+                first_block: first_slot + places,
+                blocks: stretch.blocks.len() as u32,
                 function: stretch.function,
                 results: stretch.has_result.into(),
             });
             kept.extend(stretch.pieces);
-            for kept::Place { below, bytes, scopes: own } in stretch.places {
+            let blocks = stretch.blocks.into_iter().map(|scopes| kept::Place { below: 0, bytes: 0, scopes });
+            for kept::Place { below, bytes, scopes: own } in stretch.places.into_iter().chain(blocks) {
                 let (first_scope, count) = (scopes.len() as u32, own.len() as u32);
                 slots.push(Slot { below, bytes, first_scope, scopes: count, brace: Brace::None as u32 });
                 scopes.extend(own);

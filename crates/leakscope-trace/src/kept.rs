@@ -5,6 +5,8 @@
 //! inlined have in the frame ends where control leaves their code; the frame stays
 //! until the function around them returns.
 
+use std::collections::BTreeSet;
+
 use addr2line::gimli::{self, AttributeValue, Operation, Register, X86_64};
 use leakscope_wire::{Kept, Scope};
 
@@ -22,14 +24,17 @@ pub struct Stretch {
     pub has_result: bool,
     pub pieces: Vec<Kept>,
     pub places: Vec<Place>,
+    /// The code of each block of the source, and of each function that was inlined.
+    pub blocks: Vec<Vec<Scope>>,
 }
 
-/// A variable of an inner scope, often of a function that was inlined, that has one
-/// place in the frame for as long as it lives.
+/// A variable that is in the frame.
 pub struct Place {
     /// So far below the frame's end it begins.
     pub below: u32,
     pub bytes: u32,
+    /// Where it lives, if it has that place for as long as it does, in an inner scope:
+    /// often in a function that was inlined.
     pub scopes: Vec<Scope>,
 }
 
@@ -60,6 +65,7 @@ struct Open {
     stretches: Vec<Stretch>,
     depth: isize,
     variables: u32,
+    blocks: u32,
     /// Places of variables are counted from the frame's end.
     counts_from_end: bool,
     /// The scopes around the entry that is read.
@@ -69,6 +75,16 @@ struct Open {
 struct Around {
     depth: isize,
     ranges: Vec<(u64, u64)>,
+    /// By number, from 1 on.
+    block: u32,
+}
+
+impl Stretch {
+    /// What of a range is in it.
+    fn scope(&self, range: (u64, u64)) -> Option<Scope> {
+        let (start, end) = common(range, (self.start, self.end))?;
+        Some(Scope { start: (start - self.start) as u32, end: (end - self.start) as u32 })
+    }
 }
 
 impl Open {
@@ -82,6 +98,7 @@ impl Open {
             has_result,
             pieces: Vec::new(),
             places: Vec::new(),
+            blocks: Vec::new(),
         };
         let base = match entry.attr_value(gimli::DW_AT_frame_base) {
             Some(AttributeValue::Exprloc(base)) => base.operations(debug.encoding(die)).next().ok().flatten(),
@@ -91,6 +108,7 @@ impl Open {
             stretches: debug.ranges(die, entry).into_iter().map(stretch).collect(),
             depth,
             variables: 0,
+            blocks: 0,
             counts_from_end: matches!(base, Some(Operation::CallFrameCFA)),
             around: Vec::new(),
         }
@@ -100,7 +118,13 @@ impl Open {
         self.around.retain(|around| around.depth < depth);
         match entry.tag() {
             gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
-                self.around.push(Around { depth, ranges: types.debug.ranges(die, entry) });
+                let ranges = types.debug.ranges(die, entry);
+                for stretch in &mut self.stretches {
+                    let scopes = ranges.iter().filter_map(|&range| stretch.scope(range)).collect();
+                    stretch.blocks.push(scopes);
+                }
+                self.blocks += 1;
+                self.around.push(Around { depth, ranges, block: self.blocks });
             }
             gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => self.variable(types, die, entry),
             _ => {}
@@ -113,28 +137,28 @@ impl Open {
         self.variables += 1;
         let debug = &types.debug;
         let locations = debug.locations(die, entry);
-        let in_frame = match &locations[..] {
-            [((0, u64::MAX), at)] if self.counts_from_end => in_frame(debug, die, at),
-            _ => None,
-        };
-        let bytes = types.size(kind).and_then(|bytes| u32::try_from(bytes).ok());
+        let is_always_there = matches!(locations[..], [((0, u64::MAX), _)]);
+        let in_frame = locations.iter().filter_map(|(_, at)| in_frame(debug, die, at));
+        let in_frame: BTreeSet<u32> = in_frame.filter(|_| self.counts_from_end).collect();
+        let bytes = types.size(kind).and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(8);
+        let (variable, block) = (self.variables, self.around.last().map_or(0, |around| around.block));
         for stretch in &mut self.stretches {
             let whole = [(stretch.start, stretch.end)];
-            let scopes = self.around.last().map_or(&whole[..], |around| &around.ranges);
-            let within =
-                |range| scopes.iter().filter_map(move |&scope| common(common(range, scope)?, whole[0]));
-            let from_start = |address: u64| (address - stretch.start) as u32;
+            let ranges = self.around.last().map_or(&whole[..], |around| &around.ranges);
             for (range, at) in &locations {
                 let Some(register) = place(debug, die, at) else { continue };
-                for (start, end) in within(*range) {
-                    let (start, end) = (from_start(start), from_start(end));
-                    stretch.pieces.push(Kept { start, end, register, variable: self.variables });
+                for scope in
+                    ranges.iter().filter_map(|&own| stretch.scope(common(*range, own)?)).collect::<Vec<_>>()
+                {
+                    let Scope { start, end } = scope;
+                    stretch.pieces.push(Kept { start, end, register, variable, block });
                 }
             }
-            if let (Some(below), Some(bytes), [_, ..]) = (in_frame, bytes, &self.around[..]) {
-                let scope = |(start, end)| Scope { start: from_start(start), end: from_start(end) };
-                let scopes: Vec<Scope> = within((0, u64::MAX)).map(scope).collect();
-                stretch.places.extend((!scopes.is_empty()).then_some(Place { below, bytes, scopes }));
+            for &below in &in_frame {
+                let is_inner = is_always_there && block != 0;
+                let scopes =
+                    ranges.iter().filter_map(|&range| stretch.scope(range)).filter(|_| is_inner).collect();
+                stretch.places.push(Place { below, bytes, scopes });
             }
         }
     }

@@ -77,6 +77,9 @@ pub struct Word {
     pub target: Option<Die>,
     /// The object of a library's type that it is in.
     pub object: Option<String>,
+    /// In so many functions that were inlined at the address in question it is, if
+    /// that is known.
+    pub inlined: Option<usize>,
 }
 
 impl Variables {
@@ -126,15 +129,20 @@ impl Variables {
         })
     }
 
-    /// What a frame has in a place while the code at `address` runs. The
+    /// What a frame has in a place while the code at `address` runs. In a register the
     /// outermost variable counts: those of functions that were inlined are
-    /// copies.
+    /// copies. In memory the innermost does: several share a place one after the other.
     pub fn held(&self, address: u64, held: Held, end: Option<FrameEnd>) -> Option<Word> {
         let debug = &self.types.debug;
-        debug
-            .visible(address)
-            .iter()
-            .find_map(|variable| self.held_by(variable, &debug.location(variable, address)?, held, end))
+        let all = debug.visible(address);
+        let word = |variable: &Visible| {
+            let word = self.held_by(variable, &debug.location(variable, address)?, held, end)?;
+            Some(Word { inlined: Some(variable.inlined), ..word })
+        };
+        match held {
+            Held::Register(_) => all.iter().find_map(word),
+            Held::Below(_) => all.iter().rev().find_map(word),
+        }
     }
 
     /// The number of a parameter of the function at an address.
@@ -217,6 +225,7 @@ impl Variables {
             has_type: found.is_some() || offset == 0,
             bytes,
             target: found.and_then(|found| found.target),
+            inlined: None,
         })
     }
 }

@@ -47,10 +47,9 @@ fn table_of(bytes: &'static [u8]) -> Option<Table> {
     Some(Table { frames, slots, scopes, optimised, kept, path })
 }
 
-/// Whether variables in frames may end before their frame does.
-#[inline]
+/// Whether there is code that was not optimised.
 pub fn are_known() -> bool {
-    !TABLE.get().slots.is_empty()
+    !TABLE.get().frames.is_empty()
 }
 
 /// A function with a known frame.
@@ -63,10 +62,10 @@ pub struct Function {
 
 /// The function at an address, if its frame is known.
 pub fn function_at(address: u64) -> Option<Function> {
-    let table = TABLE.get();
-    if table.frames.is_empty() {
+    if !are_known() {
         return None;
     }
+    let table = TABLE.get();
     let bias = modules::bias_of(address as usize, table.path)? as u64;
     let at = address.wrapping_sub(bias);
     let next = table.frames.partition_point(|frame| frame.start <= at);
@@ -103,9 +102,13 @@ impl Function {
     /// Whether the frame has no variable so far below its end, in no scope: the
     /// compiler keeps something of its own there.
     pub fn is_temporary(self, below: usize) -> bool {
-        let is_there = |slot: &Slot| (slot.below as usize).wrapping_sub(below) < slot.bytes as usize;
-        below <= self.frame.bytes as usize && !self.slots().iter().any(is_there)
+        below <= self.frame.bytes as usize && !self.slots().iter().any(|slot| covers(slot, below))
     }
+}
+
+/// Whether a variable has the byte so far below its frame's end.
+fn covers(slot: &Slot, below: usize) -> bool {
+    (slot.below as usize).wrapping_sub(below) < slot.bytes as usize
 }
 
 fn is_in(slot: &Slot, at: u64) -> bool {
@@ -147,30 +150,55 @@ impl Stretch {
             || stretch_at(address).is_some_and(|other| other.code.function == self.code.function)
     }
 
+    /// Whether the function returns something: then a statement of the source leads to
+    /// each of its returns.
+    pub fn has_result(self) -> bool {
+        self.code.results != 0
+    }
+
     /// The registers in which a variable ends where control goes from one instruction
-    /// of the function to another: it is nowhere then, and nothing else is there.
-    pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = usize> {
+    /// of the function to another: it is nowhere then, and nothing else is there; and whether its
+    /// block is left, too.
+    pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = (usize, bool)> {
         let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
         let first = self.code.first as usize;
         let all = TABLE.get().kept.get(first..first + self.code.count as usize).unwrap_or_default();
-        let covers = |piece: &Kept, at: u64| (u64::from(piece.start)..u64::from(piece.end)).contains(&at);
+        let has = |piece: &Kept, at: u64| (u64::from(piece.start)..u64::from(piece.end)).contains(&at);
         let ends = move |piece: &&Kept| {
             let goes_on = |it: &Kept| it.variable == piece.variable || it.register == piece.register;
             piece.register != Kept::ELSEWHERE
-                && covers(piece, from)
-                && !covers(piece, to)
-                && !all.iter().any(|it| goes_on(it) && covers(it, to))
+                && has(piece, from)
+                && !has(piece, to)
+                && !all.iter().any(|it| goes_on(it) && has(it, to))
         };
-        let found = all.iter().filter(ends).fold(0_u16, |found, piece| found | 1 << piece.register);
-        (0..16).filter(move |register| found >> register & 1 == 1)
+        let blocks = self.slots_from(self.code.first_block, self.code.blocks);
+        let is_left = move |piece: &Kept| {
+            let block = (piece.block as usize).checked_sub(1).and_then(|block| blocks.get(block));
+            block.is_some_and(|block| is_in(block, from) && !is_in(block, to))
+        };
+        (0..16).filter_map(move |register| {
+            let mut ended = all.iter().filter(ends).filter(|piece| piece.register as usize == register);
+            ended.next().map(|piece| (register, is_left(piece)))
+        })
+    }
+
+    fn slots(self) -> &'static [Slot] {
+        self.slots_from(self.code.first_slot, self.code.slots)
+    }
+
+    fn slots_from(self, first: u32, count: u32) -> &'static [Slot] {
+        TABLE.get().slots.get(first as usize..(first + count) as usize).unwrap_or_default()
     }
 
     /// The variables in the frame that end there.
     pub fn ends_in_frame(self, from: u64, to: u64) -> impl Iterator<Item = Slot> {
         let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
-        let first = self.code.first_slot as usize;
-        let slots = TABLE.get().slots.get(first..first + self.code.slots as usize).unwrap_or_default();
-        slots.iter().copied().filter(move |slot| is_in(slot, from) && !is_in(slot, to))
+        self.slots().iter().copied().filter(move |slot| is_in(slot, from) && !is_in(slot, to))
+    }
+
+    /// Whether no variable is ever so far below the frame's end.
+    pub fn is_temporary(self, below: usize) -> bool {
+        below <= self.code.bytes as usize && !self.slots().iter().any(|slot| covers(slot, below))
     }
 }
 
@@ -179,15 +207,19 @@ impl Stretch {
 static ENDED: Single<[(usize, usize); ENDED_MAX]> = Single::new([(0, 0); ENDED_MAX]);
 const ENDED_MAX: usize = 1 << 10;
 
+/// Whether there ever was one.
+static HAS_ENDED: Single<bool> = Single::new(false);
+
 /// A word at an address ends. False if it has ended before.
 pub fn end(address: usize, word: usize) -> bool {
+    *HAS_ENDED.get() = true;
     core::mem::replace(&mut ENDED.get()[address / 8 % ENDED_MAX], (address, word)) != (address, word)
 }
 
 /// Whether a word that goes from its place has ended before.
 #[inline]
 pub fn has_ended(address: usize, word: usize) -> bool {
-    if !are_known() {
+    if !*HAS_ENDED.get() {
         return false;
     }
     let known = &mut ENDED.get()[address / 8 % ENDED_MAX];

@@ -26,7 +26,7 @@ use crate::events::RED_ZONE;
 use crate::frames::{Function, Stretch};
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
-use crate::machine::{self, KEPT, is_epilogue, is_jump};
+use crate::machine::{self, KEPT, is_epilogue, is_jump, moves_result};
 use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
@@ -108,6 +108,7 @@ pub unsafe extern "C" fn block(
             written: events::IS_LEFT,
             marks_red_zone: true,
             statement: 0,
+            moved: 0,
             sets_result: false,
             piece: start as u64,
             counted: None,
@@ -139,6 +140,7 @@ pub unsafe extern "C" fn block(
         if input.jumpkind == vg::Ijk_Boring
             && let Some(to) = ir::constant_value(input.next)
         {
+            block.note_way_out(to);
             block.end_scopes(to, None);
         }
         block.end(input.jumpkind, ir::constant_value(input.next));
@@ -210,6 +212,8 @@ struct Block<'a> {
     /// The last instruction that does more than take down a frame; 0 if there
     /// is none.
     statement: u64,
+    /// The last that optimised code gets its result ready with, which several statements may share.
+    moved: u64,
     /// The register of results was written there or later.
     sets_result: bool,
     /// Where the piece of code begins that the instruction is in.
@@ -233,7 +237,10 @@ impl Block<'_> {
                     (self.before, self.instruction) = (self.instruction, arm.IMark.addr);
                     self.changed = 0;
                     self.next = arm.IMark.addr + u64::from(arm.IMark.len);
-                    if !is_epilogue(arm.IMark.addr as usize, arm.IMark.len as usize) {
+                    let (address, bytes) = (arm.IMark.addr as usize, arm.IMark.len as usize);
+                    if self.stretch.is_some() && moves_result(address, bytes) {
+                        self.moved = arm.IMark.addr;
+                    } else if !is_epilogue(address, bytes) {
                         self.statement = arm.IMark.addr;
                         self.sets_result = false;
                     }
@@ -268,6 +275,7 @@ impl Block<'_> {
                     self.raise_before_exit();
                     let to = &*arm.Exit.dst;
                     if to.tag == vg::Ico_U64 {
+                        self.note_way_out(to.Ico.U64);
                         self.end_scopes(to.Ico.U64, Some(arm.Exit.guard));
                     }
                 }
@@ -456,9 +464,11 @@ impl Block<'_> {
     fn end(&mut self, kind: vg::IRJumpKind, to: Option<u64>) {
         if kind == vg::Ijk_Ret {
             // The statement that ran, not the brace behind it.
-            if self.statement != 0 {
-                self.instruction = self.statement;
+            if let Some(statement) = [self.statement, self.moved].into_iter().find(|&it| it != 0) {
+                self.instruction = statement;
             }
+            let is_shared = self.statement == 0 && self.stretch.is_some_and(Stretch::has_result);
+            let shared = if is_shared { events::SHARED_END } else { 0 };
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
             let results = match self.function.map(|function| function.results()) {
@@ -467,7 +477,7 @@ impl Block<'_> {
                 _ => 0,
             };
             let what = u32::from(self.restored) | sets_result | self.written | given_back;
-            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u64::from(what) | results));
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u64::from(what) | results | shared));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
                 let old = self.code.register(RAX);
@@ -566,7 +576,6 @@ helper!(ON_JUMP, c"leakscope_jump", events::on_jump, true);
 helper!(ON_TAIL_CALL, c"leakscope_tail_call", events::on_tail_call, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
-helper!(ON_FRAME_STORE, c"leakscope_frame_store", events::on_frame_store, false);
 helper!(ON_SCOPE_END, c"leakscope_scope_end", events::on_scope_end, false);
 helper!(ON_INLINED_END, c"leakscope_inlined_end", events::on_inlined_end, false);
 helper!(ON_ELEMENTS_END, c"leakscope_elements_end", events::on_elements_end, false);

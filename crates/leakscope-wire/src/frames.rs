@@ -30,14 +30,21 @@ pub struct Optimised {
     /// Its variables' pieces.
     pub first: u32,
     pub count: u32,
-    /// Its variables with a place in the frame and a scope inside of the function,
-    /// among the slots.
+    /// Its variables with a place in the frame, among the slots; scopes are those
+    /// inside of the function.
     pub first_slot: u32,
     pub slots: u32,
+    /// The blocks of the source in it, and functions that were inlined, among the slots: of these
+    /// only their code is told.
+    pub first_block: u32,
+    pub blocks: u32,
     /// The function, by number.
     pub function: u32,
     /// 0 if it has no result.
     pub results: u32,
+    /// So far below its end the function's frame reaches; 0 if that depends on the run.
+    pub bytes: u32,
+    pub reserved: u32,
 }
 
 /// A piece of code, counted from its function's start, in which a variable has a place.
@@ -50,6 +57,8 @@ pub struct Kept {
     pub register: u32,
     /// By number.
     pub variable: u32,
+    /// The block that the variable is in, from 1 on; 0 if it is the whole function's.
+    pub block: u32,
 }
 
 impl Kept {
