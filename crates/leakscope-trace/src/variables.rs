@@ -129,9 +129,10 @@ impl Variables {
         })
     }
 
-    /// What a frame has in a place while the code at `address` runs. In a register the
+    /// What a frame has in a place while the code at `address` runs. The
     /// outermost variable counts: those of functions that were inlined are
-    /// copies. In memory the innermost does: several share a place one after the other.
+    /// copies. But of those that have one place for as long as they live the innermost does:
+    /// several share it one after the other.
     pub fn held(&self, address: u64, held: Held, end: Option<FrameEnd>) -> Option<Word> {
         let debug = &self.types.debug;
         let all = debug.visible(address);
@@ -139,10 +140,11 @@ impl Variables {
             let word = self.held_by(variable, &debug.location(variable, address)?, held, end)?;
             Some(Word { inlined: Some(variable.inlined), ..word })
         };
-        match held {
-            Held::Register(_) => all.iter().find_map(word),
-            Held::Below(_) => all.iter().rev().find_map(word),
-        }
+        let is_fixed = |variable: &&Visible| {
+            let at = variable.entry.attr_value(gimli::DW_AT_location);
+            matches!(at, Some(AttributeValue::Exprloc(_)))
+        };
+        all.iter().rev().filter(is_fixed).find_map(word).or_else(|| all.iter().find_map(word))
     }
 
     /// The number of a parameter of the function at an address.

@@ -27,7 +27,7 @@ pub fn function_at(address: usize) -> Option<Ends> {
 pub fn is_end(address: usize, new: usize, old: usize) -> bool {
     const WORD: usize = size_of::<usize>();
     let Some(block) = heap::whole(new) else { return false };
-    let is_aligned = address % WORD == 0 && (old - new) % WORD == 0;
+    let is_aligned = address.is_multiple_of(WORD) && (old - new).is_multiple_of(WORD);
     if !is_aligned || !block.contains(old - 1) || !memory::is_readable(address - WORD, 3 * WORD) {
         return false;
     }
