@@ -205,7 +205,8 @@ impl Stretch {
 /// Words of variables that have ended, by address; of two with one place here
 /// the later one.
 static ENDED: Single<[(usize, usize); ENDED_MAX]> = Single::new([(0, 0); ENDED_MAX]);
-const ENDED_MAX: usize = 1 << 10;
+/// Frames and the heap must seldom meet here; pages that nobody comes to take no memory.
+const ENDED_MAX: usize = 1 << 16;
 
 /// Whether there ever was one.
 static HAS_ENDED: Single<bool> = Single::new(false);
