@@ -1,5 +1,5 @@
 // The catch block handles the error and leaves: the record that the try block would have stored is lost at its return.
-// valgrind: differs: the return leads through the end of the handler, and the frame dies at the closing brace
+// valgrind -O0: differs: the return leads through the end of the handler, and the frame dies at the closing brace
 // stdout: 3 kept, 1 rejected: short line
 #include <cstdio>
 #include <cstring>

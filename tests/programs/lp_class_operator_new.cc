@@ -1,5 +1,4 @@
 // A class with its own operator new and delete, which count; a failed insertion forgets the node.
-// valgrind -O2: differs: gcc inlines insert: fresh is only in the register of results, and counts as dropped where operator new has compared it with NULL
 // stdout: 4 stored, 6 alive
 #include <cstddef>
 #include <cstdio>

@@ -1,6 +1,5 @@
 // A goto out of an inner block leaves the block's local behind; the cleanup at the label cannot see it.
 // gap: -O2: the optimiser leaves no use on the line
-// valgrind -O2: differs: gcc has field in a register alone: its last use is told
 // stdout: 2 fields
 // stdout: bad field
 #include <ctype.h>

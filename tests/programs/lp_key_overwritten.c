@@ -1,5 +1,4 @@
 // pthread_setspecific puts a new value in the place of an old one; the destructor sees only the last.
-// valgrind -O2: differs: gcc makes a jump of the call of free in log_out: the frame that is left is libc's
 // flags: -pthread
 // stdout: end of carol
 #include <pthread.h>

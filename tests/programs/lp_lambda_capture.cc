@@ -1,5 +1,4 @@
 // A std::function holds a raw pointer in its capture: assigning another callback, or leaving the scope, loses it.
-// valgrind -O2: differs: std::function swaps through a temporary of its own, which dies after the assignment
 // stdout: a.pdf: 100%
 // stdout: fullest 3
 // stdout: ticks 3 11

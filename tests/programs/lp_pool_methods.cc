@@ -1,5 +1,4 @@
 // A pool of a class's own, by its methods' names; called through a pointer to the base. The program does not export them, so they cannot be preloaded.
-// valgrind -O2: differs: gcc has first in a register that the pool's functions are known to leave alone, and so is not looked at after calls
 // config: [[allocator]]
 // config: alloc = "Arena::take"
 // config: size = 1

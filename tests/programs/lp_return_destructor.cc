@@ -1,5 +1,4 @@
 // An object whose destructor forgets a member ends with main's return.
-// valgrind -O0: differs: gcc leaves nothing of the return before the destructor's call, which has the line of the brace
 // valgrind -O2: differs: gcc drops the allocation
 // valgrind-totals -O2: differs: gcc drops the allocation
 // stdout: 9

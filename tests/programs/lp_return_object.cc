@@ -1,6 +1,6 @@
 // An early return of an object that is built where the caller wants it, and one with an object of an inner scope to
 // destroy: the way out goes through blocks that ask what is to be destroyed, and still is the statement's own.
-// valgrind: differs: the return leads through the destructor of the inner object, whose line is the closing brace; optimised, only registers have the name
+// valgrind -O2: differs: only registers have the name
 // stdout: pear 3
 // stdout: 4
 #include <cstdio>

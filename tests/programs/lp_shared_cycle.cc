@@ -1,5 +1,4 @@
 // Two peers hold each other by shared_ptr where one side should be weak: the locals that made them are the last way in.
-// valgrind -O2: differs: gcc inlines play: copies of host and guest are in registers until main returns
 // lsan: differs: calls every member of the cycle indirect, when no old word on the dead stack hides it
 // stdout: ping pong
 #include <cstdio>

@@ -1,5 +1,4 @@
 // A function ends by calling another in its place: its own buffer is lost there, whatever the next one writes over it.
-// valgrind -O0: differs: gcc leaves of the return only the closing brace
 // valgrind-variable -O2: differs: copy is in a register that the function gives back; at has the block in memory
 // stdout: 2
 #include <stdio.h>

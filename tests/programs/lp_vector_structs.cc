@@ -1,5 +1,5 @@
 // A lexer hands out tokens from the end of a vector of structures: their texts are the taker's, who drops one; what is left goes with clear().
-// valgrind: differs: a vector leaves what it drops in its buffer, until that is written over or freed
+// valgrind -O2: differs: a vector leaves what it drops in its buffer, until that is written over or freed
 // stdout: gamma
 // stdout: 2 left
 #include <cstdio>

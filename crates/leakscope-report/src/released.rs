@@ -46,6 +46,30 @@ fn decides(line: &str) -> bool {
         && !line.ends_with([';', '{'])
 }
 
+/// The function has given `variable` to another that is found when the program runs, as
+/// `t->run(t->arg)`: some of these may take it over.
+pub(crate) fn may_be_taken(variable: &str, above: &[String]) -> bool {
+    let function = above.iter().rev().take_while(|line| !line.starts_with('}'));
+    let gives = |line: &String| {
+        line.match_indices('(').any(|(at, _)| {
+            let called = line[..at].trim_end_matches(is_word);
+            let is_member = called.len() < at && (called.ends_with("->") || called.ends_with('.'));
+            is_member && arguments(&line[at + 1..]).any(|argument| argument == variable)
+        })
+    };
+    function.into_iter().any(gives)
+}
+
+/// The arguments of a call, from behind its parenthesis on.
+fn arguments(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    let end = text.find(|character| {
+        depth += i32::from(character == '(') - i32::from(character == ')');
+        depth < 0
+    });
+    text[..end.unwrap_or(text.len())].split(',').map(str::trim)
+}
+
 /// The statement at `frame` frees a parameter of its function, as `free(c)` in
 /// `void card_free(struct card *c)`.
 pub(crate) fn frees_a_parameter(frame: &Frame, files: &mut Files) -> bool {

@@ -62,6 +62,7 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         || is_used_further_out(finding, leaked)
         || is_moved(finding, variable, frame, &above)
         || released::is_behind_one(finding, frame, &above)
+        || released::may_be_taken(variable, &above)
     {
         return None;
     }
@@ -244,9 +245,13 @@ fn as_sibling<'f>(
         let caller = freed.stack.get(at + 1).filter(|frame| !frame.system)?;
         let (_, arguments) =
             split_at_word(&files.statement(caller)?, name).map(|(a, b)| (a.to_owned(), b.to_owned()))?;
-        let takes_block = released::is_given_one(&arguments)
+        let above = files.lines_above(leak);
+        let is_declared =
+            headline.file != leak.file || above.iter().any(|line| split_at_word(line, name).is_some());
+        let takes_block = is_declared
+            && released::is_given_one(&arguments)
             && released::frees_a_parameter(headline, files)
-            && !released::was_called(name, variable, &files.lines_above(leak));
+            && !released::was_called(name, variable, &above);
         return takes_block.then(|| (format!("{name}({variable})"), caller));
     }
     let all_here =

@@ -49,6 +49,8 @@ pub struct Visible {
     pub entry: Entry,
     /// The function whose frame it is in.
     pub function: Die,
+    /// In so many functions that were inlined into that one, each into the one before.
+    pub inlined: usize,
 }
 
 impl Debug {
@@ -209,12 +211,20 @@ impl Debug {
     /// outer scopes first.
     pub fn visible(&self, address: u64) -> Vec<Visible> {
         let (mut found, mut function) = (Vec::new(), None);
-        self.for_each_around(address, |die, entry| match entry.tag() {
-            gimli::DW_TAG_subprogram => function = Some(die),
-            gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
-                found.extend(function.map(|function| Visible { die, entry: entry.clone(), function }));
+        // By their depth.
+        let mut inlined: Vec<isize> = Vec::new();
+        self.for_each_around(address, |die, entry| {
+            inlined.retain(|&outer| outer < entry.depth());
+            match entry.tag() {
+                gimli::DW_TAG_subprogram => function = Some(die),
+                gimli::DW_TAG_inlined_subroutine => inlined.push(entry.depth()),
+                gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
+                    let visible =
+                        |function| Visible { die, entry: entry.clone(), function, inlined: inlined.len() };
+                    found.extend(function.map(visible));
+                }
+                _ => {}
             }
-            _ => {}
         });
         found
     }
@@ -237,7 +247,7 @@ impl Debug {
                     && entry.tag() == gimli::DW_TAG_variable
                     && let Some(AttributeValue::Exprloc(at)) = entry.attr_value(gimli::DW_AT_location)
                 {
-                    found.push((Visible { die, entry: entry.clone(), function }, at));
+                    found.push((Visible { die, entry: entry.clone(), function, inlined: 0 }, at));
                 }
             }
         }

@@ -15,6 +15,7 @@ use zerocopy::IntoBytes;
 use crate::dwarf::{Debug, Die, Entry, Expression};
 use crate::kept;
 use crate::module_file;
+use crate::slots::Rules;
 use crate::types::Types;
 use crate::variables::{At, parts};
 
@@ -54,7 +55,7 @@ pub fn frames(program: &Path) -> Option<Vec<u8>> {
     if !table.functions.iter().any(|it| slots(it) || it.has_temporaries()) {
         table.functions.clear();
     }
-    table.optimised = kept::in_registers(&types, |producer| !is_unoptimised(producer));
+    table.optimised = kept::of_optimised(&types, |producer| !is_unoptimised(producer));
     (!table.functions.is_empty() || !table.optimised.is_empty()).then(|| table.bytes(&path))
 }
 
@@ -93,7 +94,7 @@ fn loads_result(code: &[u8]) -> bool {
 #[derive(Default)]
 struct Table {
     functions: Vec<Function>,
-    optimised: Vec<kept::Function>,
+    optimised: Vec<kept::Stretch>,
 }
 
 /// A function while its entries are read.
@@ -308,11 +309,33 @@ impl Table {
                 scopes.extend(variable.scopes);
             }
         }
+        let rules = Rules::read(path).filter(|_| !self.optimised.is_empty());
         let (mut optimised, mut kept) = (Vec::new(), Vec::new());
-        for kept::Function { start, end, pieces } in self.optimised {
-            let (first, count) = (kept.len() as u32, pieces.len() as u32);
-            optimised.push(Optimised { start, end, first, count });
-            kept.extend(pieces);
+        for stretch in self.optimised {
+            let (first, first_slot) = (kept.len() as u32, slots.len() as u32);
+            let (count, places) = (stretch.pieces.len() as u32, stretch.places.len() as u32);
+            let bytes = rules.as_ref().and_then(|rules| rules.frame_bytes(stretch.start)).unwrap_or(0);
+            optimised.push(Optimised {
+                bytes,
+                reserved: 0,
+                start: stretch.start,
+                end: stretch.end,
+                first,
+                count,
+                first_slot,
+                slots: places,
+                first_block: first_slot + places,
+                blocks: stretch.blocks.len() as u32,
+                function: stretch.function,
+                results: stretch.has_result.into(),
+            });
+            kept.extend(stretch.pieces);
+            let blocks = stretch.blocks.into_iter().map(|scopes| kept::Place { below: 0, bytes: 0, scopes });
+            for kept::Place { below, bytes, scopes: own } in stretch.places.into_iter().chain(blocks) {
+                let (first_scope, count) = (scopes.len() as u32, own.len() as u32);
+                slots.push(Slot { below, bytes, first_scope, scopes: count, brace: Brace::None as u32 });
+                scopes.extend(own);
+            }
         }
         let path = path.as_os_str().as_bytes();
         let count = |count: usize| count as u32;

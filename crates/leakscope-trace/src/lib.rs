@@ -4,6 +4,7 @@
 //! How the records were made is not known here: every engine that writes
 //! `leakscope-wire` is read alike.
 
+mod address_space;
 mod code;
 mod counted;
 mod dwarf;
@@ -14,6 +15,7 @@ mod frees;
 mod handed;
 mod holders;
 mod kept;
+mod leaving;
 mod module_file;
 mod moments;
 mod objects;

@@ -10,9 +10,11 @@ use indexmap::IndexSet;
 use leakscope_core::{Frame, Place};
 use leakscope_wire as wire;
 
+use crate::address_space::AddressSpace;
 use crate::dwarf::Debug;
+use crate::leaving::Sources;
 use crate::objects::{Called, Objects, Passed};
-use crate::record::{Module, Record, Site, Stack};
+use crate::record::{Record, Site, Stack};
 use crate::slots::{CodePlace, FrameSlots};
 use crate::steps::Target;
 use crate::symbols::{FrameId, ModuleId, Symboliser};
@@ -31,6 +33,7 @@ pub struct Places {
     symboliser: Symboliser,
     variables: FrameSlots,
     objects: Objects,
+    sources: Sources,
     known: IndexSet<Known>,
     /// Whether functions only hand memory out, and only take it back, by name and
     /// file.
@@ -59,11 +62,13 @@ struct Named {
     name: String,
     /// So many frames lie inside the one that calls it so: they act for it.
     inside: usize,
+    /// Or they are functions that were inlined, and have ended before.
+    ended: usize,
 }
 
 impl From<String> for Named {
     fn from(name: String) -> Named {
-        Named { name, inside: 0 }
+        Named { name, inside: 0, ended: 0 }
     }
 }
 
@@ -74,6 +79,7 @@ impl Places {
             symboliser: Symboliser::new(program),
             variables: FrameSlots::default(),
             objects: Objects::default(),
+            sources: Sources::default(),
             known: IndexSet::new(),
             wraps: Default::default(),
         }
@@ -106,8 +112,9 @@ impl Places {
             }
             if let Some(site) = site {
                 match self.variable(record, &space, stack, site, &frames) {
-                    Some(Named { name, inside }) => {
+                    Some(Named { name, inside, ended }) => {
                         held.insert(id, name);
+                        frames.drain(..ended);
                         for frame in frames.iter_mut().take(inside) {
                             *frame = self.symboliser.as_wrapper(*frame);
                         }
@@ -120,6 +127,9 @@ impl Places {
                     }
                     None => {}
                 }
+            }
+            if let (Some(site), Some(innermost)) = (site, frames.first_mut()) {
+                *innermost = self.left_in_source(site, *innermost);
             }
             if freed.contains(&id) {
                 self.mark_wrappers(&space, stack, &mut frames, Wraps::Free);
@@ -330,6 +340,21 @@ impl Places {
         Some(self.place_of(&frames)).filter(|&place| self.is_users(place))
     }
 
+    /// The frame in which a scope was left, at the statement that did it, if the source alone
+    /// says which that is.
+    fn left_in_source(&mut self, site: &Site, frame: FrameId) -> FrameId {
+        let Frame { file: Some(file), line: Some(line), system: false, .. } = self.symboliser.frame(frame)
+        else {
+            return frame;
+        };
+        let found = match site.cause {
+            Some(wire::Cause::ScopeEnd) if site.leaves => self.sources.left_by(file, *line),
+            Some(wire::Cause::ScopeEnd) => self.sources.before_brace(file, *line),
+            _ => None,
+        };
+        found.map_or(frame, |(line, column)| self.symboliser.at_line(frame, line, Some(column)))
+    }
+
     /// The statement that left the scope in which a pointer died, where the
     /// compiler has made nothing but the scope's end of it.
     fn left_by(&mut self, space: &AddressSpace, stack: &Stack, site: &Site) -> Option<(u32, Option<u32>)> {
@@ -359,7 +384,10 @@ impl Places {
         site: &Site,
         frames: &[FrameId],
     ) -> Option<Named> {
-        let (frame, place) = site.held.unwrap_or_default();
+        let (frame, place) = match site.register().filter(|_| site.cause == Some(wire::Cause::ScopeEnd)) {
+            Some(register) => (1, wire::IN_REGISTER | u32::from(register)),
+            None => site.held.unwrap_or_default(),
+        };
         if frame == wire::OF_THREAD as usize {
             return self.variables.of_thread(&record.modules.first()?.path, place).map(Named::from);
         }
@@ -380,10 +408,19 @@ impl Places {
         let by_steps = frame == wire::BY_STEPS as usize;
         let behind_argument = frame == wire::BEHIND_ARGUMENT as usize;
         if !by_steps && !behind_argument && frame > 0 {
+            let innermost_code = located.first().copied();
             let outer = located.iter().skip(frame - 1);
             let located: Vec<(&Path, u64)> =
                 outer.map(|&(module, probe)| (self.symboliser.path(module), probe)).collect();
-            return self.variables.name(&located, Held::new(place)).map(Named::from);
+            let (name, inlined) = self.variables.name_within(&located, Held::new(place))?;
+            let ends = frame == 1 && site.cause == Some(wire::Cause::ScopeEnd);
+            let ended = match (inlined.filter(|_| ends), innermost_code) {
+                (Some(around), Some((module, probe))) => {
+                    self.symboliser.frames(module, probe).len().saturating_sub(around + 1)
+                }
+                _ => 0,
+            };
+            return Some(Named { name, inside: 0, ended });
         }
         // What a library does is named by what the user's code gave it.
         let users = users?;
@@ -412,7 +449,7 @@ impl Places {
             if let Some(name) = named.or_else(|| self.variables.by_argument(&from, number, target)) {
                 let inner = stack.addresses[..at].iter().zip(&located);
                 let inside = inner.map(|(_, &(module, probe))| self.symboliser.frames(module, probe).len());
-                return Some(Named { name, inside: inside.sum() });
+                return Some(Named { name, inside: inside.sum(), ended: 0 });
             }
             number = self.variables.parameter(&from, steps)?;
         }
@@ -431,7 +468,7 @@ impl Places {
             let Frame { file, line, column, .. } = frame(inside)?;
             let place = (file.as_deref()?, (*line)?, (*column)?);
             match self.objects.passed(place, number, offset)? {
-                Passed::With(name) => return Some(Named { name, inside }),
+                Passed::With(name) => return Some(Named { name, inside, ended: 0 }),
                 Passed::On(parameter) => number = parameter,
             }
         }
@@ -570,61 +607,5 @@ impl RecordPlaces {
     /// The place of a stack that has frames.
     pub fn known(&self, stack: u32) -> Option<PlaceId> {
         self.by_stack.get(&stack).copied().filter(|&place| place != self.unknown)
-    }
-}
-
-/// Where the modules of one process were, by start address.
-struct AddressSpace {
-    spans: Vec<Span>,
-}
-
-struct Span {
-    start: u64,
-    end: u64,
-    /// The furthest end of this and all spans before it: modules that are
-    /// there at different times may overlap.
-    reach: u64,
-    first_generation: u32,
-    last_generation: u32,
-    bias: u64,
-    module: ModuleId,
-}
-
-impl AddressSpace {
-    fn new(record: &Record, symboliser: &mut Symboliser) -> AddressSpace {
-        // The loader lists the executable first.
-        if let Some(executable) = record.modules.first() {
-            symboliser.add_program(&executable.path);
-        }
-        let span = |Module { at: module, path, build_id }: &Module| Span {
-            start: module.start,
-            end: module.end,
-            reach: 0,
-            first_generation: module.first_generation,
-            last_generation: module.last_generation,
-            bias: module.bias,
-            module: symboliser.module(path, build_id),
-        };
-        let mut spans: Vec<Span> = record.modules.iter().map(span).collect();
-        spans.sort_by_key(|span| span.start);
-        let mut reach = 0;
-        for span in &mut spans {
-            reach = span.end.max(reach);
-            span.reach = reach;
-        }
-        AddressSpace { spans }
-    }
-
-    /// The module at `address` in `generation`, and the address in its file.
-    fn find(&self, generation: u32, address: u64) -> Option<(ModuleId, u64)> {
-        let before = self.spans.partition_point(|span| span.start <= address);
-        self.spans[..before]
-            .iter()
-            .rev()
-            .take_while(|span| address < span.reach)
-            .find(|span| {
-                address < span.end && (span.first_generation..=span.last_generation).contains(&generation)
-            })
-            .map(|span| (span.module, address.wrapping_sub(span.bias)))
     }
 }

@@ -98,6 +98,8 @@ pub struct Stack {
 pub struct Site {
     /// Unknown causes are those of a later version.
     pub cause: Option<wire::Cause>,
+    /// As [`wire::LEAVES`].
+    pub leaves: bool,
     /// Where the debug information of the frame is not right.
     pub line: Option<u32>,
     pub column: Option<u32>,
@@ -385,7 +387,8 @@ fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
             if site.frame == wire::BY_STEPS { (&[][..], all(variable)?) } else { (variable, Vec::new()) };
         let known = |position: u32| (position != 0).then_some(position);
         sites.push(Site {
-            cause: wire::Cause::from_u32(site.cause),
+            cause: wire::Cause::from_u32(site.cause & !wire::LEAVES),
+            leaves: site.cause & wire::LEAVES != 0,
             line: known(site.line),
             column: known(site.column),
             variable: (!variable.is_empty()).then(|| String::from_utf8_lossy(variable).into_owned()),

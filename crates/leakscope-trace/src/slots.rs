@@ -22,7 +22,7 @@ use crate::dwarf::{Debug, Die, Entry};
 use crate::module_file;
 use crate::steps::{Steps, Target};
 use crate::types::as_written;
-use crate::variables::{FrameEnd, Held, Variables};
+use crate::variables::{FrameEnd, Held, Variables, Word};
 
 impl Held {
     /// As a record has it.
@@ -54,6 +54,11 @@ pub struct CodePlace {
 struct Code {
     /// None without debug information.
     variables: Option<Variables>,
+    rules: Rules,
+}
+
+/// How the frames of a module's functions are laid out.
+pub struct Rules {
     frames: EhFrame<EndianRcSlice<LittleEndian>>,
     bases: BaseAddresses,
 }
@@ -61,18 +66,29 @@ struct Code {
 impl FrameSlots {
     /// What was `held` in the first of some frames: each a file, and the
     /// address in it of the call that leads to the frame inside.
-    pub fn name(&mut self, frames: &[(&Path, u64)], mut held: Held) -> Option<String> {
-        for &(path, probe) in frames {
+    pub fn name(&mut self, frames: &[(&Path, u64)], held: Held) -> Option<String> {
+        self.name_within(frames, held).map(|(name, _)| name)
+    }
+
+    /// The same, and in how many functions that were inlined into the first frame's it is, if
+    /// it is there.
+    pub fn name_within(
+        &mut self,
+        frames: &[(&Path, u64)],
+        mut held: Held,
+    ) -> Option<(String, Option<usize>)> {
+        for (number, &(path, probe)) in frames.iter().enumerate() {
             let code = self.code(path)?;
             if let Some(variables) = &code.variables {
                 let found = |probe| {
                     let word = variables.held(probe, held, code.frame_end(probe))?;
                     (word.bytes >= POINTER).then_some(word)
                 };
-                let before = || found(code.before_epilogue(probe)?);
+                let before = || Some(Word { inlined: None, ..found(code.before_epilogue(probe)?)? });
                 let once = || variables.once_held(probe, held, code.frame_end(probe));
                 if let Some(word) = found(probe).or_else(before).or_else(once) {
-                    return word.has_type.then(|| as_written(&word.name).to_owned());
+                    let inlined = word.inlined.filter(|_| number == 0);
+                    return word.has_type.then(|| (as_written(&word.name).to_owned(), inlined));
                 }
             }
             held = code.passed_on(probe, held)?;
@@ -135,9 +151,8 @@ impl FrameSlots {
     }
 }
 
-impl Code {
-    fn read(path: &Path) -> Option<Code> {
-        let variables = Variables::read(path);
+impl Rules {
+    pub fn read(path: &Path) -> Option<Rules> {
         let cache = module_file::open(path)?;
         let file = object::File::parse(&cache).ok()?;
         let data = file.section_by_name(".eh_frame").and_then(|section| section.uncompressed_data().ok());
@@ -146,14 +161,41 @@ impl Code {
         frames.set_address_size(8);
         let address = |name: &str| file.section_by_name(name).map_or(0, |section| section.address());
         let bases = BaseAddresses::default().set_eh_frame(address(".eh_frame")).set_text(address(".text"));
-        Some(Code { variables, frames, bases })
+        Some(Rules { frames, bases })
     }
 
     /// What the rules for the frame of the function at `probe` say.
-    fn rules<T>(&self, probe: u64, read: impl FnOnce(&UnwindTableRow<usize>) -> Option<T>) -> Option<T> {
+    fn at<T>(&self, probe: u64, read: impl FnOnce(&UnwindTableRow<usize>) -> Option<T>) -> Option<T> {
         let entry = self.frames.fde_for_address(&self.bases, probe, EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
         read(entry.unwind_info_for_address(&self.frames, &self.bases, &mut context, probe).ok()?)
+    }
+
+    /// How large the frame of the function at `probe` becomes; none if that depends on the run.
+    pub fn frame_bytes(&self, probe: u64) -> Option<u32> {
+        let entry = self.frames.fde_for_address(&self.bases, probe, EhFrame::cie_from_offset).ok()?;
+        let mut context = UnwindContext::new();
+        let mut rows = entry.rows(&self.frames, &self.bases, &mut context).ok()?;
+        let mut most = 0;
+        while let Ok(Some(row)) = rows.next_row() {
+            match *row.cfa() {
+                CfaRule::RegisterAndOffset { register: gimli::X86_64::RSP, offset } => {
+                    most = offset.max(most)
+                }
+                _ => return None,
+            }
+        }
+        u32::try_from(most).ok()
+    }
+}
+
+impl Code {
+    fn read(path: &Path) -> Option<Code> {
+        Some(Code { variables: Variables::read(path), rules: Rules::read(path)? })
+    }
+
+    fn rules<T>(&self, probe: u64, read: impl FnOnce(&UnwindTableRow<usize>) -> Option<T>) -> Option<T> {
+        self.rules.at(probe, read)
     }
 
     fn frame_end(&self, probe: u64) -> Option<FrameEnd> {
@@ -166,9 +208,10 @@ impl Code {
     /// Where the function at `probe` is about to take down its frame, if it
     /// is doing that at `probe`: registers are restored already.
     fn before_epilogue(&self, probe: u64) -> Option<u64> {
-        let entry = self.frames.fde_for_address(&self.bases, probe, EhFrame::cie_from_offset).ok()?;
+        let Rules { frames, bases } = &self.rules;
+        let entry = frames.fde_for_address(bases, probe, EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        let mut rows = entry.rows(&self.frames, &self.bases, &mut context).ok()?;
+        let mut rows = entry.rows(frames, bases, &mut context).ok()?;
         let (mut size, mut start) = (0, None);
         while let Ok(Some(row)) = rows.next_row() {
             let CfaRule::RegisterAndOffset { offset, .. } = *row.cfa() else { return None };

@@ -77,6 +77,9 @@ pub struct Word {
     pub target: Option<Die>,
     /// The object of a library's type that it is in.
     pub object: Option<String>,
+    /// In so many functions that were inlined at the address in question it is, if
+    /// that is known.
+    pub inlined: Option<usize>,
 }
 
 impl Variables {
@@ -128,13 +131,20 @@ impl Variables {
 
     /// What a frame has in a place while the code at `address` runs. The
     /// outermost variable counts: those of functions that were inlined are
-    /// copies.
+    /// copies. But of those that have one place for as long as they live the innermost does:
+    /// several share it one after the other.
     pub fn held(&self, address: u64, held: Held, end: Option<FrameEnd>) -> Option<Word> {
         let debug = &self.types.debug;
-        debug
-            .visible(address)
-            .iter()
-            .find_map(|variable| self.held_by(variable, &debug.location(variable, address)?, held, end))
+        let all = debug.visible(address);
+        let word = |variable: &Visible| {
+            let word = self.held_by(variable, &debug.location(variable, address)?, held, end)?;
+            Some(Word { inlined: Some(variable.inlined), ..word })
+        };
+        let is_fixed = |variable: &&Visible| {
+            let at = variable.entry.attr_value(gimli::DW_AT_location);
+            matches!(at, Some(AttributeValue::Exprloc(_)))
+        };
+        all.iter().rev().filter(is_fixed).find_map(word).or_else(|| all.iter().find_map(word))
     }
 
     /// The number of a parameter of the function at an address.
@@ -217,6 +227,7 @@ impl Variables {
             has_type: found.is_some() || offset == 0,
             bytes,
             target: found.and_then(|found| found.target),
+            inlined: None,
         })
     }
 }

@@ -68,6 +68,9 @@ struct Call {
     given: usize,
     /// What it was given first.
     arguments: [usize; ARGUMENTS],
+    /// Where the function has jumped to another, which returns for it; 0 if it has
+    /// not. Of several the latest: functions may go on like this for ever.
+    jumped: usize,
 }
 
 /// The last result before a call, if it is a pointer: the function may have been
@@ -96,6 +99,12 @@ impl Call {
             self.by = if is_users { Caller::User } else { Caller::Library };
         }
         self.by == Caller::User
+    }
+
+    /// The context inside of `parent` that it leads to.
+    fn context_in(&self, parent: u32) -> u32 {
+        let called = child(parent, self.address);
+        if self.jumped == 0 { called } else { child(called, self.jumped) }
     }
 }
 
@@ -210,7 +219,18 @@ impl Calls {
             elsewhere: given.elsewhere,
             given: given.word,
             arguments,
+            jumped: 0,
         });
+    }
+
+    /// The user's function that runs has jumped to another, which takes its place, with
+    /// the stack pointer at `stack`; `address` is as if the jump were a call.
+    pub fn jump(&mut self, stack: usize, address: usize, arguments: [usize; ARGUMENTS]) {
+        // Valgrind may not have noted the last register that was restored.
+        let Some(top) = self.list.last_mut().filter(|top| top.slot.wrapping_sub(stack) <= 8) else { return };
+        (top.jumped, top.arguments) = (address, arguments);
+        (top.context, top.by) = (UNKNOWN, Caller::User);
+        forget_now();
     }
 
     /// The stack pointer is at `stack` after a return.
@@ -398,11 +418,11 @@ impl Calls {
                 0 => ROOT,
                 _ if index % REACH == 0 && index >= 2 * REACH => {
                     let inner = &self.list[index - REACH..index];
-                    inner.iter().fold(ROOT, |parent, call| child(parent, call.address))
+                    inner.iter().fold(ROOT, |parent, call| call.context_in(parent))
                 }
                 _ => self.list[index - 1].context,
             };
-            self.list[index].context = child(parent, self.list[index].address);
+            self.list[index].context = self.list[index].context_in(parent);
         }
         let found = self.list.last().map_or(ROOT, |top| top.context);
         *NOW.get() = if self.adrift { UNKNOWN } else { found };
@@ -449,6 +469,7 @@ impl Calls {
                 elsewhere: 0,
                 given: 0,
                 arguments,
+                jumped: 0,
             });
         }
     }

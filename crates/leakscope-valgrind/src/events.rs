@@ -4,10 +4,11 @@ mod scopes;
 
 use leakscope_wire::Cause;
 
-pub use scopes::{on_elements_end, on_frame_store, on_scope_end, on_scope_end_behind_call, on_variable_end};
+pub use scopes::{on_elements_end, on_inlined_end, on_scope_end, on_scope_end_behind_call, on_variable_end};
 
 use crate::arena;
 use crate::calls::{self, Carries, Given};
+use crate::containers;
 use crate::details;
 use crate::frames::{self, Function};
 use crate::heap::{self, Block, Held, NOWHERE, Point, TEMPORARY, USED_SINCE_MEMORY, USED_SINCE_REGISTER};
@@ -50,8 +51,15 @@ const OUTERMOST: usize = 2;
 /// A frame larger than this is none: the stack pointer went elsewhere.
 const FRAME_MAX: usize = 16 << 20;
 
-/// A store covers a word that pointed into the heap.
-pub unsafe extern "C" fn on_store(old: usize, site: u32) {
+/// A store puts `new` in the place of a word that pointed into the heap, at `address`; 0 if it is
+/// not one word.
+pub unsafe extern "C" fn on_store(old: usize, new: usize, site: u32, address: usize) {
+    if frames::has_ended(address, old) {
+        return;
+    }
+    if new < old && containers::is_end(address, new, old) {
+        scopes::elements_end(new, old, stamps::here(stamps::site_of_elements(site)), NOWHERE);
+    }
     stamp(old, site);
 }
 
@@ -126,6 +134,7 @@ pub unsafe extern "C" fn on_call(
     // SAFETY: VEX gives the guest state.
     let registers = unsafe { registers_at(guest, REGISTERS) };
     let thread = tool::current();
+    *LEFT_BY.get() = [0; 2];
     thread.flag = 0;
     let (result, last_result) = (registers[RAX], thread.dead[RAX]);
     if arena::is_within(last_result)
@@ -218,6 +227,8 @@ pub const IS_LEFT: u32 = 1 << 1;
 pub const TWO_RESULTS: u64 = 1 << 32;
 /// The function has no result: what is in the register was left there.
 pub const NO_RESULT: u64 = 1 << 33;
+/// Nothing but the end of the function is there: what led to it may be known.
+pub const SHARED_END: u64 = 1 << 34;
 /// From this bit on, without the first: the registers that have what the caller
 /// had in them.
 pub const GIVEN_BACK: u32 = 17;
@@ -226,6 +237,7 @@ pub const GIVEN_BACK: u32 = 17;
 /// that the caller cannot expect to be there. `what` says which registers were
 /// restored from the frame, and whether the result goes on.
 pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u64) {
+    let site = if what & SHARED_END != 0 { way_out(low).unwrap_or(site) } else { site };
     let (what, has_two, has_none) = (what as u32, what & TWO_RESULTS != 0, what & NO_RESULT != 0);
     // SAFETY: VEX gives the guest state.
     let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
@@ -280,6 +292,20 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
         stamps::stamp_register(block, call_of_result(thread), NOWHERE);
     }
     pools::returns(now, registers[RAX]);
+}
+
+/// What last led to the end of a function that several returns share, as a site, and
+/// where the stack pointer was. Instrumented code sets it.
+static LEFT_BY: Single<[usize; 2]> = Single::new([0; 2]);
+
+pub fn left_by() -> *mut [usize; 2] {
+    LEFT_BY.get()
+}
+
+/// The site of what led to a return that begins with the stack pointer at `stack`.
+fn way_out(stack: usize) -> Option<u32> {
+    let [site, left] = core::mem::take(LEFT_BY.get());
+    (site != 0 && left == stack).then_some(site as u32)
 }
 
 /// An allocation function of the program's begins: its result is ours.
@@ -396,6 +422,14 @@ pub unsafe extern "C" fn on_jump(guest: *const u8, low: usize, now: usize, site:
     die(thread, registers, [0; 2], low - red_zone, end, death);
 }
 
+/// The function that runs jumps to another, which returns for it, if only the return address is
+/// left at `stack`; the jump is as a call that returns to `address`.
+pub unsafe extern "C" fn on_tail_call(guest: *const u8, stack: usize, address: usize) {
+    // SAFETY: VEX gives the guest state.
+    let registers = unsafe { registers_at(guest, REGISTERS) };
+    tool::current().calls.jump(stack, address, FIRST_ARGUMENTS.map(|register| registers[register]));
+}
+
 /// Frames are jumped over, up to `now`: those of an exception up to its
 /// handler's. The function that does it knows none of what they hold.
 fn unwind(thread: &mut Thread, registers: &[usize; 16], low: usize, now: usize, site: u32) {
@@ -461,6 +495,13 @@ fn stamping(thread: &Thread, site: u32) -> Option<Death> {
         context: None,
         put_aside: KEPT,
     })
+}
+
+/// Whether no variable of the function with a site is so far below its frame's end.
+fn is_temporary(site: u32, below: usize) -> bool {
+    let Some(address) = stamps::site(site).and_then(|site| site.address.checked_sub(1)) else { return false };
+    frames::function_at(address).is_some_and(|function| function.is_temporary(below))
+        || frames::stretch_at(address).is_some_and(|stretch| stretch.is_temporary(below))
 }
 
 /// The function with a site, if its frame is known.
@@ -542,9 +583,7 @@ fn die_slowly(
                 None => Held::at_word(below / 8),
                 Some(_) => thread.calls.in_frame(place as *const usize as usize, thread.thrown.depth),
             };
-            let is_temporary = frames::are_known()
-                && context.is_none()
-                && function_of(site).is_some_and(|function| function.is_temporary(below));
+            let is_temporary = context.is_none() && is_temporary(site, below);
             let point = Point { context: context.unwrap_or_else(|| thread.calls.context()), site };
             if is_temporary {
                 if block.stamped() <= before {

@@ -1,6 +1,6 @@
 //! Frames of code that was not optimised, as debug information has them: where
 //! the locals of inner scopes end, and what is no variable; and where variables of
-//! optimised code are in registers. `leakscope run` gives a table for the program
+//! optimised code are in registers, or end in its frames. `leakscope run` gives a table for the program
 //! ([`leakscope_wire::Frame`], [`leakscope_wire::Optimised`]); without one, and
 //! for libraries, a local ends with its function.
 //!
@@ -47,8 +47,7 @@ fn table_of(bytes: &'static [u8]) -> Option<Table> {
     Some(Table { frames, slots, scopes, optimised, kept, path })
 }
 
-/// Whether there is a table.
-#[inline]
+/// Whether there is code that was not optimised.
 pub fn are_known() -> bool {
     !TABLE.get().frames.is_empty()
 }
@@ -103,9 +102,13 @@ impl Function {
     /// Whether the frame has no variable so far below its end, in no scope: the
     /// compiler keeps something of its own there.
     pub fn is_temporary(self, below: usize) -> bool {
-        let is_there = |slot: &Slot| (slot.below as usize).wrapping_sub(below) < slot.bytes as usize;
-        below <= self.frame.bytes as usize && !self.slots().iter().any(is_there)
+        below <= self.frame.bytes as usize && !self.slots().iter().any(|slot| covers(slot, below))
     }
+}
+
+/// Whether a variable has the byte so far below its frame's end.
+fn covers(slot: &Slot, below: usize) -> bool {
+    (slot.below as usize).wrapping_sub(below) < slot.bytes as usize
 }
 
 fn is_in(slot: &Slot, at: u64) -> bool {
@@ -114,65 +117,110 @@ fn is_in(slot: &Slot, at: u64) -> bool {
     scopes.iter().any(|scope| (u64::from(scope.start)..u64::from(scope.end)).contains(&at))
 }
 
-/// An optimised function, of which it is known where its variables are.
+/// A stretch of an optimised function's code, for which it is known where variables
+/// are.
 #[derive(Clone, Copy)]
-pub struct Registers {
-    function: &'static Optimised,
+pub struct Stretch {
+    code: &'static Optimised,
     /// Where it begins in memory.
     start: u64,
 }
 
-/// The optimised function at an address, if it is known.
-pub fn registers_at(address: u64) -> Option<Registers> {
+/// The optimised code at an address, if it is known.
+pub fn stretch_at(address: u64) -> Option<Stretch> {
     let table = TABLE.get();
     if table.optimised.is_empty() {
         return None;
     }
     let bias = modules::bias_of(address as usize, table.path)? as u64;
     let at = address.wrapping_sub(bias);
-    let next = table.optimised.partition_point(|function| function.start <= at);
-    let function = table.optimised[..next].last().filter(|function| at < function.end)?;
-    Some(Registers { function, start: function.start.wrapping_add(bias) })
+    let next = table.optimised.partition_point(|code| code.start <= at);
+    let code = table.optimised[..next].last().filter(|code| at < code.end)?;
+    Some(Stretch { code, start: code.start.wrapping_add(bias) })
 }
 
-impl Registers {
+impl Stretch {
     pub fn contains(self, address: u64) -> bool {
-        address.wrapping_sub(self.start) < self.function.end - self.function.start
+        address.wrapping_sub(self.start) < self.code.end - self.code.start
+    }
+
+    /// Whether an address is in the code of the same function, perhaps elsewhere.
+    pub fn is_of_function(self, address: u64) -> bool {
+        self.contains(address)
+            || stretch_at(address).is_some_and(|other| other.code.function == self.code.function)
+    }
+
+    /// Whether the function returns something: then a statement of the source leads to
+    /// each of its returns.
+    pub fn has_result(self) -> bool {
+        self.code.results != 0
     }
 
     /// The registers in which a variable ends where control goes from one instruction
-    /// of the function to another: it is nowhere then, and nothing else is there.
-    pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = usize> {
+    /// of the function to another: it is nowhere then, and nothing else is there; and whether its
+    /// block is left, too.
+    pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = (usize, bool)> {
         let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
-        let first = self.function.first as usize;
-        let all = TABLE.get().kept.get(first..first + self.function.count as usize).unwrap_or_default();
-        let covers = |piece: &Kept, at: u64| (u64::from(piece.start)..u64::from(piece.end)).contains(&at);
+        let first = self.code.first as usize;
+        let all = TABLE.get().kept.get(first..first + self.code.count as usize).unwrap_or_default();
+        let has = |piece: &Kept, at: u64| (u64::from(piece.start)..u64::from(piece.end)).contains(&at);
         let ends = move |piece: &&Kept| {
             let goes_on = |it: &Kept| it.variable == piece.variable || it.register == piece.register;
             piece.register != Kept::ELSEWHERE
-                && covers(piece, from)
-                && !covers(piece, to)
-                && !all.iter().any(|it| goes_on(it) && covers(it, to))
+                && has(piece, from)
+                && !has(piece, to)
+                && !all.iter().any(|it| goes_on(it) && has(it, to))
         };
-        let found = all.iter().filter(ends).fold(0_u16, |found, piece| found | 1 << piece.register);
-        (0..16).filter(move |register| found >> register & 1 == 1)
+        let blocks = self.slots_from(self.code.first_block, self.code.blocks);
+        let is_left = move |piece: &Kept| {
+            let block = (piece.block as usize).checked_sub(1).and_then(|block| blocks.get(block));
+            block.is_some_and(|block| is_in(block, from) && !is_in(block, to))
+        };
+        (0..16).filter_map(move |register| {
+            let mut ended = all.iter().filter(ends).filter(|piece| piece.register as usize == register);
+            ended.next().map(|piece| (register, is_left(piece)))
+        })
+    }
+
+    fn slots(self) -> &'static [Slot] {
+        self.slots_from(self.code.first_slot, self.code.slots)
+    }
+
+    fn slots_from(self, first: u32, count: u32) -> &'static [Slot] {
+        TABLE.get().slots.get(first as usize..(first + count) as usize).unwrap_or_default()
+    }
+
+    /// The variables in the frame that end there.
+    pub fn ends_in_frame(self, from: u64, to: u64) -> impl Iterator<Item = Slot> {
+        let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
+        self.slots().iter().copied().filter(move |slot| is_in(slot, from) && !is_in(slot, to))
+    }
+
+    /// Whether no variable is ever so far below the frame's end.
+    pub fn is_temporary(self, below: usize) -> bool {
+        below <= self.code.bytes as usize && !self.slots().iter().any(|slot| covers(slot, below))
     }
 }
 
 /// Words of variables that have ended, by address; of two with one place here
 /// the later one.
 static ENDED: Single<[(usize, usize); ENDED_MAX]> = Single::new([(0, 0); ENDED_MAX]);
-const ENDED_MAX: usize = 1 << 10;
+/// Frames and the heap must seldom meet here; pages that nobody comes to take no memory.
+const ENDED_MAX: usize = 1 << 16;
+
+/// Whether there ever was one.
+static HAS_ENDED: Single<bool> = Single::new(false);
 
 /// A word at an address ends. False if it has ended before.
 pub fn end(address: usize, word: usize) -> bool {
+    *HAS_ENDED.get() = true;
     core::mem::replace(&mut ENDED.get()[address / 8 % ENDED_MAX], (address, word)) != (address, word)
 }
 
 /// Whether a word that goes from its place has ended before.
 #[inline]
 pub fn has_ended(address: usize, word: usize) -> bool {
-    if !are_known() {
+    if !*HAS_ENDED.get() {
         return false;
     }
     let known = &mut ENDED.get()[address / 8 % ENDED_MAX];

@@ -23,10 +23,10 @@ use core::ffi::c_void;
 use leakscope_wire::Cause;
 
 use crate::events::RED_ZONE;
-use crate::frames::{Function, Registers};
+use crate::frames::{Function, Stretch};
 use crate::ir::{self, Code, Helper, RAX, RBP, RSP, constant};
 use crate::list::List;
-use crate::machine::{self, KEPT, is_epilogue, is_jump};
+use crate::machine::{self, KEPT, is_epilogue, is_jump, moves_result};
 use crate::memory::Single;
 use crate::modules::{self, Owner};
 use crate::uses::Uses;
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn block(
             is_users: modules::is_users(start as u64),
             sites: [(0, 0); 2],
             function: None,
-            registers: None,
+            stretch: None,
             changed: 0,
             uses: tool::OPTIONS.get().last_use.then(|| Uses::of(input, statements)),
             index: 0,
@@ -108,6 +108,7 @@ pub unsafe extern "C" fn block(
             written: events::IS_LEFT,
             marks_red_zone: true,
             statement: 0,
+            moved: 0,
             sets_result: false,
             piece: start as u64,
             counted: None,
@@ -139,9 +140,10 @@ pub unsafe extern "C" fn block(
         if input.jumpkind == vg::Ijk_Boring
             && let Some(to) = ir::constant_value(input.next)
         {
+            block.note_way_out(to);
             block.end_scopes(to, None);
         }
-        block.end(input.jumpkind);
+        block.end(input.jumpkind, ir::constant_value(input.next));
         block.code.0
     }
 }
@@ -176,8 +178,9 @@ struct Block<'a> {
     sites: [(u64, u32); 2],
     /// The function that the instruction is in, if its frame is known.
     function: Option<Function>,
-    /// The same if it is optimised, and it is known where its variables are.
-    registers: Option<Registers>,
+    /// The code of it that the instruction is in, if it is optimised, and it is known
+    /// where its variables are.
+    stretch: Option<Stretch>,
     /// The registers that the instruction wrote to.
     changed: u16,
     /// The uses to note, if any are wanted.
@@ -209,6 +212,8 @@ struct Block<'a> {
     /// The last instruction that does more than take down a frame; 0 if there
     /// is none.
     statement: u64,
+    /// The last that optimised code gets its result ready with, which several statements may share.
+    moved: u64,
     /// The register of results was written there or later.
     sets_result: bool,
     /// Where the piece of code begins that the instruction is in.
@@ -226,13 +231,16 @@ impl Block<'_> {
                 vg::Ist_IMark => {
                     // Valgrind may follow a jump.
                     if arm.IMark.addr != self.next {
-                        self.leave_by_jump();
+                        self.leave_by_jump(Some(arm.IMark.addr));
                     }
                     self.enter(arm.IMark.addr);
                     (self.before, self.instruction) = (self.instruction, arm.IMark.addr);
                     self.changed = 0;
                     self.next = arm.IMark.addr + u64::from(arm.IMark.len);
-                    if !is_epilogue(arm.IMark.addr as usize, arm.IMark.len as usize) {
+                    let (address, bytes) = (arm.IMark.addr as usize, arm.IMark.len as usize);
+                    if self.stretch.is_some() && moves_result(address, bytes) {
+                        self.moved = arm.IMark.addr;
+                    } else if !is_epilogue(address, bytes) {
                         self.statement = arm.IMark.addr;
                         self.sets_result = false;
                     }
@@ -267,6 +275,7 @@ impl Block<'_> {
                     self.raise_before_exit();
                     let to = &*arm.Exit.dst;
                     if to.tag == vg::Ico_U64 {
+                        self.note_way_out(to.Ico.U64);
                         self.end_scopes(to.Ico.U64, Some(arm.Exit.guard));
                     }
                 }
@@ -452,12 +461,14 @@ impl Block<'_> {
         }
     }
 
-    fn end(&mut self, kind: vg::IRJumpKind) {
+    fn end(&mut self, kind: vg::IRJumpKind, to: Option<u64>) {
         if kind == vg::Ijk_Ret {
             // The statement that ran, not the brace behind it.
-            if self.statement != 0 {
-                self.instruction = self.statement;
+            if let Some(statement) = [self.statement, self.moved].into_iter().find(|&it| it != 0) {
+                self.instruction = statement;
             }
+            let is_shared = self.statement == 0 && self.stretch.is_some_and(Stretch::has_result);
+            let shared = if is_shared { events::SHARED_END } else { 0 };
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
             let results = match self.function.map(|function| function.results()) {
@@ -466,7 +477,7 @@ impl Block<'_> {
                 _ => 0,
             };
             let what = u32::from(self.restored) | sets_result | self.written | given_back;
-            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u64::from(what) | results));
+            self.raise(&ON_RETURN, Cause::ScopeEnd, Some(u64::from(what) | results | shared));
         } else {
             if self.result == Returned::Read && self.owner == Owner::Program {
                 let old = self.code.register(RAX);
@@ -474,7 +485,7 @@ impl Block<'_> {
                 self.code.call(Some(guard), &ON_TESTED, &[old, constant(self.start as u64)]);
             }
             if kind == vg::Ijk_Boring {
-                self.leave_by_jump();
+                self.leave_by_jump(to);
             }
             self.raise_before_exit();
         }
@@ -482,10 +493,20 @@ impl Block<'_> {
 
     /// A jump after the frame was given back may lead to another function, which
     /// takes this one's place.
-    fn leave_by_jump(&mut self) {
+    fn leave_by_jump(&mut self, to: Option<u64>) {
+        if self.instruction == 0 || !is_jump(self.instruction as usize) {
+            return;
+        }
         let is_raised = matches!(self.stack, Known::Stack(offset) if offset > self.lowest && offset > 0);
-        if is_raised && self.instruction != 0 && is_jump(self.instruction as usize) {
+        if is_raised {
             self.raise(&ON_JUMP, Cause::ScopeEnd, None);
+        }
+        // Without a frame to give back, a jump to nobody knows where may be a `switch`.
+        let leads_away = |stretch: &Stretch| to.map_or(is_raised, |to| !stretch.is_of_function(to));
+        if self.stretch.as_ref().is_some_and(leads_away) {
+            let at = self.note_jump();
+            let stack = self.code.register(RSP);
+            self.code.call(None, &ON_TAIL_CALL, &[ir::guest_state(), stack, constant(at)]);
         }
     }
 
@@ -552,10 +573,11 @@ helper!(ON_RETURN, c"leakscope_return", events::on_return, true);
 helper!(ON_POOL, c"leakscope_pool", events::on_pool, true);
 helper!(STAND_IN, c"leakscope_stand_in", events::stand_in, false);
 helper!(ON_JUMP, c"leakscope_jump", events::on_jump, true);
+helper!(ON_TAIL_CALL, c"leakscope_tail_call", events::on_tail_call, true);
 helper!(ON_RAISE, c"leakscope_raise", events::on_raise, true);
 helper!(ON_SWITCH, c"leakscope_switch", events::on_switch, true);
-helper!(ON_FRAME_STORE, c"leakscope_frame_store", events::on_frame_store, false);
 helper!(ON_SCOPE_END, c"leakscope_scope_end", events::on_scope_end, false);
+helper!(ON_INLINED_END, c"leakscope_inlined_end", events::on_inlined_end, false);
 helper!(ON_ELEMENTS_END, c"leakscope_elements_end", events::on_elements_end, false);
 helper!(ON_VARIABLE_END, c"leakscope_variable_end", events::on_variable_end, false);
 helper!(

@@ -34,11 +34,73 @@ pub fn is_epilogue(address: usize, bytes: usize) -> bool {
     )
 }
 
+/// Whether an instruction puts into the register of results what another has, as
+/// optimised code does where several statements that return have come together.
+pub fn moves_result(address: usize, bytes: usize) -> bool {
+    // SAFETY: the caller knows that code is there.
+    let code = unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
+    matches!(*code, [0x89, registers] | [0x44 | 0x48 | 0x4c, 0x89, registers] if registers & 0xc7 == 0xc0)
+}
+
+/// What a function does for its result where it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Result {
+    /// It is there, perhaps in another register.
+    Ready,
+    /// It may be a constant.
+    Constant,
+}
+
+/// Whether the code at an address does nothing but get the result ready, take down a frame
+/// and return.
+pub fn is_way_out(mut address: usize, result: Result) -> bool {
+    /// Six registers that functions keep, the frame, the result, a jump or two, and the return.
+    const MOST: usize = 12;
+    for _ in 0..MOST {
+        // SAFETY: the caller knows that code is there; no function ends before it returns.
+        let code = |bytes| unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
+        let more = match *code(1) {
+            [0xc3] => return true,
+            [0xeb] => 2_usize.wrapping_add_signed(isize::from(code(2)[1] as i8)),
+            [0xe9] => {
+                let distance = i32::from_le_bytes([code(5)[1], code(5)[2], code(5)[3], code(5)[4]]);
+                5_usize.wrapping_add_signed(distance as isize)
+            }
+            [0x58..=0x5f | 0xc9] => 1,
+            [0x41] if matches!(*code(2), [_, 0x58..=0x5f]) => 2,
+            [0xf2 | 0xf3] => return matches!(*code(2), [_, 0xc3]),
+            [0x48] if matches!(*code(3), [_, 0x83, 0xc4]) => 4,
+            [0x48] if matches!(*code(3), [_, 0x81, 0xc4]) => 7,
+            [0x89] if moves_result(address, 2) => 2,
+            [0x44 | 0x48 | 0x4c] if moves_result(address, 3) => 3,
+            _ if result == Result::Ready => return false,
+            // A register is cleared, or gets a number.
+            [0x31] => 2,
+            [0x45] if matches!(*code(2), [_, 0x31]) => 3,
+            [0xb8..=0xbf] => 5,
+            [0x41] if matches!(*code(2), [_, 0xb8..=0xbf]) => 6,
+            [0x83] if matches!(*code(3), [_, 0xc8..=0xcf, 0xff]) => 3,
+            [0x48] if matches!(*code(3), [_, 0xc7, 0xc0..=0xc7]) => 7,
+            [0x48] if matches!(*code(4), [_, 0x83, 0xc8..=0xcf, 0xff]) => 4,
+            _ => return false,
+        };
+        address = address.wrapping_add(more);
+    }
+    false
+}
+
 /// Whether the instruction at an address is a jump that is always taken.
 pub fn is_jump(address: usize) -> bool {
     // SAFETY: Valgrind has just translated the instruction, and no jump is shorter.
     let code = unsafe { core::slice::from_raw_parts(address as *const u8, 2) };
     matches!(code, [0xe9 | 0xeb, _] | [0xff, 0xe0..=0xe7] | [0x3e, 0xff] | [0x41, 0xff])
+}
+
+/// Whether the instruction at an address is a jump, perhaps with a condition.
+pub fn branches(address: usize) -> bool {
+    // SAFETY: as above.
+    let code = unsafe { core::slice::from_raw_parts(address as *const u8, 2) };
+    matches!(code, [0x70..=0x7f, _] | [0x0f, 0x80..=0x8f]) || is_jump(address)
 }
 
 /// Registers that a call leaves as they are, but for those that frames are

@@ -111,8 +111,14 @@ fn stack_of_place(point: Point, site_of: impl FnOnce(u32) -> Site) -> u32 {
     // What dies inside of a library function is overwritten by the call of it.
     let inside = site.cause == wire::Cause::ScopeEnd as u32 && !modules::is_users(site.address);
     let cause = if inside { wire::Cause::Overwritten as u32 } else { site.cause };
-    let number = if cause == stamps::USE { 0 } else { MENTIONED.get().sites.number(site_of(cause)) };
-    mention(context, number)
+    if cause == stamps::USE {
+        return mention(context, 0);
+    }
+    let mut mentioned = site_of(cause);
+    if site.leaves && !inside {
+        mentioned.cause |= wire::LEAVES;
+    }
+    mention(context, MENTIONED.get().sites.number(mentioned))
 }
 
 /// Scans the heap, and writes a record.

@@ -25,6 +25,10 @@ pub struct Site {
     pub way: Way,
     /// An integer changes by one there.
     pub counts: bool,
+    /// As [`leakscope_wire::LEAVES`].
+    pub leaves: bool,
+    /// The site of what a container drops by the same store; 0 until somebody asks.
+    elements: u32,
 }
 
 static SITES: Single<List<Site>> = Single::new(List::new());
@@ -35,8 +39,23 @@ pub const USE: u32 = 0;
 /// A number for an instruction and what happens there, from 1 on.
 pub fn new_site(address: u64, cause: u32, way: Way) -> u32 {
     let sites = SITES.get();
-    sites.push(Site { address, generation: modules::generation(), cause, way, counts: false });
+    sites.push(Site {
+        address,
+        generation: modules::generation(),
+        cause,
+        way,
+        counts: false,
+        leaves: false,
+        elements: 0,
+    });
     sites.len() as u32
+}
+
+/// The same where a scope ends, by a jump that leaves it or as control goes on.
+pub fn new_end(address: u64, way: Way, leaves: bool) -> u32 {
+    let number = new_site(address, Cause::ScopeEnd as u32, way);
+    SITES.get()[number as usize - 1].leaves = leaves;
+    number
 }
 
 /// An integer changes by one at a site.
@@ -221,6 +240,17 @@ fn stamp_word(word: usize, point: Point, held: Held) {
         tick();
         stamp_block(block, point, held);
     }
+}
+
+/// The site of elements that a container ends by a store which has a site.
+pub fn site_of_elements(store: u32) -> u32 {
+    let Some(Site { address, way, elements, .. }) = site(store) else { return store };
+    if elements != 0 {
+        return elements;
+    }
+    let elements = new_site(address, Cause::HolderFreed as u32, way);
+    SITES.get()[store as usize - 1].elements = elements;
+    elements
 }
 
 /// The place that the thread which runs is at, and what happens there.

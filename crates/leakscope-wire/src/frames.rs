@@ -1,7 +1,8 @@
 //! What `leakscope run` tells the Valgrind tool of the program's code, from debug
 //! information: where locals end. The machine code has no instruction for it. Of code
 //! that was not optimised it tells the scopes of what is in frames, of other code in
-//! which pieces of it a variable is in a register.
+//! which pieces of it a variable is in a register, the scopes of what functions that
+//! were inlined have in the frame, and which code is one function's.
 //!
 //! A file: [`FramesHeader`], all [`Optimised`] and all [`Frame`]s by address, all
 //! [`Slot`]s, all [`Scope`]s, all [`Kept`], the path of the program.
@@ -19,7 +20,7 @@ pub struct FramesHeader {
     pub kept: u32,
 }
 
-/// An optimised function.
+/// A stretch of an optimised function's code; most functions have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Optimised {
@@ -29,6 +30,21 @@ pub struct Optimised {
     /// Its variables' pieces.
     pub first: u32,
     pub count: u32,
+    /// Its variables with a place in the frame, among the slots; scopes are those
+    /// inside of the function.
+    pub first_slot: u32,
+    pub slots: u32,
+    /// The blocks of the source in it, and functions that were inlined, among the slots: of these
+    /// only their code is told.
+    pub first_block: u32,
+    pub blocks: u32,
+    /// The function, by number.
+    pub function: u32,
+    /// 0 if it has no result.
+    pub results: u32,
+    /// So far below its end the function's frame reaches; 0 if that depends on the run.
+    pub bytes: u32,
+    pub reserved: u32,
 }
 
 /// A piece of code, counted from its function's start, in which a variable has a place.
@@ -41,6 +57,8 @@ pub struct Kept {
     pub register: u32,
     /// By number.
     pub variable: u32,
+    /// The block that the variable is in, from 1 on; 0 if it is the whole function's.
+    pub block: u32,
 }
 
 impl Kept {

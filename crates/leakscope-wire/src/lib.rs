@@ -192,7 +192,7 @@ pub struct Stack {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Site {
-    /// [`Cause`].
+    /// [`Cause`]; and [`LEAVES`].
     pub cause: u32,
     /// In the file of the innermost frame; 0 if the frame's own line is right.
     pub line: u32,
@@ -214,6 +214,10 @@ impl Site {
         Site { cause: cause as u32, line: 0, column: 0, variable_bytes: 0, frame: 0, held: 0 }
     }
 }
+
+/// Beside the cause: a jump from there leaves the scope, and the statement of the source
+/// that does it has no code of its own.
+pub const LEAVES: u32 = 1 << 31;
 
 pub const IN_REGISTER: u32 = 1 << 31;
 

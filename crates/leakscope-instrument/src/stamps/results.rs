@@ -79,7 +79,9 @@ impl<'m> Body<'_, 'm> {
     /// A result that nothing keeps dies after its last use.
     pub(super) fn result(&mut self, at: Value<'m>) {
         let builder = &self.shared.builder;
-        let users: Vec<Value<'m>> = uses_of(at);
+        let mut users: Vec<Value<'m>> = uses_of(at);
+        // A constructor that throws has its object freed.
+        users.retain(|user| !self.unwinding.contains(&user.block()));
         if users.iter().any(|&user| keeps(user)) {
             return;
         }

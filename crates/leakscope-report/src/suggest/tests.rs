@@ -147,6 +147,20 @@ fn a_local_is_released_before_its_scope_ends() {
 }
 
 #[test]
+fn what_a_function_that_is_not_known_got_is_not_released() {
+    let check = |statement: &str, expected: &str| {
+        let text = format!(
+            "void f(struct timer *t) {{\n {statement}\n free(t); //lost\n}}\nchar *a = malloc(4); //alloc\n"
+        );
+        check(Cause::HolderFreed, "t->arg", text.leak(), expected);
+    };
+    check("print(t->arg);", "add free(t->arg) before line 3");
+    check("t->run(t->arg);", "");
+    check("loop.run(f(1, 2), t->arg);", "");
+    check("t->run(t->arg->next, g(t)); h(t->arg);", "add free(t->arg) before line 3");
+}
+
+#[test]
 fn a_structure_is_not_a_pointer() {
     let check = |declaration: &str, expected: &str| {
         let text = format!("void f() {{\n {declaration}\n g(p);\n p.x = malloc(4); //alloc\n}} //lost\n");

@@ -32,7 +32,7 @@ impl Block<'_> {
             *offset += 8;
         }
         self.code.return_to(back);
-        self.end(vg::Ijk_Ret);
+        self.end(vg::Ijk_Ret, None);
         true
     }
 

@@ -1,11 +1,14 @@
 //! Where the scopes of variables end in code that was not optimised, where
-//! variables in registers end in other code, and where a function gives back what
-//! it took from the stack for itself.
+//! variables in registers and those of functions that were inlined end in other code, and
+//! where a function gives back what it took from the stack for itself.
 
 use leakscope_wire::{Brace, Cause};
 
 use super::steps::Way;
-use super::{Block, Known, ON_SCOPE_END, ON_SCOPE_END_BEHIND_CALL, ON_SWITCH, ON_VARIABLE_END};
+use super::{
+    Block, Known, ON_INLINED_END, ON_SCOPE_END, ON_SCOPE_END_BEHIND_CALL, ON_SWITCH, ON_VARIABLE_END,
+};
+use crate::frames::Stretch;
 use crate::ir::{Code, RBP, RSP, constant};
 use crate::machine::{self, is_jump};
 use crate::vg::IRExpr;
@@ -22,8 +25,8 @@ impl Block<'_> {
         if self.function.is_none_or(|function| !function.contains(address)) {
             self.function = frames::function_at(address).filter(|_| self.is_users);
         }
-        if self.registers.is_none_or(|registers| !registers.contains(address)) {
-            self.registers = frames::registers_at(address).filter(|_| self.is_users);
+        if self.stretch.is_none_or(|stretch| !stretch.contains(address)) {
+            self.stretch = frames::stretch_at(address).filter(|_| self.is_users);
         }
         // A call may be the last of a scope.
         if self.instruction == 0 && machine::is_return_point(address as usize) {
@@ -34,6 +37,7 @@ impl Block<'_> {
             // Other registers may have anything now.
             self.changed = !events::KEPT;
             self.end_registers(address - 1, address, None);
+            self.end_inlined(address - 1, address, None, returned);
         }
     }
 
@@ -59,6 +63,7 @@ impl Block<'_> {
     /// The variables that end where control goes on with `to`.
     pub(super) fn end_scopes(&mut self, to: u64, guard: Option<*mut IRExpr>) {
         self.end_registers(self.instruction, to, guard);
+        self.end_inlined(self.instruction, to, guard, constant(0));
         self.end_scopes_between(self.instruction, to, |code, arguments| {
             code.call(guard, &ON_SCOPE_END, &arguments);
         });
@@ -83,16 +88,56 @@ impl Block<'_> {
     /// The same for variables in registers, but for those that the instruction itself
     /// wrote to.
     fn end_registers(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>) {
-        let Some(registers) = self.registers.filter(|registers| registers.contains(to)) else { return };
-        for register in registers.ends(from, to).filter(|register| self.changed >> register & 1 == 0) {
+        let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
+        let branches = self.leaves(from);
+        let is_out = branches && self.is_way_out(to, machine::Result::Constant);
+        for (register, is_left) in stretch.ends(from, to) {
+            if self.changed >> register & 1 == 1 {
+                continue;
+            }
+            let leaves = is_out || branches && is_left;
             let word = self.code.register(register);
             let is_heap = self.code.is_heap(word);
             let guard = match guard {
                 Some(guard) => self.code.both(is_heap, guard),
                 None => is_heap,
             };
-            let site = stamps::new_site(from + 1, Cause::ScopeEnd as u32, Way::to_register(register));
+            let site = stamps::new_end(from + 1, Way::to_register(register), leaves);
             self.code.call(Some(guard), &ON_VARIABLE_END, &[word, constant(u64::from(site))]);
         }
+    }
+    /// The same for variables of inner scopes that are in the frame of optimised code;
+    /// `returned` is where a call has to have returned to, if it is one.
+    fn end_inlined(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>, returned: *mut IRExpr) {
+        let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
+        for slot in stretch.ends_in_frame(from, to) {
+            let site = stamps::new_end(from + 1, Way::default(), self.leaves(from));
+            let stack = self.code.register(RSP);
+            let what = constant(u64::from(slot.bytes) << 32 | u64::from(slot.below));
+            self.code.call(guard, &ON_INLINED_END, &[stack, what, constant(u64::from(site)), returned]);
+        }
+    }
+    /// The statements of the source that return share one end of their function: what
+    /// leads there is noted for the return. If it is a condition that does not hold, whatever leads there
+    /// instead is noted after it.
+    pub(super) fn note_way_out(&mut self, to: u64) {
+        if self.is_way_out(to, machine::Result::Ready) {
+            let left = events::left_by() as u64;
+            let site = stamps::new_end(self.instruction + 1, Way::default(), self.leaves(self.instruction));
+            let stack = self.code.register(RSP);
+            self.code.store(constant(left), constant(u64::from(site)));
+            self.code.store(constant(left + 8), stack);
+        }
+    }
+
+    /// Whether there is nothing but the end of the function, which returns something.
+    fn is_way_out(&self, to: u64, result: machine::Result) -> bool {
+        let returns = |stretch: Stretch| stretch.has_result() && stretch.contains(to);
+        self.stretch.is_some_and(returns) && machine::is_way_out(to as usize, result)
+    }
+
+    /// Whether a jump decides there what comes next; not so behind a call.
+    fn leaves(&self, from: u64) -> bool {
+        from == self.instruction && machine::branches(from as usize)
     }
 }

@@ -160,6 +160,15 @@ impl Block<'_> {
         if steps.overflowed || says_nothing { Way::default() } else { keep(&steps.list[..steps.count]) }
     }
 
+    /// A jump by which the program's function leaves what is left to another: it is as
+    /// a call that returns to where we say.
+    pub(super) fn note_jump(&self) -> u64 {
+        let at = self.instruction + 1;
+        let arguments = FIRST_ARGUMENTS.map(|register| self.way_to_register(register));
+        machine::note_return_point(at as usize, Ways { arguments, ..Ways::default() });
+        at
+    }
+
     /// A call has just put the address to which it returns on the stack.
     pub(super) fn note_return_point(&mut self) {
         let mut ways = Ways::default();
