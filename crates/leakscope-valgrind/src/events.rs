@@ -51,9 +51,14 @@ const OUTERMOST: usize = 2;
 /// A frame larger than this is none: the stack pointer went elsewhere.
 const FRAME_MAX: usize = 16 << 20;
 
-/// A store puts `new` in the place of a word that pointed into the heap, at `address`; 0 if it is
-/// not one word.
-pub unsafe extern "C" fn on_store(old: usize, new: usize, site: u32, address: usize) {
+/// A store overwrites a word that pointed into the heap.
+pub unsafe extern "C" fn on_store(old: usize, site: u32) {
+    stamp(old, site);
+}
+
+/// The same where variables are known: `new` comes in the place of it, at `address`; 0 if it is not one
+/// word.
+pub unsafe extern "C" fn on_known_store(old: usize, new: usize, site: u32, address: usize) {
     if frames::has_ended(address, old) {
         return;
     }

@@ -47,6 +47,11 @@ fn table_of(bytes: &'static [u8]) -> Option<Table> {
     Some(Table { frames, slots, scopes, optimised, kept, path })
 }
 
+/// Whether there is a table.
+pub fn is_there() -> bool {
+    are_known() || !TABLE.get().optimised.is_empty()
+}
+
 /// Whether there is code that was not optimised.
 pub fn are_known() -> bool {
     !TABLE.get().frames.is_empty()

@@ -561,6 +561,7 @@ macro_rules! helper {
 }
 
 helper!(ON_STORE, c"leakscope_store", events::on_store, false);
+helper!(ON_KNOWN_STORE, c"leakscope_known_store", events::on_known_store, false);
 helper!(ON_LIBRARYS_STORE, c"leakscope_librarys_store", events::on_librarys_store, false);
 helper!(ON_WRITE, c"leakscope_write", events::on_write, false);
 helper!(ON_EXCHANGE, c"leakscope_exchange", events::on_exchange, false);

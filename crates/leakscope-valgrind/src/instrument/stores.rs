@@ -5,10 +5,12 @@ use leakscope_wire::Cause;
 
 use super::steps::TRAIL;
 use super::{
-    Block, Known, ON_CALL, ON_EXCHANGE, ON_LIBRARYS_STORE, ON_STORE, ON_VARIADIC, ON_WRITE, Returned,
+    Block, Known, ON_CALL, ON_EXCHANGE, ON_KNOWN_STORE, ON_LIBRARYS_STORE, ON_STORE, ON_VARIADIC, ON_WRITE,
+    Returned,
 };
 use crate::arena;
 use crate::events;
+use crate::frames;
 use crate::ir::{self, RAX, RBP, constant};
 use crate::machine::is_repeated;
 use crate::modules::Owner;
@@ -77,10 +79,12 @@ impl Block<'_> {
                 8.. if self.is_users => self.site_of_place(word, |block| block.way_to(address, word)),
                 _ => self.site(Cause::Overwritten as u32),
             };
-            if self.is_users {
+            if self.is_users && frames::is_there() {
                 let is_word = self.code.type_of(data) == vg::Ity_I64;
                 let new = if is_word { data } else { constant(0) };
-                self.code.call(Some(guard), &ON_STORE, &[old, new, site, place]);
+                self.code.call(Some(guard), &ON_KNOWN_STORE, &[old, new, site, place]);
+            } else if self.is_users {
+                self.code.call(Some(guard), &ON_STORE, &[old, site]);
             } else {
                 self.code.call(Some(guard), &ON_LIBRARYS_STORE, &[old, site, place]);
             }
