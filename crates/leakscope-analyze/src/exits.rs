@@ -125,7 +125,6 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         };
         let value = outside(&cell.value);
         let is_new = !matches!(base, Base::Symbol(_) | Base::Global(_))
-            || case.zeroed.contains(&base)
             || case.first_content(scope, base, offset) != value;
         if !is_seen || !is_new {
             continue;

@@ -56,6 +56,14 @@ pub struct Done {
     pub deed: Option<Arc<Deed>>,
 }
 
+/// Whether a pointer is another place in the block that one led to.
+fn is_moved(from: &Value, to: &Value) -> bool {
+    match (from, to) {
+        (Value::Sum(from @ Base::Heap(_), _), Value::Sum(to, _)) => from == to,
+        _ => false,
+    }
+}
+
 /// Stack frames kept of an allocation.
 const MAX_STACK: usize = 8;
 
@@ -236,11 +244,11 @@ impl<'a> Instance<'a> {
                 false => after.store(scope, to, value, write.bytes),
             };
             match before {
-                // It is what the call returns, or a pointer that goes along its block.
+                // It is what the call returns.
                 Some(before)
-                    if before.heap_blocks().all(|held| {
-                        result.heap_blocks().chain(value.heap_blocks()).any(|got| got == held)
-                    }) => {}
+                    if before.heap_blocks().all(|held| result.heap_blocks().any(|got| got == held)) => {}
+                // A pointer went along its block.
+                Some(before) if is_moved(&before, value) => {}
                 // Too deep to be told from what is stored, or in memory of
                 // others, whose state between calls is theirs to know.
                 Some(before)

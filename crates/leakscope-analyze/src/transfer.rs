@@ -295,12 +295,6 @@ impl Simulation<'_, '_> {
                 let before = case.clone();
                 case.fill(&to, &byte, bytes);
                 self.look_for_leaks_after(&before, case, instruction.at, Cause::Overwritten);
-                if let (Value::Sum(base @ Base::Symbol(id), Offset::At(0)), Some(bytes)) = (&to, bytes)
-                    && byte == Value::NULL
-                    && self.result.scope.symbols.is_input(*id)
-                {
-                    self.clear_pointers(case, *base, bytes, instruction.at);
-                }
             }
             Op::Exchange { at, value, op } => {
                 let (at, value) = (self.operand(case, at), self.operand(case, value));
@@ -350,16 +344,6 @@ impl Simulation<'_, '_> {
             Op::Phi { .. } | Op::Call(_) | Op::Opaque => {}
         }
         None
-    }
-
-    /// Callers learn that pointers in memory of theirs are null now.
-    fn clear_pointers(&mut self, case: &mut Case, base: Base, bytes: i64, at: Spot) {
-        let pointers = self.pointers_in(case, base).into_iter();
-        for (offset, name) in pointers.filter(|(offset, _)| *offset < bytes) {
-            let offset = Offset::At(offset);
-            case.memory.insert((base, offset), Cell { value: Value::NULL, bytes: 8 });
-            self.note_deed(What::Written(base, offset), at, None, |_| Some(name));
-        }
     }
 
     /// A `va_list` as the ABI has it when all that comes in registers is used up:
