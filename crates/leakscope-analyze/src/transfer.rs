@@ -326,7 +326,13 @@ impl Simulation<'_, '_> {
                     self.overwritten(case, instruction.at, name, failed);
                 }
             }
-            Op::End { variable } => self.end_variable(case, *variable, instruction.at),
+            Op::End { variable } => {
+                // What `main` leaves behind when it returns is not lost before its end.
+                let block = self.flow.block_of[instruction.result.0 as usize];
+                if self.function.name != "main" || !self.returns_from(case, block) {
+                    self.end_variable(case, *variable, instruction.at);
+                }
+            }
             Op::Variadic { list } => {
                 let list = self.operand(case, list);
                 self.begin_list(case, &list, Base::Local(result));
