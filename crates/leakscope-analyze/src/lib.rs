@@ -18,6 +18,7 @@ mod containers;
 mod deeds;
 mod describe;
 mod effects;
+mod ends;
 mod exits;
 mod fact;
 mod findings;
