@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use leakscope_core::{Confidence, Finding};
 use leakscope_ir::{Fingerprint, FuncId, Program};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::callgraph::{Component, call_graph};
@@ -13,6 +13,7 @@ use crate::calls::followed_arguments;
 use crate::exits::summarise;
 use crate::findings;
 use crate::forgotten::forgotten;
+use crate::hooks;
 use crate::kept::{self, Entry, Keys, Made, Parts, Procedures};
 use crate::leaks::Leak;
 use crate::models::Models;
@@ -47,6 +48,8 @@ pub struct Analysis {
 /// Rounds over the procedures of a cycle until their summaries are taken as
 /// they are.
 const ROUNDS: usize = 3;
+/// Callers that lose what one callee refuses, until it is to blame.
+const MANY: usize = 5;
 /// Larger cycles get one round.
 const FEW: usize = 30;
 
@@ -58,6 +61,8 @@ pub fn analyze(
     kept: &Procedures,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Analysis {
+    let resolved = hooks::resolved(program, models);
+    let program = resolved.as_ref().unwrap_or(program);
     let world = World::new(program, models);
     let options = simulate::Options { at_exit: config.at_exit, pedantic: config.pedantic };
     let graph = call_graph(&world);
@@ -115,6 +120,7 @@ pub fn analyze(
         Some(&(id, at)) => seen.insert((id, at, None, origin.stack.iter().take(1).copied().collect())),
         None => seen.insert((*id, leak.at, leak.variable.clone(), origin.stack.clone())),
     });
+    fold_refused(&mut leaks);
     let findings = findings::findings(program, leaks);
     let summaries = ready.told.into_iter().map(|told| told.into_inner()?.summary.into_inner()).collect();
     cut.sort();
@@ -323,6 +329,24 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
     let leaks = own.chain(inner).collect();
     let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };
     Outcome { summary: Arc::new(summary), leaks, is_cut }
+}
+
+/// Where many do not look whether a callee took what they gave it, that callee is
+/// the cause, once.
+fn fold_refused(leaks: &mut Vec<Found>) {
+    let mut counts: FxHashMap<FuncId, usize> = FxHashMap::default();
+    leaks
+        .iter()
+        .filter_map(|(_, leak, _)| leak.refused_by)
+        .for_each(|by| *counts.entry(by).or_default() += 1);
+    let mut seen = FxHashSet::default();
+    leaks.retain_mut(|(_, leak, _)| match leak.refused_by {
+        Some(by) if counts[&by] >= MANY => {
+            leak.alike = counts[&by] - 1;
+            seen.insert(by)
+        }
+        _ => true,
+    });
 }
 
 /// The summary of a procedure that was given up: it keeps what it is given.

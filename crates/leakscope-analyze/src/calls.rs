@@ -15,9 +15,11 @@ use crate::deeds::{Deed, What};
 use crate::exits::summarise;
 use crate::instantiate::{Done, Outcome, ResultKind, Site, instantiate};
 use crate::refine::assume_compare;
+use crate::scope::Scope;
 use crate::simulate::{Bounds, Given, MAX_VARIADIC, Simulation, simulate_with};
 use crate::summary::{Exit, Summary};
-use crate::value::{Base, Offset, SymbolKey, Value};
+
+use crate::value::{Base, HeapId, Offset, SymbolKey, Value};
 use crate::world::World;
 
 /// Effects of a callee that cost as much as one part of a case.
@@ -201,13 +203,22 @@ impl Simulation<'_, '_> {
         };
         match summary {
             Some(summary) => {
+                let given: Vec<HeapId> =
+                    arguments.iter().filter_map(|value| given_block(&case, value)).collect();
                 let mut outcomes = self.call_summary(&site, &summary, case);
+                given.into_iter().for_each(|block| note_refused(self.scope(), &mut outcomes, block, callee));
                 if world.never_null.is_result(callee) && function.signature.0.starts_with('p') {
                     let is_possible = |Outcome { case, .. }: &mut Outcome| {
                         let result = case.get(site.result);
                         assume_compare(case, self.scope(), Compare::Ne, &result, &Value::NULL)
                     };
                     outcomes.retain_mut(is_possible);
+                }
+                if world.counts(callee) {
+                    outcomes.retain_mut(|Outcome { case, .. }| {
+                        let result = case.get(site.result);
+                        assume_compare(case, self.scope(), Compare::Ge, &result, &Value::NULL)
+                    });
                 }
                 outcomes
             }
@@ -478,6 +489,33 @@ pub fn clobber_numbers(case: &mut Case, argument: &Value) {
             if let Some(cell) = case.memory.get_mut(&(base, at)) {
                 cell.value = Value::Top;
             }
+        }
+    }
+}
+
+/// The new block that an argument is.
+fn given_block(case: &Case, value: &Value) -> Option<HeapId> {
+    match value {
+        Value::Sum(Base::Heap(block), Offset::At(0)) if case.blocks.contains_key(block) => Some(*block),
+        _ => None,
+    }
+}
+
+/// Notes where a callee returned without a block that it keeps on other ways.
+fn note_refused(scope: &Scope, outcomes: &mut [Outcome], block: HeapId, callee: FuncId) {
+    let is_kept = |Outcome { case, .. }: &Outcome| {
+        let is_others = |base: Base| matches!(scope.symbols.owner(base), Base::Symbol(_) | Base::Global(_));
+        let mut cells = case.memory.iter();
+        !case.blocks.contains_key(&block)
+            || cells.any(|((base, _), cell)| {
+                cell.value.heap_blocks().any(|held| held == block) && is_others(*base)
+            })
+    };
+    let kept: Vec<bool> = outcomes.iter().map(is_kept).collect();
+    for (outcome, is_kept) in outcomes.iter_mut().zip(&kept) {
+        outcome.case.refused_by.retain(|(refused, _)| *refused != block);
+        if !is_kept && kept.contains(&true) {
+            outcome.case.refused_by.push((block, callee));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leakscope_core::Cause;
-use leakscope_ir::{BlockId, Spot, ValueId, VariableId};
+use leakscope_ir::{BlockId, FuncId, Spot, ValueId, VariableId};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub struct Case {
     pub refused: Set<SymbolId>,
     /// Elements of containers that came in, of which one went.
     pub removed: Set<SymbolId>,
+    /// New blocks that a callee would have kept, and returned without.
+    pub refused_by: Vec<(HeapId, FuncId)>,
     /// A standard descriptor was closed: the next that is opened takes its
     /// place, and stays.
     pub lacks_standard: bool,

@@ -246,7 +246,8 @@ pub fn confirm_leaks(
                     (true, _) => (Vec::new(), variable),
                 };
                 let path = found.path;
-                *leak = Leak { at, inner, cause, variable, path, others, ..leak.clone() };
+                let refused_by = found.refused_by;
+                *leak = Leak { at, inner, cause, variable, path, others, refused_by, ..leak.clone() };
                 return true;
             }
         }

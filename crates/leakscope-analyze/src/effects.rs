@@ -141,6 +141,9 @@ struct Outline {
     /// What it returns, if that is new blocks of these functions and nothing
     /// else; and to whom it shows them.
     returned: Option<Made>,
+    /// What calls of these functions return is stored where these parameters
+    /// point.
+    stored: Vec<(u32, FuncId)>,
 }
 
 #[derive(Default)]
@@ -163,8 +166,23 @@ impl Outline {
                 Use::Tested(_) | Use::Flows(_) => {}
             });
         }
-        Outline { own, passed, returned: returned(body, &values) }
+        Outline { own, passed, returned: returned(body, &values), stored: stored(function, body, &values) }
     }
+}
+
+fn stored(function: &Function, body: &Body, values: &Values) -> Vec<(u32, FuncId)> {
+    let mut stored = Vec::new();
+    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+        let Op::Store { to: Operand::Value(to), value: Operand::Value(value), .. } = &instruction.op else {
+            continue;
+        };
+        if to.0 < function.parameters
+            && let Some(Op::Call(Call { callee: Callee::Function(maker), .. })) = values.op(*value)
+        {
+            stored.push((to.0, *maker));
+        }
+    }
+    stored
 }
 
 fn returned(body: &Body, values: &Values) -> Option<Made> {
@@ -209,6 +227,8 @@ pub struct Effects<'a> {
     /// By function that returns new blocks, a call in it that makes one.
     makers: Vec<Option<(FuncId, Spot)>>,
     pub is_maker: Vec<bool>,
+    /// By function, the parameters that lead to where it puts new blocks.
+    fills: Vec<FxHashSet<u32>>,
 }
 
 impl<'a> Effects<'a> {
@@ -225,13 +245,30 @@ impl<'a> Effects<'a> {
             world,
             parameters: parameters.collect(),
             makers: vec![None; program.functions.len()],
+            fills: vec![FxHashSet::default(); program.functions.len()],
             is_maker: (0..program.functions.len() as u32).map(|id| makes(world, FuncId(id))).collect(),
         };
         let own = |at: usize| outlines[at].as_ref().map(|outline| (at, outline));
         let all: Vec<(usize, &Outline)> = (0..outlines.len()).filter_map(own).collect();
         while all.iter().fold(false, |is_changed, (at, outline)| effects.pass(*at, outline) || is_changed) {}
         while all.iter().fold(false, |is_changed, (at, outline)| effects.make(*at, outline) || is_changed) {}
+        while all.iter().fold(false, |is_changed, (at, outline)| effects.fill(*at, outline) || is_changed) {}
         effects
+    }
+
+    fn fill(&mut self, at: usize, outline: &Outline) -> bool {
+        let stored = outline.stored.iter().filter(|(_, maker)| self.is_maker[maker.0 as usize]);
+        let passed = outline.passed.iter().filter(|(_, callee, argument)| self.fills(*callee, *argument));
+        let filled: FxHashSet<u32> =
+            stored.map(|(index, _)| *index).chain(passed.map(|(index, ..)| *index)).collect();
+        let is_changed = filled.len() != self.fills[at].len();
+        self.fills[at] = filled;
+        is_changed
+    }
+
+    /// Whether a function puts a new block where an argument points.
+    pub fn fills(&self, callee: FuncId, argument: u32) -> bool {
+        self.fills[callee.0 as usize].contains(&argument)
     }
 
     fn pass(&mut self, at: usize, outline: &Outline) -> bool {

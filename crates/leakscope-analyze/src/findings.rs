@@ -45,6 +45,10 @@ fn finding(program: &Program, id: FuncId, leak: Leak, origin: &Origin) -> Findin
     finding.path = leak.path.into_iter().map(step).collect();
     finding.evidence.insert("allocator".to_owned(), origin.allocator.clone().into());
     finding.evidence.insert("resource".to_owned(), origin.kind.clone().into());
+    if let Some(by) = leak.refused_by {
+        finding.evidence.insert("refused_by".to_owned(), program.function(by).display.clone().into());
+        finding.evidence.insert("refused_also".to_owned(), leak.alike.into());
+    }
     if leak.holds {
         finding.evidence.insert("holds".to_owned(), true.into());
     }

@@ -5,7 +5,7 @@
 //! That a member is owned is known of the whole program: all that is ever
 //! stored in it are new blocks that nothing else keeps, and it is always
 //! released where some other procedure releases such an element; or nobody in
-//! the program ever releases it or hands it on (deviant behaviour: Engler and
+//! the program ever hands it on or releases it, but to put a new one in its place (deviant behaviour: Engler and
 //! others, SOSP 2001). One who has anything to do with the member, its callees
 //! and callers are not blamed.
 
@@ -98,7 +98,10 @@ struct Evidence {
     released_by: Vec<FuncId>,
     /// Those that release it at all.
     freed_by: Vec<FuncId>,
-    is_handled: bool,
+    /// All of them put a new one in its place.
+    is_only_replaced: bool,
+    /// Somebody hands it on.
+    is_kept: bool,
     /// Some who make an element fill the member, and some do not.
     is_set_up: bool,
     is_left_out: bool,
@@ -111,7 +114,8 @@ impl Evidence {
             filled,
             released_by: Vec::new(),
             freed_by: Vec::new(),
-            is_handled: false,
+            is_only_replaced: true,
+            is_kept: false,
             is_set_up: false,
             is_left_out: false,
         }
@@ -160,18 +164,18 @@ impl Facts {
         }
         let parts = self.kept_parts.iter().map(|&(record, from, to)| (record, from)..=(record, to - 1));
         for range in parts.chain(self.seen_to.iter().map(|&record| all_of(record))) {
-            owned.range_mut(range).for_each(|(_, evidence)| evidence.is_handled = true);
+            owned.range_mut(range).for_each(|(_, evidence)| evidence.is_kept = true);
         }
         let mut each = |members: &mut dyn Iterator<Item = &Member>, note: fn(&mut Evidence, FuncId)| {
             members.for_each(|member| owned.get_mut(member).into_iter().for_each(|known| note(known, id)));
         };
-        each(&mut self.kept.iter(), |known, _| known.is_handled = true);
+        each(&mut self.kept.iter(), |known, _| known.is_kept = true);
         each(&mut self.set_up.iter(), |known, _| known.is_set_up = true);
         each(&mut self.always.iter(), |known, id| known.released_by.push(id));
-        each(&mut self.freed.iter().map(|(member, _)| member), |known, id| {
-            known.is_handled = true;
-            known.freed_by.push(id);
-        });
+        let is_refilled = |member: &Member| self.made.iter().any(|filled| filled.member == *member);
+        let freed = || self.freed.iter().map(|(member, _)| member);
+        each(&mut freed(), |known, id| known.freed_by.push(id));
+        each(&mut freed().filter(|member| !is_refilled(member)), |known, _| known.is_only_replaced = false);
     }
 }
 
@@ -194,7 +198,12 @@ impl Judge<'_> {
         // leave a member to who releases others of its element, not the next one.
         let is_another = |freed: Member| freed.0 == member.0 && self.records.owned(freed).is_some();
         let releases_others = || own.freed.iter().any(|(freed, _)| is_another(*freed));
-        let is_nobodys = !evidence.is_handled && (self.is_whole || releases_others());
+        let is_nobodys = !evidence.is_kept
+            && match &evidence.freed_by[..] {
+                [] => self.is_whole || releases_others(),
+                // The last one is left to who releases the element.
+                _ => evidence.is_only_replaced && releases_others(),
+            };
         if !is_released && !is_nobodys || end.from == Source::New {
             return false;
         }

@@ -143,6 +143,7 @@ pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, 
     case.blocks.retain(|block, _| other.blocks.contains_key(block));
     case.refused.intersect(&other.refused);
     case.removed.intersect(&other.removed);
+    case.refused_by.retain(|refused| other.refused_by.contains(refused));
     case.zeroed.intersect(&other.zeroed);
     joiner.is_changed |= other.lacks_standard && !case.lacks_standard;
     case.lacks_standard |= other.lacks_standard;

@@ -37,13 +37,18 @@ pub struct Leak {
     pub freed: Vec<(FuncId, Spot)>,
     /// Others are lost with them, which they hold.
     pub holds: bool,
+    /// Who keeps such blocks on other ways, and returned without.
+    pub refused_by: Option<FuncId>,
+    /// How many more are lost for that in other places.
+    pub alike: usize,
 }
 
 impl Leak {
     pub fn new(confidence: Confidence, at: Spot, cause: Cause, last: LastPointer, path: Vec<Step>) -> Leak {
-        let LastPointer { name: variable, inner } = last;
+        let LastPointer { name: variable, inner, refused_by } = last;
         let (others, freed) = (Vec::new(), Vec::new());
-        Leak { confidence, at, inner, cause, variable, path, others, freed, holds: false }
+        let (holds, alike) = (false, 0);
+        Leak { confidence, at, inner, cause, variable, path, others, freed, holds, refused_by, alike }
     }
 }
 
@@ -53,11 +58,13 @@ impl Leak {
 pub struct LastPointer {
     pub name: Option<String>,
     pub inner: Vec<(FuncId, Spot)>,
+    /// Who was given the block last, and did not keep it as on other ways.
+    pub refused_by: Option<FuncId>,
 }
 
 impl From<Option<String>> for LastPointer {
     fn from(name: Option<String>) -> LastPointer {
-        LastPointer { name, inner: Vec::new() }
+        LastPointer { name, ..LastPointer::default() }
     }
 }
 
@@ -264,7 +271,7 @@ impl Simulation<'_, '_> {
                 Some(format!("{}->{member}", inside?))
             }),
         };
-        LastPointer { name, inner }
+        LastPointer { name, inner, refused_by: None }
     }
 
     fn confidence(&self, block: HeapId, path: &[Step]) -> Confidence {
@@ -293,6 +300,8 @@ impl Simulation<'_, '_> {
     }
 
     pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, last: LastPointer, case: &mut Case) {
+        let refused = case.refused_by.iter().find(|(refused, _)| *refused == block);
+        let last = LastPointer { refused_by: refused.map(|(_, by)| *by), ..last };
         // Whether the exception goes on is not known before a handler is found.
         if case.flight == Flight::Sought {
             let path = case.path.clone();

@@ -539,6 +539,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 {
                     is_new = true;
                 }
+                Some(Op::Load { from, .. }) if self.is_filled(from, *value) => is_new = true,
                 _ => is_found = true,
             }
         }
@@ -547,6 +548,30 @@ impl<'f, 'a> Finder<'f, 'a> {
             (_, true) => Source::Memory,
             _ => Source::Parameter,
         }
+    }
+
+    /// Whether a new block is put at an address before it is loaded, by a store or
+    /// by who is given it.
+    fn is_filled(&self, address: &Operand, loaded: ValueId) -> bool {
+        let Operand::Value(at) = address else { return false };
+        let is_new = |value: &Operand| match value {
+            Operand::Value(value) => matches!(
+                self.values.op(*value),
+                Some(Op::Call(Call { callee: Callee::Function(callee), .. }))
+                    if self.effects.is_maker[callee.0 as usize]
+            ),
+            _ => false,
+        };
+        let mut is_filled = self
+            .instructions()
+            .take_while(|made| made.result != loaded)
+            .any(|made| matches!(&made.op, Op::Store { to, value, .. } if to == address && is_new(value)));
+        self.values.each_use(*at, &mut |how| {
+            if let Use::Argument(made, Call { callee: Callee::Function(callee), .. }, argument) = how {
+                is_filled |= made.result < loaded && self.effects.fills(*callee, *argument);
+            }
+        });
+        is_filled
     }
 
     /// The pointer that an address was computed from.

@@ -165,6 +165,13 @@ enum Fails {
     Never,
 }
 
+impl Model {
+    /// Whether it makes blocks, or releases them.
+    pub fn is_allocator(&self) -> bool {
+        self.returns == Some(Place::New) || self.realloc.is_some() || !self.frees.is_empty()
+    }
+}
+
 impl Models {
     /// Adds the models in the text of one file.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ModelError> {

@@ -92,9 +92,22 @@ impl<'a> Records<'a> {
     /// The name of a member that is a pointer, and none to the next record of
     /// its kind.
     pub fn owned(&self, member: Member) -> Option<String> {
-        let (ty, name) = self.field(member)?;
-        let ty = self.content((ty, 0))?;
-        let is_link = self.pointee(Some(ty)) == Some(member.0);
-        (matches!(self.ty(ty), Type::Pointer(_)) && !is_link).then_some(name)
+        let (mut ty, mut name) = self.field(member)?;
+        loop {
+            ty = match self.ty(ty) {
+                Type::Record(fields) => {
+                    let first = field_at(self.program, fields, 0)?;
+                    if !name.is_empty() && !first.name.is_empty() {
+                        name.push('.');
+                    }
+                    name.push_str(&first.name);
+                    first.ty
+                }
+                Type::Array(element, _) => *element,
+                Type::Pointer(_) => break,
+                Type::Scalar => return None,
+            };
+        }
+        (self.pointee(Some(ty)) != Some(member.0)).then_some(name)
     }
 }

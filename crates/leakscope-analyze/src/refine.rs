@@ -115,6 +115,33 @@ pub fn assume(case: &mut Case, scope: &mut Scope, condition: &Value, truth: bool
     }
 }
 
+/// Numbers that end what a type can hold.
+const LIMITS: [i64; 4] = [i32::MAX as i64, u32::MAX as i64, i64::MAX, -1];
+/// Room that is left below them, as for a header.
+const ROOM: i64 = 256;
+
+/// Whether a condition holds only where a sum or product would be too large for
+/// its type: no memory holds so much, so nobody comes there.
+pub fn is_overflow(scope: &Scope, condition: &Value, truth: bool) -> bool {
+    let Value::Sum(Base::Symbol(id), Offset::At(0)) = condition else { return false };
+    let SymbolKey::Compare(op, left, right) = scope.symbols.key(*id) else { return false };
+    let is_limit = |value: &Value| {
+        let Value::Sum(Base::Symbol(id), Offset::At(more)) = value else { return false };
+        match scope.symbols.key(*id) {
+            _ if more.abs() > ROOM => false,
+            SymbolKey::Binary(Binary::Sub | Binary::Div, Value::Int(number), _) => {
+                LIMITS.iter().any(|limit| (limit.saturating_sub(ROOM)..=*limit).contains(number))
+            }
+            _ => false,
+        }
+    };
+    match if truth { *op } else { negated(*op) } {
+        Compare::Gt | Compare::Ge | Compare::Above | Compare::NotBelow => is_limit(right),
+        Compare::Lt | Compare::Le | Compare::Below | Compare::NotAbove => is_limit(left),
+        _ => false,
+    }
+}
+
 /// The same for a comparison.
 pub fn assume_compare(case: &mut Case, scope: &mut Scope, op: Compare, left: &Value, right: &Value) -> bool {
     if let Some(answer) = decide(case, scope, op, left, right) {

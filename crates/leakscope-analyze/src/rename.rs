@@ -64,7 +64,8 @@ pub fn leak(with: &mut dyn Rename, id: FuncId, leak: &Leak) -> Leak {
         leak.others.iter().map(|(spot, cause, variable)| (at(*spot), *cause, variable.clone())).collect();
     let (freed, inner) = (stack(with, &leak.freed), stack(with, &leak.inner));
     let path = leak.path.iter().map(|known| step(with, known)).collect();
-    Leak { at: own, inner, others, freed, path, variable: leak.variable.clone(), ..*leak }
+    let refused_by = leak.refused_by.map(|by| with.function(by));
+    Leak { at: own, inner, others, freed, path, refused_by, variable: leak.variable.clone(), ..*leak }
 }
 
 pub fn origin(with: &mut dyn Rename, origin: &Origin) -> Origin {

@@ -16,7 +16,7 @@ use crate::case::{Case, Cell, Feasibility, Flight, Mark};
 use crate::confirm::{Search, Target, confirm_leaks};
 use crate::flow::Flow;
 use crate::leaks::Leak;
-use crate::refine::{assume, assume_compare, compare};
+use crate::refine::{assume, assume_compare, compare, is_overflow};
 use crate::scope::{Origin, Scope};
 use crate::summary::{Exit, Step, Summary};
 use crate::value::{Base, MAX_DEPTH, Offset, SymbolKey, Value};
@@ -25,10 +25,10 @@ use crate::world::{World, constant};
 /// Where a procedure is too much, it goes on with less told apart; one that is
 /// too much even so is given up.
 const STAGES: [Stage; 4] = [
-    Stage { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, share: 4 },
-    Stage { cases: 6, depth: 4, memory: Memory::LeftToOthers, share: 4 },
-    Stage { cases: 3, depth: 3, memory: Memory::LeftToOthers, share: 2 },
-    Stage { cases: 2, depth: 2, memory: Memory::LeftToOthers, share: 1 },
+    Stage { cases: 16, depth: MAX_DEPTH, memory: Memory::Followed, eighths: 2 },
+    Stage { cases: 6, depth: 4, memory: Memory::LeftToOthers, eighths: 2 },
+    Stage { cases: 3, depth: 3, memory: Memory::LeftToOthers, eighths: 4 },
+    Stage { cases: 2, depth: 2, memory: Memory::LeftToOthers, eighths: 64 },
 ];
 /// Work in one procedure: at least, for each block, and at most. A run of a block
 /// costs as much as its case is large.
@@ -51,8 +51,8 @@ pub struct Stage {
     depth: u8,
     /// What was there before the procedure, or is in globals.
     pub memory: Memory,
-    /// Of the work, one part in so many.
-    share: usize,
+    /// How much of the usual work; the last is about to come to an end.
+    eighths: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -235,7 +235,7 @@ impl<'a> Simulation<'a, '_> {
         let work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len());
         for with in STAGES {
             self.narrow(with);
-            self.work = work / with.share;
+            self.work = work * with.eighths / 8;
             while self.work > 0
                 && let Some((_, block, entry)) = self.queue.pop_first()
             {
@@ -374,7 +374,8 @@ impl<'a> Simulation<'a, '_> {
                 let condition = self.operand(&case, condition);
                 for (to, truth) in [(*yes, true), (*no, false)] {
                     let mut taken = case.clone();
-                    if assume(&mut taken, self.scope(), &condition, truth)
+                    if !is_overflow(&self.result.scope, &condition, truth)
+                        && assume(&mut taken, self.scope(), &condition, truth)
                         && !(self.flow.is_loop_head[id.0 as usize]
                             && self.has_negative_count(id, &case, &taken, &condition))
                     {

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::containers::{self, Role};
+use crate::counts;
 use crate::flow::{Results, used_values};
 use crate::handed;
 use crate::models::{Model, Models};
@@ -37,6 +38,7 @@ pub struct World<'a> {
     /// The one function that a variable holds, if any.
     handlers: FxHashMap<GlobalId, FuncId>,
     pub never_null: NeverNull,
+    counting: Vec<bool>,
     pub virtuals: Virtuals,
 }
 
@@ -100,6 +102,7 @@ impl<'a> World<'a> {
         let come_back: Vec<bool> = returns.iter().map(|returns| *returns != Returns::Never).collect();
         let never_null = NeverNull::new(program, &come_back, is_whole);
         let handlers = handed::handlers(program, is_whole);
+        let counting = counts::counting(program);
         let virtuals = Virtuals::new(program, &Known { roles: &roles, models: &models });
         let deleters = owners::deleters(program);
         let class = |id: FuncId| Some(program.function(id).display.split_once("::~unique_ptr")?.0);
@@ -117,6 +120,7 @@ impl<'a> World<'a> {
             called,
             measured,
             never_null,
+            counting,
             virtuals,
         }
     }
@@ -160,6 +164,11 @@ impl<'a> World<'a> {
             Some(Value::Int(number)) => Some(*number == 0),
             _ => None,
         })
+    }
+
+    /// Whether a function with a body returns no negative number.
+    pub fn counts(&self, function: FuncId) -> bool {
+        self.counting[function.0 as usize]
     }
 
     /// Parameters that a small function calls, or functions of tables in which
@@ -211,7 +220,7 @@ impl<'a> World<'a> {
             self.called_parameters(id),
             self.measured_parameters(id),
         );
-        (own, body, self.role(id), self.never_null.is_result(id))
+        (own, body, self.role(id), self.never_null.is_result(id), self.counts(id))
     }
 
     /// The same of a global.

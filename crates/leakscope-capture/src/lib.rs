@@ -10,6 +10,7 @@ mod build;
 mod clang;
 mod command;
 mod compile;
+mod content;
 mod debug_link;
 pub mod derive;
 mod error;
@@ -27,6 +28,7 @@ mod shim;
 pub mod store;
 
 pub use build::{BuildSummary, build, is_shimmed};
+pub use content::{Content, content};
 pub use debug_link::link_from_debug_info;
 pub use error::CaptureError;
 pub use files::{build_compdb, capture_files};

@@ -43,7 +43,7 @@ fn link_nearby(path: &Path) -> Result<Option<(Store, LinkId)>, CaptureError> {
     Ok(None)
 }
 
-fn link_of(content: &[u8]) -> Result<Option<(Store, LinkId)>, StoreError> {
+pub fn link_of(content: &[u8]) -> Result<Option<(Store, LinkId)>, StoreError> {
     let mut links = marker::read(content).into_iter().filter_map(|marker| match marker.names {
         Named::Link(link) => Some((marker.store, link)),
         _ => None,
@@ -54,7 +54,7 @@ fn link_of(content: &[u8]) -> Result<Option<(Store, LinkId)>, StoreError> {
 
 /// libtool puts a shell script where the program is expected, and the program
 /// into `.libs` beside it.
-fn behind_libtool(path: &Path) -> PathBuf {
+pub fn behind_libtool(path: &Path) -> PathBuf {
     let script = fs::read(path).unwrap_or_default();
     let beginning = String::from_utf8_lossy(&script[..script.len().min(1024)]);
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
@@ -165,7 +165,7 @@ fn unit(store: &Store, id: &UnitId) -> Result<Made, StoreError> {
     Ok(Made::Unit { source: unit.source, compiler: unit.compiler, optimisation: unit.optimisation })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CaptureError> {
+pub fn read(path: &Path) -> Result<Vec<u8>, CaptureError> {
     fs::read(path).map_err(|source| match source.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => CaptureError::NoSuchFile(path.to_owned()),
         ErrorKind::IsADirectory => CaptureError::Folder(path.to_owned()),

@@ -35,6 +35,10 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
     if !is_lost || !finding.exact || is_counted || !finding.via.is_empty() {
         return None;
     }
+    if let Some(by) = finding.evidence.get("refused_by").and_then(serde_json::Value::as_str) {
+        let order = format!("look whether `{}` kept it, and release it if not", wording::printable(by));
+        return Some(order);
+    }
     if finding.cause == Cause::Discarded {
         // Optimised code may not keep what the source does.
         let is_kept = |statement: String| statement.starts_with("return") || assigned(&statement).is_some();

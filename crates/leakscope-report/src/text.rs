@@ -277,6 +277,14 @@ impl Page<'_> {
             let title = self.paint(DIM, &format!("{:12}", if index == 0 { "before that" } else { "" }));
             let _ = writeln!(out, "  {title}  {}", wording::printable(text));
         }
+        let more = finding.evidence.get("refused_also").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        if more > 0 {
+            let blocks = wording::count(more, "more block");
+            let _ = writeln!(
+                out,
+                "  {blocks} lost in the same way, where others call it: it could release what it does not keep"
+            );
+        }
         let (also, which) = wording::also(finding);
         for (index, candidate) in finding.candidates.iter().take(CANDIDATES).enumerate() {
             let is_last = index == 0 && wording::is_not_released(finding);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use leakscope_capture::{Input, Link, LinkId, Store, Unit, UnitId, capture_files, program};
+use leakscope_capture::{Content, Input, Link, LinkId, Store, Unit, UnitId, capture_files, content};
 use leakscope_ir::{Module, Presence, Program};
 use rayon::prelude::*;
 
@@ -22,34 +22,55 @@ pub struct Analysed {
     pub sources: Captured,
 }
 
-/// What a program is made of, not read yet.
+/// What targets are made of, not read yet.
 pub struct Parts {
     pub store: Store,
     pub sources: Captured,
-    link: LinkId,
+    pub pieces: Vec<Piece>,
+}
+
+/// What is analysed as one: a program or library with what it is linked with,
+/// or units that were not linked.
+pub struct Piece {
+    link: Option<LinkId>,
     units: Vec<Part>,
 }
 
 impl Analysed {
-    /// `flags` are for compiling bare source files.
+    /// One program, or source files; `flags` are for compiling these.
     pub fn read(targets: &[PathBuf], flags: &[String], options: &ReportOptions) -> Result<Analysed> {
-        let parts = Parts::of(targets, flags)?;
-        let program = parts.program(options)?;
-        let Parts { store, link, sources, .. } = parts;
+        let Parts { store, sources, pieces } = Parts::of(targets, flags)?;
+        let Ok([Piece { link: Some(link), units }]) = <[Piece; 1]>::try_from(pieces) else {
+            bail!("expected one program, or only source files");
+        };
+        let program = read_units(&store, &units, options)?;
         Ok(Analysed { store, link, program, sources })
     }
 }
 
 impl Parts {
     pub fn of(targets: &[PathBuf], flags: &[String]) -> Result<Parts> {
-        let (store, link) = target(targets, flags)?;
-        let units = units(&store, &link)?;
-        let sources = Captured::of(&store, units.iter().map(|part| &part.unit));
-        Ok(Parts { store, sources, link, units })
+        let (store, pieces) = if targets.iter().all(|target| is_source(target)) {
+            let store = Store::create(&bare_store(targets)?)?;
+            let link = capture_files(&store, targets, flags)?;
+            let piece = Piece::linked(&store, link)?;
+            (store, vec![piece])
+        } else {
+            captured(targets)?
+        };
+        let units = pieces.iter().flat_map(|piece| &piece.units).map(|part| &part.unit);
+        let sources = Captured::of(&store, units);
+        Ok(Parts { store, sources, pieces })
     }
 
-    pub fn program(&self, options: &ReportOptions) -> Result<Program> {
-        read_units(&self.store, &self.units, options)
+    pub fn program(&self, piece: &Piece, options: &ReportOptions) -> Result<Program> {
+        read_units(&self.store, &piece.units, options)
+    }
+}
+
+impl Piece {
+    fn linked(store: &Store, link: LinkId) -> Result<Piece> {
+        Ok(Piece { units: units(store, &link)?, link: Some(link) })
     }
 
     pub fn units(&self) -> impl Iterator<Item = &UnitId> {
@@ -57,16 +78,35 @@ impl Parts {
     }
 }
 
-fn target(targets: &[PathBuf], flags: &[String]) -> Result<(Store, LinkId)> {
-    if targets.iter().all(|target| is_source(target)) {
-        let store = Store::create(&bare_store(targets)?)?;
-        let link = capture_files(&store, targets, flags)?;
-        return Ok((store, link));
+/// What captured files and folders are: each program and shared library on its
+/// own, and what was not linked together.
+fn captured(targets: &[PathBuf]) -> Result<(Store, Vec<Piece>)> {
+    let mut all: Option<Content> = None;
+    for target in targets {
+        let content = content(target)?;
+        match &mut all {
+            None => all = Some(content),
+            Some(all) if all.store.root() == content.store.root() => {
+                all.links.extend(content.links);
+                all.loose.extend(content.loose);
+            }
+            Some(_) => bail!("{} is of another capture: check it on its own", target.display()),
+        }
     }
-    match targets {
-        [target] => Ok(program(target)?),
-        _ => bail!("expected one program, or only source files"),
+    let Some(Content { store, mut links, loose }) = all else { bail!("nothing to check") };
+    let mut seen = BTreeSet::new();
+    links.retain(|link| seen.insert(link.clone()));
+    let mut pieces =
+        links.into_iter().map(|link| Piece::linked(&store, link)).collect::<Result<Vec<Piece>>>()?;
+    let mut seen = BTreeSet::new();
+    let of_loose = loose.into_iter().filter(|unit| seen.insert(unit.clone()));
+    let units: Vec<Part> = of_loose
+        .map(|id| Ok(Part { unit: store.unit(&id)?, id, when: Presence::Always }))
+        .collect::<Result<_>>()?;
+    if !units.is_empty() {
+        pieces.push(Piece { link: None, units });
     }
+    Ok((store, pieces))
 }
 
 /// A captured unit of a program.

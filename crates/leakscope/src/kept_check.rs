@@ -16,10 +16,33 @@ use leakscope_ir::Module;
 use serde::{Deserialize, Serialize};
 
 /// What an analysis found, without its summaries.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Kept {
     pub findings: Vec<Finding>,
     pub cut: Vec<String>,
+}
+
+impl Kept {
+    /// What programs have in common is there once.
+    pub fn add(&mut self, other: Kept) {
+        let before = self.findings.len();
+        for finding in other.findings {
+            let is_same = |known: &Finding| {
+                known.cause == finding.cause
+                    && known.allocated.stack == finding.allocated.stack
+                    && known.leaked.as_ref().map(|place| &place.stack)
+                        == finding.leaked.as_ref().map(|place| &place.stack)
+            };
+            if !self.findings[..before].iter().any(is_same) {
+                self.findings.push(finding);
+            }
+        }
+        for function in other.cut {
+            if !self.cut.contains(&function) {
+                self.cut.push(function);
+            }
+        }
+    }
 }
 
 /// Where the result for this program and these options lies.

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use leakscope_analyze::{Analysis, Config, Procedures, analyze, describe};
+use leakscope_analyze::{Analysis, Config, Models, Procedures, analyze, describe};
 use leakscope_core::{self as core, Engine, Finding, Report, Target};
 use leakscope_ir::{FuncId, Function, Program};
 use leakscope_report::Sources;
 
 use super::derive::progress_bar;
-use crate::analysed::Parts;
+use crate::analysed::{Parts, Piece};
 use crate::changed::keep_changed;
 use crate::cli::{Check, CheckFormat, ReportOptions};
 use crate::commands::validate;
@@ -33,37 +33,17 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     }
     let output = Output::open(&report_options, Output::Stdout)?;
     let parts = Parts::of(&options.targets, &options.common.cflag)?;
-    let config = Config { at_exit: options.at_exit, pedantic: options.pedantic };
-    let place = kept_check::place(&parts.store, parts.units(), &own_text()?, &format!("{config:?}"));
-    let kept = kept_check::load(&place).filter(|_| options.summary.is_none() && options.diff.is_none());
-    let kept = match kept {
-        Some(kept) => kept,
-        None => {
-            let program = parts.program(&report_options)?;
-            let procedures = kept_check::Procedures::of(
-                &parts.store,
-                &options.targets[0],
-                &own_text()?,
-                &format!("{config:?}"),
-            );
-            // A summary that is asked for is made anew.
-            let before = if options.summary.is_some() { Vec::new() } else { procedures.load() };
-            let before = Procedures::read(&before);
-            let analysis = analyze(&program, &models, &config, &before, &progress(options.common.quiet));
-            if let Some(function) = &options.summary {
-                return summary(&program, &analysis, function, options.format);
-            }
-            let mut kept = Kept { findings: analysis.findings, cut: analysis.cut };
-            parts.store.write(&place, &serde_json::to_vec(&kept)?)?;
-            if let Some(now) = &analysis.kept {
-                procedures.keep(now)?;
-            }
-            if let Some(revision) = &options.diff {
-                keep_changed(&program, revision, &mut kept.findings)?;
-            }
-            kept
+    let mut all = Kept::default();
+    for piece in &parts.pieces {
+        match checked(options, &parts, piece, &models)? {
+            Checked::Summary => return Ok(ExitCode::SUCCESS),
+            Checked::Findings(kept) => all.add(kept),
         }
-    };
+    }
+    if let Some(name) = &options.summary {
+        bail!("no function {name} with a body in the program: give its name as the source has it");
+    }
+    let kept = all;
     let target = Target { program: options.targets[0].display().to_string(), args: Vec::new(), exit: None };
     note_cut(&kept.cut, &report_options);
     let mut report = Report::new(core::Command::Check, Engine::Static, target, kept.findings);
@@ -73,8 +53,45 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(report_options.fail_on.fails(&report))))
 }
 
-/// What the function of this name does to memory, on standard output.
-fn summary(program: &Program, analysis: &Analysis, name: &str, format: CheckFormat) -> Result<ExitCode> {
+enum Checked {
+    Findings(Kept),
+    /// Was asked for, and is written.
+    Summary,
+}
+
+fn checked(options: &Check, parts: &Parts, piece: &Piece, models: &Models) -> Result<Checked> {
+    let report_options = options.report_options();
+    let config = Config { at_exit: options.at_exit, pedantic: options.pedantic };
+    let place = kept_check::place(&parts.store, piece.units(), &own_text()?, &format!("{config:?}"));
+    let kept = kept_check::load(&place).filter(|_| options.summary.is_none() && options.diff.is_none());
+    if let Some(kept) = kept {
+        return Ok(Checked::Findings(kept));
+    }
+    let program = parts.program(piece, &report_options)?;
+    let procedures =
+        kept_check::Procedures::of(&parts.store, &options.targets[0], &own_text()?, &format!("{config:?}"));
+    // A summary that is asked for is made anew.
+    let before = if options.summary.is_some() { Vec::new() } else { procedures.load() };
+    let before = Procedures::read(&before);
+    let analysis = analyze(&program, models, &config, &before, &progress(options.common.quiet));
+    if let Some(function) = &options.summary {
+        let is_written = summary(&program, &analysis, function, options.format);
+        return Ok(if is_written { Checked::Summary } else { Checked::Findings(Kept::default()) });
+    }
+    let mut kept = Kept { findings: analysis.findings, cut: analysis.cut };
+    parts.store.write(&place, &serde_json::to_vec(&kept)?)?;
+    if let Some(now) = &analysis.kept {
+        procedures.keep(now)?;
+    }
+    if let Some(revision) = &options.diff {
+        keep_changed(&program, revision, &mut kept.findings)?;
+    }
+    Ok(Checked::Findings(kept))
+}
+
+/// Writes what the function of this name does to memory to standard output;
+/// false if there is none.
+fn summary(program: &Program, analysis: &Analysis, name: &str, format: CheckFormat) -> bool {
     let is_meant = |function: &Function| function.name == name || function.display == name;
     let mut found = false;
     for (index, function) in program.functions.iter().enumerate() {
@@ -89,10 +106,7 @@ fn summary(program: &Program, analysis: &Analysis, name: &str, format: CheckForm
             };
         }
     }
-    if !found {
-        bail!("no function {name} with a body in the program: give its name as the source has it");
-    }
-    Ok(ExitCode::SUCCESS)
+    found
 }
 
 /// Whether the line of the allocation or of the leak, or the one before it,
