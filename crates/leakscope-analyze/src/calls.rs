@@ -503,13 +503,11 @@ fn given_block(case: &Case, value: &Value) -> Option<HeapId> {
 
 /// Notes where a callee returned without a block that it keeps on other ways.
 fn note_refused(scope: &Scope, outcomes: &mut [Outcome], block: HeapId, callee: FuncId) {
+    if outcomes.len() < 2 {
+        return;
+    }
     let is_kept = |Outcome { case, .. }: &Outcome| {
-        let is_others = |base: Base| matches!(scope.symbols.owner(base), Base::Symbol(_) | Base::Global(_));
-        let mut cells = case.memory.iter();
-        !case.blocks.contains_key(&block)
-            || cells.any(|((base, _), cell)| {
-                cell.value.heap_blocks().any(|held| held == block) && is_others(*base)
-            })
+        !case.blocks.contains_key(&block) || case.held_by_others(scope).contains(&block)
     };
     let kept: Vec<bool> = outcomes.iter().map(is_kept).collect();
     for (outcome, is_kept) in outcomes.iter_mut().zip(&kept) {

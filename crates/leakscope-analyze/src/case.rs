@@ -528,6 +528,13 @@ impl Case {
         found
     }
 
+    /// Blocks that memory leads to which was there before, or is in globals.
+    pub fn held_by_others(&self, scope: &Scope) -> BTreeSet<HeapId> {
+        let mut others = Case { memory: self.memory.clone(), blocks: self.blocks.clone(), ..Case::default() };
+        others.memory.retain(|(base, _), _| !matches!(scope.symbols.owner(*base), Base::Local(_)));
+        others.closure(scope, std::iter::empty())
+    }
+
     /// All blocks that values, memory and `more` lead to.
     fn closure<'v>(&self, scope: &Scope, more: impl Iterator<Item = &'v Value>) -> BTreeSet<HeapId> {
         let mut found: BTreeSet<HeapId> = BTreeSet::new();

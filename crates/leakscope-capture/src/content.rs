@@ -14,7 +14,7 @@ pub struct Content {
     pub store: Store,
     /// Programs and shared libraries.
     pub links: Vec<LinkId>,
-    /// What was compiled, and belongs to none of them.
+    /// What was compiled for archives, or for nothing yet.
     pub loose: Vec<UnitId>,
 }
 
@@ -72,12 +72,9 @@ fn of_folder(folder: &Path) -> Result<Content, CaptureError> {
             continue;
         }
         for input in &link.arguments {
-            match input {
-                Input::Units { units, .. } => linked.extend(units.iter().cloned()),
-                Input::Archive { members, .. } => {
-                    linked.extend(members.iter().flat_map(|member| &member.units).cloned());
-                }
-                _ => {}
+            // Of an archive a program has what it needs, which may not be all.
+            if let Input::Units { units, .. } = input {
+                linked.extend(units.iter().cloned());
             }
         }
         links.push((link.output, id));
