@@ -416,10 +416,16 @@ impl Case {
     pub fn fill(&mut self, to: &Value, byte: &Value, bytes: Option<i64>) {
         let Some((base, Offset::At(start))) = single(to) else { return };
         let end = start.saturating_add(bytes.unwrap_or(i64::MAX));
+        // A member of unknown length may end before the pointers behind it.
+        let is_covered = |at: i64, cell: &Cell| {
+            at >= start
+                && at < end
+                && (start == 0 || bytes.is_some() || at == start || !cell.value.has_heap())
+        };
         let covered: Vec<Offset> = self
             .cells(base)
+            .filter(|(at, cell)| matches!(at, Offset::At(at) if is_covered(*at, cell)))
             .map(|(at, _)| at)
-            .filter(|at| matches!(at, Offset::At(at) if *at >= start && *at < end))
             .collect();
         for at in covered {
             self.memory.remove(&(base, at));

@@ -279,11 +279,9 @@ impl Page<'_> {
         }
         let more = finding.evidence.get("refused_also").and_then(serde_json::Value::as_u64).unwrap_or(0);
         if more > 0 {
-            let blocks = wording::count(more, "more block");
-            let _ = writeln!(
-                out,
-                "  {blocks} lost in the same way, where others call it: it could release what it does not keep"
-            );
+            let (blocks, are) = (wording::count(more, "more block"), if more == 1 { "is" } else { "are" });
+            let hint = "whoever refuses them could release them";
+            let _ = writeln!(out, "  {blocks} {are} lost in the same way by other callers: {hint}");
         }
         let (also, which) = wording::also(finding);
         for (index, candidate) in finding.candidates.iter().take(CANDIDATES).enumerate() {

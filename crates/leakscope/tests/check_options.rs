@@ -31,20 +31,7 @@ void caller(void)
 
 /// The variables in the warnings about `a.c` in `folder`, sorted.
 fn variables(folder: &Path, options: &[&str]) -> Vec<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
-        .args(["check", "--quiet", "--format", "json"])
-        .args(options)
-        .arg("a.c")
-        .current_dir(folder)
-        .output()
-        .expect("leakscope runs");
-    assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON on standard output");
-    let findings = report["findings"].as_array().expect("findings").iter();
-    let mut names: Vec<String> =
-        findings.map(|finding| finding["variable"].as_str().unwrap_or("none").to_owned()).collect();
-    names.sort();
-    names
+    warned(folder, &[options, &["a.c"]].concat())
 }
 
 fn git(folder: &Path, arguments: &[&str]) {
@@ -261,4 +248,87 @@ fn a_forgotten_member_is_freed_as_elsewhere() {
     let report = String::from_utf8_lossy(&output.stdout);
     let said = "help: add free(contact->phone) before line 38, as in book.c:57";
     assert!(report.contains(said), "{report}");
+}
+
+/// Builds with `leakscope build -- sh -c COMMANDS` in `folder`.
+fn build(folder: &Path, commands: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+        .args(["build", "--", "sh", "-c", commands])
+        .current_dir(folder)
+        .output()
+        .expect("leakscope runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// The variables in the warnings about `targets`, sorted.
+fn warned(folder: &Path, targets: &[&str]) -> Vec<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+        .args(["check", "--quiet", "--format", "json"])
+        .args(targets)
+        .current_dir(folder)
+        .output()
+        .expect("leakscope runs");
+    assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON on standard output");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let mut names: Vec<String> =
+        findings.map(|finding| finding["variable"].as_str().unwrap_or("none").to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn folders_archives_and_objects_are_targets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let text = format!("#include <stdlib.h>\n{text}");
+        fs::write(folder.path().join(name), text).expect("a source");
+    };
+    write("used.c", "int used(void) { char *one = malloc(1); return one != 0; }\n");
+    write("unused.c", "int unused(void) { char *two = malloc(2); return two != 0; }\n");
+    write("loose.c", "int loose(void) { char *three = malloc(3); return three != 0; }\n");
+    write(
+        "main.c",
+        "int used(void);\nint four(void) { char *four = malloc(4); return four != 0; }\n\
+         int main(void) { return used() + four(); }\n",
+    );
+    write(
+        "other.c",
+        "int used(void);\nint five(void) { char *five = malloc(5); return five != 0; }\n\
+         int main(void) { return used() + five(); }\n",
+    );
+    build(
+        folder.path(),
+        "cc -g -c used.c unused.c loose.c && ar rc libboth.a used.o unused.o && \
+         cc -g main.c libboth.a -o main && cc -g other.c libboth.a -o other",
+    );
+    let all = ["five", "four", "one", "three", "two"];
+    assert_eq!(warned(folder.path(), &["."]), all);
+    assert_eq!(warned(folder.path(), &["libboth.a"]), ["one", "two"]);
+    assert_eq!(warned(folder.path(), &["loose.o"]), ["three"]);
+    assert_eq!(warned(folder.path(), &["main"]), ["four", "one"]);
+    assert_eq!(warned(folder.path(), &["main", "other"]), ["five", "four", "one"]);
+}
+
+#[test]
+fn what_one_function_refuses_is_one_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let callers: String = (0..5)
+        .map(|number| format!("void caller_{number}(struct stack *s) {{ push(s, strdup(\"{number}\")); }}\n"))
+        .collect();
+    let push = "#include <stdlib.h>\n#include <string.h>\n\
+        struct stack { char **items; int count, room; };\n\
+        int push(struct stack *s, char *item)\n{\n\
+            if (s->count == s->room)\n        return -1;\n\
+            s->items[s->count++] = item;\n    return 0;\n}\n";
+    fs::write(folder.path().join("a.c"), format!("{push}{callers}")).expect("a source");
+    assert_eq!(variables(folder.path(), &[]).len(), 1);
+    let text = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+        .args(["check", "--quiet", "a.c"])
+        .current_dir(folder.path())
+        .output()
+        .expect("leakscope runs");
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("look whether `push` kept it, and release it if not"), "{text}");
+    assert!(text.contains("4 more blocks are lost in the same way"), "{text}");
 }

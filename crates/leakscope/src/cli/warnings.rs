@@ -56,6 +56,8 @@ pub const CHECK_EXAMPLES: &str = "\
 Examples:
   leakscope check a.c b.c
   leakscope build -- make && leakscope check ./prog
+  leakscope check .                                   all that was built in this folder
+  leakscope check libfoo.a
   leakscope check --format sarif -o leaks.sarif ./prog
   leakscope check --summary make_node list.c
   leakscope check --summary make_node --format dot list.c | dot -Tsvg > make_node.svg
@@ -66,7 +68,7 @@ adds to them, in the format of models/README.md.";
 
 #[derive(Debug, Args)]
 pub struct Check {
-    /// A captured program, or source files
+    /// Captured programs, libraries, objects or folders of them; or source files
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<PathBuf>,
     /// Report also what `main` still holds at its end

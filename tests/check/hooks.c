@@ -1,0 +1,116 @@
+// Allocators behind variables, and guards that nobody gets past.
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *(*take)(size_t) = malloc;
+void (*give)(void *) = free;
+
+static struct {
+    void *(*get)(size_t);
+    void (*put)(void *);
+} pool = {malloc, free};
+
+// Users may have others.
+int set_allocator(void *(*taken)(size_t), void (*given)(void *))
+{
+    if (!taken || !given)
+        return -1;
+    take = pool.get = taken;
+    give = pool.put = given;
+    return 0;
+}
+
+static char *copied(const char *text)
+{
+    char *copy = take(strlen(text) + 1); // alloc @copy
+    return copy ? strcpy(copy, text) : NULL;
+}
+
+struct pair {
+    char *prefix, *uri;
+};
+
+int pair_new_bad(struct pair **made, const char *prefix, const char *uri)
+{
+    struct pair *pair = pool.get(sizeof *pair);
+    if (!pair)
+        return -1;
+    pair->prefix = copied(prefix);
+    pair->uri = copied(uri);
+    if (!pair->uri) {
+        pool.put(pair); // leak @copy: pair->prefix
+        return -1;
+    }
+    *made = pair;
+    return 0;
+}
+
+int pair_new_good(struct pair **made, const char *prefix, const char *uri)
+{
+    struct pair *pair = pool.get(sizeof *pair);
+    if (!pair)
+        return -1;
+    pair->prefix = copied(prefix);
+    pair->uri = copied(uri);
+    if (!pair->uri) {
+        give(pair->prefix);
+        pool.put(pair);
+        return -1;
+    }
+    *made = pair;
+    return 0;
+}
+
+static int length(const char *text)
+{
+    size_t length = 0;
+    while (text[length])
+        length++;
+    return length > INT_MAX ? 0 : (int)length;
+}
+
+static char *appended(char *text, const char *more, int count)
+{
+    int size = length(text);
+    if (size < 0 || size > INT_MAX - count)
+        return NULL;
+    if (more && (size_t)count > SIZE_MAX / 2 - (size_t)size)
+        return NULL;
+    char *longer = realloc(text, (size_t)size + count + 1);
+    if (!longer)
+        return text;
+    memcpy(longer + size, more, count);
+    longer[size + count] = 0;
+    return longer;
+}
+
+// Lengths are not negative, and no text is as long as a number can tell.
+void message_good(void (*show)(const char *), const char *name)
+{
+    char *text = strdup("unknown ");
+    if (!text)
+        return;
+    text = appended(text, name, length(name));
+    text = appended(text, "!", 1);
+    show(text);
+    free(text);
+}
+
+struct columns {
+    int rows;
+    float sums[64];
+    float *values;
+};
+
+// What is cleared ends before the pointer.
+int column_good(struct columns *columns, int count)
+{
+    float *values = realloc(columns->values, count * sizeof *values);
+    if (!values)
+        return -1;
+    columns->values = values;
+    memset(columns->sums, 0, columns->rows * sizeof *columns->sums);
+    return 0;
+}
