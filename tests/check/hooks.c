@@ -114,3 +114,76 @@ int column_good(struct columns *columns, int count)
     memset(columns->sums, 0, columns->rows * sizeof *columns->sums);
     return 0;
 }
+
+struct allocator {
+    void *(*allocate)(size_t);
+    void (*release)(void *);
+};
+
+static struct allocator allocator = {malloc, free};
+
+void set_hooks(struct allocator *other)
+{
+    allocator.allocate = other && other->allocate ? other->allocate : malloc;
+    allocator.release = other && other->release ? other->release : free;
+}
+
+struct item {
+    struct item *next;
+    char *text;
+};
+
+static struct item *item_new(const struct allocator *hooks)
+{
+    struct item *item = hooks->allocate(sizeof *item); // alloc @item; alloc @kept
+    if (item)
+        memset(item, 0, sizeof *item);
+    return item;
+}
+
+static char *item_text(const char *text, const struct allocator *hooks)
+{
+    char *copy = hooks->allocate(strlen(text) + 1);
+    return copy ? strcpy(copy, text) : NULL;
+}
+
+void item_free(struct item *item)
+{
+    while (item) {
+        struct item *next = item->next;
+        if (item->text)
+            allocator.release(item->text);
+        allocator.release(item);
+        item = next;
+    }
+}
+
+struct item *item_make_bad(const char *text)
+{
+    struct item *item = item_new(&allocator);
+    if (!item)
+        return NULL;
+    item->text = item_text(text, &allocator);
+    if (!item->text)
+        return NULL; // leak @item: item
+    return item;
+}
+
+struct item *item_make_good(const char *text)
+{
+    struct item *item = item_new(&allocator);
+    if (!item)
+        return NULL;
+    item->text = item_text(text, &allocator);
+    if (!item->text) {
+        item_free(item);
+        return NULL;
+    }
+    return item;
+}
+
+int item_drop_bad(const char *text)
+{
+    struct item *item = item_make_good(text);
+    return item ? 1 : 0; // leak @kept: item
+}

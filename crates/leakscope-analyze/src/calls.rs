@@ -267,7 +267,7 @@ impl Simulation<'_, '_> {
         let is_small = body.is_some_and(|body| body.blocks.len() <= SMALL);
         let given = |&index: &u32| match arguments.get(index as usize)? {
             value @ Value::Sum(Base::Function(_), _) => Some((index, Given::Value(value.clone()))),
-            value @ Value::Sum(Base::Global(table), _) if !world.is_written(*table) => {
+            value @ Value::Sum(Base::Global(table), _) if world.has_known_functions(*table) => {
                 Some((index, Given::Value(value.clone())))
             }
             Value::Sum(base, Offset::At(start)) if is_small => {

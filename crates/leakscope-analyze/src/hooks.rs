@@ -52,7 +52,7 @@ pub fn resolved(program: &Program, models: &Models) -> Option<Program> {
 }
 
 /// What allocates or releases, by the variable that holds it from the start.
-fn hooks(program: &Program, models: &Models) -> FxHashMap<(GlobalId, i64), FuncId> {
+pub fn hooks(program: &Program, models: &Models) -> FxHashMap<(GlobalId, i64), FuncId> {
     let is_allocator: Vec<bool> = program
         .functions
         .iter()

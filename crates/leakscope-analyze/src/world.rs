@@ -14,6 +14,7 @@ use crate::containers::{self, Role};
 use crate::counts;
 use crate::flow::{Results, used_values};
 use crate::handed;
+use crate::hooks;
 use crate::models::{Model, Models};
 use crate::nonnull::NeverNull;
 use crate::owners;
@@ -39,6 +40,7 @@ pub struct World<'a> {
     handlers: FxHashMap<GlobalId, FuncId>,
     pub never_null: NeverNull,
     counting: Vec<bool>,
+    hooks: FxHashMap<(GlobalId, i64), FuncId>,
     pub virtuals: Virtuals,
 }
 
@@ -75,6 +77,7 @@ impl<'a> World<'a> {
             uses.is_written |= !is_seen && !global.is_constant || global.initial.is_none();
             uses.is_written &= !global.is_constant;
         }
+        let hooks = hooks::hooks(program, models);
         let modelled = |function: &Function| {
             let known = models.of(function).filter(|_| function.body.is_none() || is_library(function));
             let model = known.cloned().or_else(|| Model::of_attributes(function))?;
@@ -121,13 +124,18 @@ impl<'a> World<'a> {
             measured,
             never_null,
             counting,
+            hooks,
             virtuals,
         }
     }
 
-    /// What is at `offset` of a global that nobody writes.
+    /// What is at `offset` of a global that nobody writes, or that stands for the
+    /// allocator.
     pub fn initial(&self, global: GlobalId, offset: Offset) -> Option<Value> {
         let Offset::At(at) = offset else { return None };
+        if let Some(hook) = self.hooks.get(&(global, at)) {
+            return Some(Value::address(Base::Function(*hook)));
+        }
         let cells = self.program.global(global).initial.as_ref()?;
         let is_unknown = |cell: &Cell| cell.value == Operand::Unknown && cell.covers(at);
         if self.globals[global.0 as usize].is_written || cells.last().is_some_and(is_unknown) {
@@ -138,6 +146,11 @@ impl<'a> World<'a> {
 
     pub fn is_written(&self, global: GlobalId) -> bool {
         self.globals[global.0 as usize].is_written
+    }
+
+    /// Whether functions in a global are known, whoever else sets it.
+    pub fn has_known_functions(&self, global: GlobalId) -> bool {
+        !self.is_written(global) || self.hooks.keys().any(|(hooked, _)| *hooked == global)
     }
 
     /// Functions that nobody changes, as those of a class.
