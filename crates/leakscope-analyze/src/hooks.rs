@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::{Callee, Cell, FuncId, GlobalId, Op, Operand, Program, ValueId};
+use leakscope_ir::{Body, Call, Callee, FuncId, GlobalId, Op, Operand, Program, Terminator, ValueId};
 use rustc_hash::FxHashMap;
 
+use crate::effects::Values;
 use crate::models::Models;
 
 /// The program with calls of what such variables hold from the start, if it
@@ -53,20 +54,48 @@ pub fn resolved(program: &Program, models: &Models) -> Option<Program> {
 
 /// What allocates or releases, by the variable that holds it from the start.
 pub fn hooks(program: &Program, models: &Models) -> FxHashMap<(GlobalId, i64), FuncId> {
-    let is_allocator: Vec<bool> = program
-        .functions
-        .iter()
-        .map(|function| {
-            models.of(function).is_some_and(|model| function.body.is_none() && model.is_allocator())
-        })
-        .collect();
     let globals = (0..).map(GlobalId).zip(&program.globals);
     let cells = globals.flat_map(|(id, global)| global.initial.iter().flatten().map(move |cell| (id, cell)));
-    let hook = |(id, cell): (GlobalId, &Cell)| match cell.value {
-        Operand::Function(function) if is_allocator[function.0 as usize] => {
-            Some(((id, cell.offset), function))
-        }
+    let held = cells.filter_map(|(id, cell)| match cell.value {
+        Operand::Function(function) => Some(((id, cell.offset), function)),
         _ => None,
+    });
+    let (mut hooks, others): (FxHashMap<_, _>, FxHashMap<_, _>) = held.partition(|&(_, id)| {
+        let function = program.function(id);
+        function.body.is_none() && models.of(function).is_some_and(|model| model.is_allocator())
+    });
+    if !hooks.is_empty() {
+        let own: Vec<_> = others
+            .into_iter()
+            .filter(|(_, id)| program.function(*id).body.as_ref().is_some_and(|body| makes(body, &hooks)))
+            .collect();
+        hooks.extend(own);
+    }
+    hooks
+}
+
+/// Whether a body returns what such a variable's function returns, and nothing
+/// else.
+fn makes(body: &Body, hooks: &FxHashMap<(GlobalId, i64), FuncId>) -> bool {
+    let values = Values::new(body);
+    let is_hook = |pointer: &Operand| match pointer {
+        Operand::Value(value) => matches!(
+            values.op(*value),
+            Some(Op::Load { from: Operand::Global(global, at), .. }) if hooks.contains_key(&(*global, *at))
+        ),
+        _ => false,
     };
-    cells.filter_map(hook).collect()
+    let is_made = |source: &&Operand| match source {
+        Operand::Value(value) => matches!(
+            values.op(*value),
+            Some(Op::Call(Call { callee: Callee::Pointer(pointer), .. })) if is_hook(pointer)
+        ),
+        _ => false,
+    };
+    let results = body.blocks.iter().filter_map(|block| match &block.end {
+        Terminator::Return(Some(result)) => Some(values.sources(result)),
+        _ => None,
+    });
+    let results: Vec<&Operand> = results.flatten().filter(|source| **source != Operand::Int(0)).collect();
+    !results.is_empty() && results.iter().all(is_made)
 }

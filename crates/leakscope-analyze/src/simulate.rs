@@ -35,6 +35,8 @@ const STAGES: [Stage; 4] = [
 const MIN_WORK: usize = 40_000;
 const WORK_PER_BLOCK: usize = 600;
 const MAX_WORK: usize = 2_000_000;
+/// What the last stage may take beyond that, in smaller ones.
+const MAX_LAST: usize = 800_000;
 /// Arguments beyond the parameters that are followed.
 pub const MAX_VARIADIC: u32 = 6;
 /// Branches kept on the way to a leak.
@@ -235,7 +237,7 @@ impl<'a> Simulation<'a, '_> {
         let work = MAX_WORK.min(MIN_WORK + WORK_PER_BLOCK * self.body.blocks.len());
         for with in STAGES {
             self.narrow(with);
-            self.work = work * with.eighths / 8;
+            self.work = (work * with.eighths / 8).min(work.max(MAX_LAST));
             while self.work > 0
                 && let Some((_, block, entry)) = self.queue.pop_first()
             {
