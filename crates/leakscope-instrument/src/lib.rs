@@ -28,6 +28,7 @@ mod objects;
 mod passed;
 mod pools;
 mod ranges;
+mod reported;
 mod roots;
 mod sample;
 mod scopes;
