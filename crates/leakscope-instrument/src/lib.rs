@@ -13,6 +13,7 @@ mod contexts;
 mod debug_info;
 mod details;
 mod edges;
+mod elsewhere;
 mod epochs;
 mod events;
 mod exits;

@@ -98,7 +98,9 @@ impl<'m> Found<'m> {
         for (slot, index) in next {
             match index {
                 Some(index) => found.reports[index].is_first = true,
-                None => drop(found.through.insert(slot)),
+                None => {
+                    found.through.insert(slot);
+                }
             }
         }
         found

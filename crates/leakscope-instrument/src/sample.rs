@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use crate::Part;
 use crate::builder::Builder;
 use crate::contexts::LEAVES;
+use crate::elsewhere;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::loops::{self, Loop};
@@ -85,7 +86,12 @@ const ASYNCHRONOUS: u64 = 2;
 const COUNTER: u64 = 8;
 
 pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), String> {
-    let wanted = wanted(module);
+    let mut wanted = wanted(module);
+    let elsewhere = at_start_only(module, &wanted);
+    let copies = elsewhere::copy(module, &elsewhere)?;
+    wanted.retain(|name| elsewhere.binary_search(name).is_err());
+    wanted.extend(copies.iter().cloned());
+    let chosen: HashSet<&str> = copies.iter().map(String::as_str).collect();
     twins::demote(module, &wanted)?;
     let check = match part {
         Part::Program => CHECK.replace("SEGMENT", SEGMENT),
@@ -103,9 +109,14 @@ pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), Str
                 false => Twins::make(&builder, function),
             };
             let Some(twins) = twins else { continue };
-            split(&builder, &mut checks, &twins);
+            split(&builder, &mut checks, &twins, chosen.contains(function.name()));
             if repeats {
                 function.set_entry_count(CALLS);
+            }
+        }
+        for (name, copy) in elsewhere.iter().zip(&copies) {
+            if let (Some(function), Some(copy)) = (module.function(name), module.function(copy)) {
+                elsewhere::enter(&builder, function, copy, || checks.next());
             }
         }
         checks.finish();
@@ -153,25 +164,68 @@ fn wanted(module: &Module<'_>) -> HashSet<String> {
         .collect()
 }
 
-fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'m>) {
+/// Names of those that ask only where they begin, and whose second body may
+/// stand elsewhere, in order.
+fn at_start_only(module: &Module<'_>, wanted: &HashSet<String>) -> Vec<String> {
+    let asks_at_start_only = |function: &Function<'_>| {
+        let loops = loops::find(function.entry());
+        let asking = Asking::of(&loops, || function.blocks());
+        asking.at_start && asking.others.is_empty()
+    };
+    let mut names: Vec<String> = module
+        .functions()
+        .filter(|function| wanted.contains(function.name()))
+        .filter(|&function| elsewhere::is_possible(function))
+        .filter(asks_at_start_only)
+        .map(|function| function.name().to_owned())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Where a function asks.
+struct Asking<'a, 'm> {
+    at_start: bool,
+    boring: Vec<&'a Loop<'m>>,
+    /// Loops that ask.
+    others: Vec<&'a Loop<'m>>,
+}
+
+impl<'a, 'm> Asking<'a, 'm> {
+    fn of<B: Iterator<Item = Block<'m>>>(
+        loops: &'a [Loop<'m>],
+        blocks: impl FnOnce() -> B,
+    ) -> Asking<'a, 'm> {
+        // What lies in a loop inside is that one's.
+        let asks =
+            |at: &&Loop<'m>| !at.header.is_landing_pad() && at.own(loops).any(|&block| accesses(block));
+        let (boring, others): (Vec<_>, Vec<_>) =
+            loops.iter().filter(asks).partition(|at| is_boring(at, loops));
+        let covered: HashSet<Block<'m>> = others.iter().flat_map(|at| &at.body).copied().collect();
+        // Where all accesses are in loops that ask, nothing else needs to.
+        let at_start = blocks().any(|block| accesses(block) && !covered.contains(&block));
+        Asking { at_start, boring, others }
+    }
+}
+
+/// Lets the second body report, and adds checks. Who runs one that is chosen
+/// has asked.
+fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'m>, is_chosen: bool) {
     let loops = loops::find(twins.start);
     let twin_blocks: Vec<Block<'m>> = twins.blocks().map(|block| twins.of(block)).collect();
     let headers: Vec<Block<'m>> = loops.iter().map(|at| twins.of(at.header)).collect();
     reported::report(builder, checks.accessed, twins.function, &twin_blocks, &headers);
-    // What lies in a loop inside is that one's.
-    let asks = |at: &&Loop<'m>| !at.header.is_landing_pad() && at.own(&loops).any(|&block| accesses(block));
-    let (boring, others): (Vec<_>, Vec<_>) = loops.iter().filter(asks).partition(|at| is_boring(at, &loops));
-    let covered: HashSet<Block<'m>> = others.iter().flat_map(|at| &at.body).copied().collect();
-    // Where all accesses are in loops that ask, nothing else needs to.
-    let begins = twins.blocks().any(|block| accesses(block) && !covered.contains(&block));
-    if begins {
+    let Asking { at_start, boring, others } = Asking::of(&loops, || twins.blocks());
+    if is_chosen {
+        twins.enter(builder, |builder| builder.equal(builder.word(0), builder.word(0)), |_| {});
+    } else if at_start {
         twins.enter(builder, |_| checks.next(), |_| {});
     }
     for at in boring {
         twins.leave(builder, at.header, &at.latches, |_| checks.next());
     }
     for at in &others {
-        let is_asked_before = begins || others.iter().any(|other| at.is_inside(other));
+        let is_asked_before = is_chosen || at_start || others.iter().any(|other| at.is_inside(other));
         let counter = checks.counter();
         let asks = [|_: &Builder<'m>| checks.ask(counter); 2];
         if is_asked_before {
