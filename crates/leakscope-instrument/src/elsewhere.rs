@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use leakscope_wire::REPORTING;
 use llvm_sys::comdat::{LLVMGetComdat, LLVMSetComdat};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::*;
@@ -19,9 +20,6 @@ use crate::builder::Builder;
 use crate::ir::{Block, Opcode, Value};
 use crate::llvm::{Function, Kind, Module};
 use crate::twins;
-
-/// What a copy's name has after that of the original.
-pub const SUFFIX: &str = ".reports";
 
 /// Registers for parameters that are whole numbers or pointers, and for others.
 const WORDS: usize = 6;
@@ -88,7 +86,7 @@ pub fn copy(module: &Module<'_>, names: &[String]) -> Result<Vec<String>, String
     let descriptions = descriptions(module, &functions)?;
     let builder = Builder::new(module);
     let copies = functions.iter().zip(descriptions).map(|(&function, description)| {
-        let copy = module.declare_like(&format!("{}{SUFFIX}", function.name()), function);
+        let copy = module.declare_like(&format!("{}{REPORTING}", function.name()), function);
         take_attributes(copy, function);
         copy_body(&builder, copy, function, description);
         copy.name().to_owned()

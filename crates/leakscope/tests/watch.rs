@@ -199,6 +199,16 @@ fn a_last_use_has_its_callers_where_the_function_has_no_frame() {
 }
 
 #[test]
+fn functions_have_their_names_without_debug_information() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    assert!(Command::new("strip").arg("--strip-debug").arg(&program).status().unwrap().success());
+    project.run(&program, &[], &["x"]);
+    let once = project.leakscope(&["watch", "--once", "records"]);
+    assert!(said(&once).contains("main") && !said(&once).contains(".reports"), "{}", said(&once));
+}
+
+#[test]
 fn other_predicates_say_otherwise() {
     let project = Project::new(FEED);
     let check = |stale: &str, expected: u64| {
