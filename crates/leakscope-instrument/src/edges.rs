@@ -65,6 +65,18 @@ impl<'m> Builder<'m> {
         }
     }
 
+    /// A phi of the type that another one has, without ways.
+    pub fn phi_like(&self, phi: Value<'m>) -> Value<'m> {
+        // SAFETY: a type of this context.
+        Value::new(unsafe { LLVMBuildPhi(self.raw(), phi.ty().raw, c"".as_ptr()) })
+    }
+
+    /// Gives a phi a value for one more block.
+    pub fn add_way(&self, phi: Value<'m>, mut from: Block<'m>, mut value: Value<'m>) {
+        // SAFETY: a phi, and a value of its type.
+        unsafe { LLVMAddIncoming(phi.raw, &mut value.raw, &mut from.raw, 1) }
+    }
+
     /// The address of a block as a constant.
     pub fn address_of(&self, function: Function<'m>, block: Block<'m>) -> Value<'m> {
         // SAFETY: a block of the function.

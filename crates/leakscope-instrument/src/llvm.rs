@@ -141,17 +141,24 @@ impl<'c> Module<'c> {
         Some(Function { raw, context: self.context.raw(), module: PhantomData })
     }
 
-    /// A new function of the type that another one has, with an empty block.
-    pub fn define_like(&self, name: &str, other: Function<'_>) -> Function<'_> {
+    /// A new function of the type that another one has, without a body.
+    pub fn declare_like(&self, name: &str, other: Function<'_>) -> Function<'_> {
         let name = CString::new(name).expect("no null byte");
         // SAFETY: a live module, and a type of its context.
         let raw = unsafe {
             let raw = LLVMAddFunction(self.raw, name.as_ptr(), LLVMGlobalGetValueType(other.raw));
             LLVMSetLinkage(raw, LLVMLinkage::LLVMInternalLinkage);
-            LLVMAppendBasicBlockInContext(self.context.raw(), raw, c"entry".as_ptr());
             raw
         };
         Function { raw, context: self.context.raw(), module: PhantomData }
+    }
+
+    /// The same with an empty block.
+    pub fn define_like(&self, name: &str, other: Function<'_>) -> Function<'_> {
+        let function = self.declare_like(name, other);
+        // SAFETY: a live function of this context.
+        unsafe { LLVMAppendBasicBlockInContext(self.context.raw(), function.raw, c"entry".as_ptr()) };
+        function
     }
 
     /// Runs a pass pipeline, written as for `opt -passes=`, with the costs of

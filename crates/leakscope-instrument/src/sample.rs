@@ -12,16 +12,18 @@
 //! them. Left plain: functions that access no memory but their own, and those
 //! that cannot be there twice ([`twins::is_possible`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::Part;
 use crate::builder::Builder;
 use crate::contexts::LEAVES;
+use crate::elsewhere;
 use crate::ir::{Block, Callee, Opcode, Value};
 use crate::llvm::{Function, Kind, Module, PassOptions, Vectors};
 use crate::loops::{self, Loop};
+use crate::reported::{self, accessed_by};
 use crate::twins::{self, Twins};
-use crate::uses::{is_variable, slot_of};
+use crate::uses::is_variable;
 
 /// What stands in the code for a check, and is inlined. The first thread uses
 /// the module's counters. Others have a copy at a distance, which is the base of
@@ -84,7 +86,12 @@ const ASYNCHRONOUS: u64 = 2;
 const COUNTER: u64 = 8;
 
 pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), String> {
-    let wanted = wanted(module);
+    let mut wanted = wanted(module);
+    let elsewhere = at_start_only(module, &wanted);
+    let copies = elsewhere::copy(module, &elsewhere)?;
+    wanted.retain(|name| elsewhere.binary_search(name).is_err());
+    wanted.extend(copies.iter().cloned());
+    let chosen: HashSet<&str> = copies.iter().map(String::as_str).collect();
     twins::demote(module, &wanted)?;
     let check = match part {
         Part::Program => CHECK.replace("SEGMENT", SEGMENT),
@@ -102,9 +109,14 @@ pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), Str
                 false => Twins::make(&builder, function),
             };
             let Some(twins) = twins else { continue };
-            split(&builder, &mut checks, &twins);
+            split(&builder, &mut checks, &twins, chosen.contains(function.name()));
             if repeats {
                 function.set_entry_count(CALLS);
+            }
+        }
+        for (name, copy) in elsewhere.iter().zip(&copies) {
+            if let (Some(function), Some(copy)) = (module.function(name), module.function(copy)) {
+                elsewhere::enter(&builder, function, copy, || checks.next());
             }
         }
         checks.finish();
@@ -152,25 +164,68 @@ fn wanted(module: &Module<'_>) -> HashSet<String> {
         .collect()
 }
 
-fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'m>) {
-    let loops = loops::find(twins.start);
-    for block in twins.blocks() {
-        report(builder, checks.accessed, twins.of(block));
+/// Names of those that ask only where they begin, and whose second body may
+/// stand elsewhere, in order.
+fn at_start_only(module: &Module<'_>, wanted: &HashSet<String>) -> Vec<String> {
+    let asks_at_start_only = |function: &Function<'_>| {
+        let loops = loops::find(function.entry());
+        let asking = Asking::of(&loops, || function.blocks());
+        asking.at_start && asking.others.is_empty()
+    };
+    let mut names: Vec<String> = module
+        .functions()
+        .filter(|function| wanted.contains(function.name()))
+        .filter(|&function| elsewhere::is_possible(function))
+        .filter(asks_at_start_only)
+        .map(|function| function.name().to_owned())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Where a function asks.
+struct Asking<'a, 'm> {
+    at_start: bool,
+    boring: Vec<&'a Loop<'m>>,
+    /// Loops that ask.
+    others: Vec<&'a Loop<'m>>,
+}
+
+impl<'a, 'm> Asking<'a, 'm> {
+    fn of<B: Iterator<Item = Block<'m>>>(
+        loops: &'a [Loop<'m>],
+        blocks: impl FnOnce() -> B,
+    ) -> Asking<'a, 'm> {
+        // What lies in a loop inside is that one's.
+        let asks =
+            |at: &&Loop<'m>| !at.header.is_landing_pad() && at.own(loops).any(|&block| accesses(block));
+        let (boring, others): (Vec<_>, Vec<_>) =
+            loops.iter().filter(asks).partition(|at| is_boring(at, loops));
+        let covered: HashSet<Block<'m>> = others.iter().flat_map(|at| &at.body).copied().collect();
+        // Where all accesses are in loops that ask, nothing else needs to.
+        let at_start = blocks().any(|block| accesses(block) && !covered.contains(&block));
+        Asking { at_start, boring, others }
     }
-    // What lies in a loop inside is that one's.
-    let asks = |at: &&Loop<'m>| !at.header.is_landing_pad() && at.own(&loops).any(|&block| accesses(block));
-    let (boring, others): (Vec<_>, Vec<_>) = loops.iter().filter(asks).partition(|at| is_boring(at, &loops));
-    let covered: HashSet<Block<'m>> = others.iter().flat_map(|at| &at.body).copied().collect();
-    // Where all accesses are in loops that ask, nothing else needs to.
-    let begins = twins.blocks().any(|block| accesses(block) && !covered.contains(&block));
-    if begins {
+}
+
+/// Lets the second body report, and adds checks. Who runs one that is chosen
+/// has asked.
+fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'m>, is_chosen: bool) {
+    let loops = loops::find(twins.start);
+    let twin_blocks: Vec<Block<'m>> = twins.blocks().map(|block| twins.of(block)).collect();
+    let headers: Vec<Block<'m>> = loops.iter().map(|at| twins.of(at.header)).collect();
+    reported::report(builder, checks.accessed, twins.function, &twin_blocks, &headers);
+    let Asking { at_start, boring, others } = Asking::of(&loops, || twins.blocks());
+    if is_chosen {
+        twins.enter(builder, |builder| builder.equal(builder.word(0), builder.word(0)), |_| {});
+    } else if at_start {
         twins.enter(builder, |_| checks.next(), |_| {});
     }
     for at in boring {
         twins.leave(builder, at.header, &at.latches, |_| checks.next());
     }
     for at in &others {
-        let is_asked_before = begins || others.iter().any(|other| at.is_inside(other));
+        let is_asked_before = is_chosen || at_start || others.iter().any(|other| at.is_inside(other));
         let counter = checks.counter();
         let asks = [|_: &Builder<'m>| checks.ask(counter); 2];
         if is_asked_before {
@@ -186,65 +241,18 @@ fn accesses(block: Block<'_>) -> bool {
 }
 
 /// Whether a loop, as it goes round, stays in the blocks that it began with:
-/// it has no loop or call inside, and gets no address from memory. Its plain
-/// body is left as it is; the other one goes over to it after a few rounds.
+/// it calls nothing but what uses what it is given, and gets no address from
+/// memory. Its plain body is left as it is; the other one goes over to it
+/// after a few rounds. One with loops in its loops may go on for too long.
 fn is_boring<'m>(at: &Loop<'m>, all: &[Loop<'m>]) -> bool {
-    let calls = |at: Value<'m>| at.is_call() && !at.is_intrinsic();
+    let is_leaf = |at: Value<'m>| at.called_name().is_some_and(|name| LEAVES.contains(&name));
+    let calls = |at: Value<'m>| at.is_call() && !at.is_intrinsic() && !is_leaf(at);
     let follows = |at: Value<'m>| {
         at.is(Opcode::LLVMLoad) && at.ty().is_pointer() && is_variable(at.operand(0).without_steps())
     };
-    !all.iter().any(|other| other.is_inside(at))
+    let has_inside = |at: &Loop<'m>| all.iter().any(|other| other.is_inside(at));
+    !all.iter().any(|inner| inner.is_inside(at) && has_inside(inner))
         && !at.body.iter().flat_map(|block| block.instructions()).any(|at| calls(at) || follows(at))
-}
-
-/// Reports the accesses of a block. Those through one pointer, with no call
-/// between them, are reported together by the last.
-fn report<'m>(builder: &Builder<'m>, access: Callee<'m>, block: Block<'m>) {
-    let instructions: Vec<Value<'m>> = block.instructions().collect();
-    let mut later: HashMap<Value<'m>, usize> = HashMap::new();
-    let mut found: Vec<(Value<'m>, Value<'m>, u64)> = Vec::new();
-    for &at in instructions.iter().rev() {
-        if at.is_call() && !at.is_intrinsic() {
-            later.clear();
-        }
-        for pointer in accessed_by(at) {
-            let pointer = pointer.without_steps();
-            match later.get(&slot_of(pointer)) {
-                Some(&index) => found[index].2 += 1,
-                None => {
-                    later.insert(slot_of(pointer), found.len());
-                    found.push((at, pointer, 1));
-                }
-            }
-        }
-        if at.is(Opcode::LLVMStore) {
-            later.remove(&at.operand(1));
-        }
-    }
-    for (at, pointer, count) in found {
-        builder.before(at);
-        builder.call(access, &[pointer, builder.word(count)]);
-    }
-}
-
-/// The pointers through which an instruction accesses memory that may be the
-/// heap's. What a library function is given, it accesses.
-fn accessed_by<'m>(at: Value<'m>) -> Vec<Value<'m>> {
-    let pointers = match at.opcode() {
-        Some(Opcode::LLVMLoad | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => vec![at.operand(0)],
-        Some(Opcode::LLVMStore) => vec![at.operand(1)],
-        Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
-            let name = at.called_name().unwrap_or_default();
-            let moves = ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."];
-            if moves.iter().any(|start| name.starts_with(start)) || LEAVES.contains(&name) {
-                at.arguments().filter(|value| value.ty().is_pointer()).collect()
-            } else {
-                Vec::new()
-            }
-        }
-        _ => Vec::new(),
-    };
-    pointers.into_iter().filter(|pointer| is_variable(pointer.without_steps())).collect()
 }
 
 /// The checks of a module, each with a counter.

@@ -84,7 +84,7 @@ pub fn demote(module: &mut Module<'_>, wanted: &HashSet<String>) -> Result<(), S
 
 /// Puts the locals of a function into a block before all others. Arrays of
 /// variable length stay where they are.
-fn part_locals<'m>(builder: &Builder<'m>, function: Function<'m>) {
+pub fn part_locals<'m>(builder: &Builder<'m>, function: Function<'m>) {
     let body = function.entry();
     let locals: Vec<Value<'m>> =
         body.instructions().filter(|at| at.is(Opcode::LLVMAlloca) && at.operand(0).is_constant()).collect();

@@ -58,10 +58,14 @@ fn check(language: &str, source: &str) {
 /// What the runtime sees where every check says so, at the levels at which
 /// nothing is merged or made a vector.
 fn check_seen(body: &str, expected: &str) {
+    check_seen_if("always", body, expected);
+}
+
+fn check_seen_if(twin: &str, body: &str, expected: &str) {
     let source = format!("void *make(void);\nvoid seen(void);\n{body}\n");
     let folder = tempfile::tempdir().unwrap();
     let program = build("c", &source, "O1", &folder);
-    let output = String::from_utf8(pipe(&program, &[], Some("always"), b"")).unwrap();
+    let output = String::from_utf8(pipe(&program, &[], Some(twin), b"")).unwrap();
     assert_eq!(output, expected, "{body}");
 }
 
@@ -86,6 +90,42 @@ fn loops_nested_and_left_early() {
          out:
              while (list) { struct node *n = list; list = n->next; free(n); }
              printf(\"%ld\\n\", sum);
+         }",
+    );
+}
+
+/// Functions without loops that ask have their second body elsewhere, whatever
+/// they are given and return.
+#[test]
+fn parameters_and_results_go_elsewhere() {
+    check(
+        "c++",
+        "#include <cstdio>
+         #include <cstdarg>
+         #define APART __attribute__((noinline)) static
+         struct pair { long a, b; }; struct large { long all[9]; };
+         APART bool is_odd(const int *p) { return *p & 1; }
+         APART signed char low(const int *p, signed char by) { return *p + by; }
+         APART unsigned short high(int *p, unsigned char by, bool up) { return (*p += by) >> (up ? 8 : 0); }
+         APART float half(const float *p, double by) { return *p / by; }
+         APART double many(const double *p, double a, double b, double c, double d, double e, double f, double g, double h, double i)
+         { return *p + a * b - c * d + e * f - g * h * i; }
+         APART int more(const int *p, int a, int b, int c, int d, int e, int f, int g) { return *p + a - b + c - d + e - f * g; }
+         APART pair both(const long *p) { return pair{p[0], p[1]}; }
+         APART large all(const long *p) { large l; for (int i = 0; i < 9; i++) l.all[i] = p[i] * i; return l; }
+         APART long first(large l, const long *p) { return l.all[8] + p[3]; }
+         APART int sum(const int *p, ...) { va_list all; va_start(all, p); int n = *p + va_arg(all, int); va_end(all); return n; }
+         APART int checked(const int *p) { if (*p > 3) throw *p; return *p; }
+         struct shape { virtual int sides() const { return n; } int n = 4; virtual ~shape() {} };
+         int main() {
+             int *n = new int(301); float *x = new float(2.5f); double *d = new double(8);
+             long *l = new long[9]{1, 2, 3, 4, 5, 6, 7, 8, 9}; shape *s = new shape; int caught = 0;
+             printf(\"%d %d %d %g \", is_odd(n), low(n, -100), high(n, 250, true), half(x, 4));
+             printf(\"%g %d %ld \", many(d, 1, 2, 3, 4, 5, 6, 7, 8, 9), more(n, 1, 2, 3, 4, 5, 6, 7), both(l).b);
+             printf(\"%ld %d %d \", first(all(l), l), sum(n, 7), s->sides());
+             try { checked(n); } catch (int value) { caught = value; }
+             printf(\"%d\\n\", caught);
+             delete n; delete x; delete d; delete[] l; delete s;
          }",
     );
 }
@@ -306,6 +346,33 @@ fn a_loop_over_one_block_is_left_after_a_round() {
         "volatile int n = 9;
          int main(void) { int *p = make(); int k = n; for (int i = 0; i < k; i++) p[i * i] ^= 3; seen(); }",
         "18 accesses, 9 checks\n",
+    );
+}
+
+#[test]
+fn a_loop_with_loops_over_one_block_does_not_ask() {
+    // The function alone does.
+    check_seen_if(
+        "never",
+        "volatile int n = 4;
+         int main(void) {
+             int *p = make(); int k = n;
+             for (int i = 0; i < k; i++) { p[i] = i; for (int j = 0; j < i; j++) p[j * j] ^= i; }
+             seen();
+         }",
+        "0 accesses, 1 checks\n",
+    );
+}
+
+#[test]
+fn accesses_for_which_a_later_one_stands_are_counted() {
+    check_seen(
+        "struct block { long a, b, c, d; }; volatile int n = 4;
+         __attribute__((noinline)) static long all(struct block *p) {
+             long sum = p->a; if (sum > n) sum += p->b; else sum -= p->c; return sum + p->d;
+         }
+         volatile long sum; int main(void) { sum = all(make()); seen(); }",
+        "3 accesses, 1 checks\n",
     );
 }
 

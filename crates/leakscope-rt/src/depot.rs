@@ -122,10 +122,15 @@ pub fn number_of_frames(hash: u64, frames: &[u64]) -> u32 {
 /// The same of few frames for which it is not often asked: they need no entry
 /// beside their nodes.
 pub fn number_of_few(frames: &[u64]) -> u32 {
-    let generation = u64::from(modules::generation());
-    let known = known_child(0, generation)
-        .and_then(|root| frames.iter().rev().try_fold(root, |node, &address| known_child(node, address)));
-    known.unwrap_or_else(|| add_nodes(&mut GROWTH.lock(), frames))
+    let mut addresses = path(frames);
+    let mut node = 0;
+    while let Some(address) = addresses.next() {
+        match known_child(node, address) {
+            Some(known) => node = known,
+            None => return add_below(&mut GROWTH.lock(), node, core::iter::once(address).chain(addresses)),
+        }
+    }
+    node
 }
 
 /// The same addresses in another generation are another stack.
@@ -185,14 +190,22 @@ fn insert(hash: u64, frames: &[u64]) -> u32 {
 
 /// The node of a stack, with all that lead to it; 0 if there is no memory.
 fn add_nodes(growth: &mut Growth, frames: &[u64]) -> u32 {
-    let mut node = child(growth, 0, u64::from(modules::generation()));
-    for &address in frames.iter().rev() {
-        if node == 0 {
-            return 0;
-        }
-        node = child(growth, node, address);
-    }
-    node
+    add_below(growth, 0, path(frames))
+}
+
+/// The same of what comes below a node.
+fn add_below(growth: &mut Growth, node: u32, mut addresses: impl Iterator<Item = u64>) -> u32 {
+    addresses
+        .try_fold(node, |node, address| match child(growth, node, address) {
+            0 => None,
+            child => Some(child),
+        })
+        .unwrap_or(0)
+}
+
+/// What the nodes of a stack have, from the root on.
+fn path(frames: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    core::iter::once(u64::from(modules::generation())).chain(frames.iter().rev().copied())
 }
 
 /// Number of the stack without frames; 0 if there is no memory for it.

@@ -105,8 +105,24 @@ pub fn write(occasion: &Occasion) -> bool {
             rotation::make_room(folder(), occasion);
             return named;
         }
+        if in_file && writer.failed && writer.worth && mode::samples() {
+            leave_mark(&name, occasion);
+        }
         libc::unlink(name.as_c_str().as_ptr());
         done
+    }
+}
+
+/// Where a disk is full there is still room for a name: an empty file tells
+/// who reads the folder that something was to be said. One for each process.
+fn leave_mark(partial: &Text<4096>, occasion: &Occasion) {
+    let mut mark = Text::<4096>::new();
+    mark.push(folder()).push(b"/").push(occasion.process().as_bytes()).push(b"unwritten.record");
+    // SAFETY: both are C strings.
+    unsafe {
+        if libc::truncate(partial.as_c_str().as_ptr(), 0) == 0 {
+            libc::rename(partial.as_c_str().as_ptr(), mark.as_c_str().as_ptr());
+        }
     }
 }
 

@@ -227,10 +227,15 @@ pub fn forget_rules() {
     }
 }
 
+/// The places where an address's rule may be. They are more than two: calls
+/// that take each other's place would be looked up again and again.
+fn entries_for(address: u64) -> impl Iterator<Item = &'static Entry> {
+    (0..4).map(move |way| &RULES[(address as usize ^ way) % ENTRIES])
+}
+
 #[inline]
 fn rule_for(address: u64) -> Rule {
-    for way in 0..2 {
-        let entry = &RULES[(address as usize ^ way) % ENTRIES];
+    for entry in entries_for(address) {
         let rule = entry.rule.load(Ordering::Relaxed);
         if rule != 0 && entry.check.load(Ordering::Relaxed) ^ rule == address {
             return Rule::unpack(rule);
@@ -244,14 +249,12 @@ fn find_rule(address: u64) -> Rule {
     // The return address may be just after the end of a function that never
     // returns, so the call itself is looked up.
     let rule = TABLES.lock().rule(address - 1).unwrap_or(Rule::Stop);
-    let first = &RULES[address as usize % ENTRIES];
-    let entry = if first.rule.load(Ordering::Relaxed) == 0 {
-        first
-    } else {
-        &RULES[(address as usize ^ 1) % ENTRIES]
-    };
-    entry.rule.store(rule.pack(), Ordering::Relaxed);
-    entry.check.store(address ^ rule.pack(), Ordering::Relaxed);
+    let free = entries_for(address).find(|entry| entry.rule.load(Ordering::Relaxed) == 0);
+    // Addresses that share their places differ in the bits above.
+    if let Some(entry) = free.or_else(|| entries_for(address).nth(address as usize / ENTRIES % 4)) {
+        entry.rule.store(rule.pack(), Ordering::Relaxed);
+        entry.check.store(address ^ rule.pack(), Ordering::Relaxed);
+    }
     rule
 }
 

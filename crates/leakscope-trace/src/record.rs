@@ -24,6 +24,11 @@ pub enum TraceError {
     Version { path: PathBuf, found: u32, expected: u32 },
     #[error("{} is cut off or damaged: take it out of the folder, or run the program again", .0.display())]
     Damaged(PathBuf),
+    #[error(
+        "{} is empty: a snapshot could not be written, since the disk is full or the size of files limited",
+        .0.display()
+    )]
+    Unwritten(PathBuf),
 }
 
 /// What one process wrote at one moment.
@@ -280,6 +285,9 @@ fn by_process(records: Vec<Record>) -> Vec<Process> {
 }
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Record, TraceError> {
+    if bytes.is_empty() {
+        return Err(TraceError::Unwritten(path.to_owned()));
+    }
     let damaged = || TraceError::Damaged(path.to_owned());
     let (header, mut rest) = take::<wire::Header>(bytes).ok_or_else(damaged)?;
     if header.magic != wire::MAGIC {

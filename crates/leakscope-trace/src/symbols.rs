@@ -14,6 +14,7 @@ use addr2line::Loader;
 use indexmap::{IndexMap, IndexSet};
 use leakscope_core as core;
 use leakscope_core::Frame;
+use leakscope_wire as wire;
 use object::Object;
 use object::elf::{PT_INTERP, ProgramHeader64};
 
@@ -213,6 +214,7 @@ fn with_lines(loader: &Loader, probe: u64) -> Vec<Frame> {
 
 fn symbol(loader: &Loader, probe: u64) -> Option<String> {
     let name = loader.find_symbol(probe)?;
+    let name = name.strip_suffix(wire::REPORTING).unwrap_or(name);
     Some(addr2line::demangle_auto(name.into(), None).into_owned())
 }
 

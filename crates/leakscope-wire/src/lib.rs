@@ -37,6 +37,10 @@ pub const VERSION: u32 = 3;
 /// argument's number and that of the parameter which is passed on.
 pub const OBJECTS: &str = ".leakscope.objects";
 
+/// What the symbol of a sampled function's second body has after the
+/// function's own, where it stands in a function of its own.
+pub const REPORTING: &str = ".reports";
+
 /// Through a socket a record comes in pieces, each followed by its bytes; the
 /// last one, which has none, says that the record is whole.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]

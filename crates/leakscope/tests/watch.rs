@@ -199,6 +199,16 @@ fn a_last_use_has_its_callers_where_the_function_has_no_frame() {
 }
 
 #[test]
+fn functions_have_their_names_without_debug_information() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    assert!(Command::new("strip").arg("--strip-debug").arg(&program).status().unwrap().success());
+    project.run(&program, &[], &["x"]);
+    let once = project.leakscope(&["watch", "--once", "records"]);
+    assert!(said(&once).contains("main") && !said(&once).contains(".reports"), "{}", said(&once));
+}
+
+#[test]
 fn other_predicates_say_otherwise() {
     let project = Project::new(FEED);
     let check = |stale: &str, expected: u64| {
@@ -340,7 +350,11 @@ fn where_nothing_can_be_written_the_program_goes_on() {
     command.args(["-c", full]).arg(&program).env("LEAKSCOPE_DIR", &records).env("LEAKSCOPE_MIN", "1");
     let output = command.output().unwrap();
     assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), "4498500\n"));
-    assert_eq!(project.records(), Vec::<PathBuf>::new());
+    // An empty file says so to who looks, and there is one at most.
+    let files = project.records();
+    assert!(matches!(&files[..], [mark] if fs::metadata(mark).unwrap().len() == 0), "{files:?}");
+    let once = leakscope().args(["watch", "--once"]).arg(&records).output().unwrap();
+    assert!(said(&once).contains("is empty: a snapshot could not be written"), "{}", said(&once));
 }
 
 #[test]
