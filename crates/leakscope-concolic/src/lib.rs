@@ -10,6 +10,7 @@
 
 mod automaton;
 mod beside;
+mod composed;
 mod crossing;
 mod encore;
 mod evidence;
