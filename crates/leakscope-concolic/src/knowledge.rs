@@ -86,6 +86,7 @@ pub struct Knowledge {
 /// that none has.
 const GUESSES_KNOWN: u32 = 6;
 const GUESSES_NEW: u32 = 24;
+const GUESSES_OF_VALUES: u32 = 60;
 
 /// So many runs are known of each way.
 const MOST_OF_WAY: usize = 3;
@@ -299,6 +300,12 @@ impl Knowledge {
 
     pub fn note_guess(&mut self, edge: Edge) {
         *self.guessed.entry(edge).or_default() += 1;
+    }
+
+    /// Whether inputs for an edge may be guessed in which one number has the value that is asked for:
+    /// these are few, and mostly right.
+    pub fn may_guess_values(&self, candidate: &Candidate) -> bool {
+        self.guessed.get(&candidate.edge).copied().unwrap_or(0) < GUESSES_OF_VALUES
     }
 
     /// Whether inputs for an edge may be guessed: more often while nobody has

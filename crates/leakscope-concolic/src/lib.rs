@@ -22,6 +22,7 @@ mod knowledge;
 mod launch;
 mod lengths;
 mod local;
+mod numbers;
 mod objects;
 mod one_byte;
 mod operands;
