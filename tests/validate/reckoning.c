@@ -1,5 +1,5 @@
 // Numbers as text that others ask for: a day that needs more digits, a product, and a bill whose sum
-// must come out behind the beginning of a line.
+// must come out behind the beginning of a line; and a word that must be long.
 // options: --runs 200
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +22,9 @@ static int day(const char *text)
 
 static int bill(FILE *in)
 {
-    char line[48];
+    char line[48], word[24];
     long sum = 0;
-    char *note = malloc(8);                                     // @bill MA
+    char *note = malloc(8);                                     // @bill MA; @word MA
     if (!note)
         return 1;
     while (fgets(line, sizeof line, in)) {
@@ -33,6 +33,8 @@ static int bill(FILE *in)
             sum += (long)price * count;
         else if (!strncmp(line, "paid ", 5) && sum > 1000 && atol(line + 5) == sum)
             return 2;                                           // @bill LK = must-leak lost
+        else if (sscanf(line, "note %20s", word) == 1 && word[0] == '#' && strlen(word) > 12)
+            return 3;                                           // @word LK = must-leak lost
     }
     free(note);
     return 0;
