@@ -51,7 +51,10 @@ pub fn wanted(pool: &Pool, question: Term, value: impl Fn(InputId) -> u64) -> Ve
             .into_iter()
             .filter_map(|condition| {
                 let at = |number: u64| condition.distance(pool, with(number));
-                Line::new([at(0), at(1), at(2), at(9)], condition)
+                let line = Line::new([at(0), at(1), at(2), at(9)], &condition)?;
+                // Of two digits the first counts ten times as much; in a checksum it does not.
+                let is_number = digits.len() < 2 || at(10) == line.at(10);
+                is_number.then_some(line)
             })
             .collect();
         let answers = lines.iter().filter_map(Line::answer);
@@ -138,27 +141,32 @@ impl Condition {
 
 /// A condition whose distance is a linear function of one number.
 struct Line {
-    condition: Condition,
+    compare: Compare,
+    holds: bool,
     zero: i128,
     slope: i128,
 }
 
 impl Line {
     /// From the distances for 0, 1, 2 and 9.
-    fn new([zero, one, two, nine]: [i128; 4], condition: Condition) -> Option<Line> {
+    fn new([zero, one, two, nine]: [i128; 4], condition: &Condition) -> Option<Line> {
         let slope = one - zero;
         let is_line = two == zero + 2 * slope && nine == zero + 9 * slope;
-        is_line.then_some(Line { condition, zero, slope })
+        is_line.then_some(Line { compare: condition.compare, holds: condition.holds, zero, slope })
+    }
+
+    fn at(&self, number: i128) -> i128 {
+        self.zero + self.slope * number
     }
 
     fn is_right(&self, number: i128) -> bool {
-        let distance = self.zero + self.slope * number;
-        let found = match self.condition.compare {
+        let distance = self.at(number);
+        let found = match self.compare {
             Compare::Eq => distance == 0,
             Compare::Ult | Compare::Slt => distance < 0,
             Compare::Ule | Compare::Sle => distance <= 0,
         };
-        found == self.condition.holds
+        found == self.holds
     }
 
     /// The value nearest to where the condition changes with which it holds.

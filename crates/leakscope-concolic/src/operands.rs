@@ -8,7 +8,7 @@ use crate::parts::Text;
 use crate::texts::Compared;
 
 /// So many words come behind the first at most.
-const MOST_OPERANDS: usize = 3;
+const MOST_OPERANDS: usize = 4;
 
 /// Stands for any name and any number.
 const OPERAND: &[u8] = b" 1";
@@ -68,10 +68,14 @@ mod tests {
             assert_eq!(made, expected);
         };
         let check = |stdin: &str, seen: &str, expected: &[&str]| made(stdin, seen, "move", expected);
-        made("aaaa 1\n", "aaa", "go ", &["go 1\n", "go 1 1\n", "go 1 1 1\n"]);
-        made("aaaa 1\n", "aaa", "To:", &["To:1\n", "To:1 1\n", "To:1 1 1\n"]);
-        check("aa 1\naa 1\n", "aa", &["move\n", "move 1\n", "move 1 1\n", "move 1 1 1\n"]);
-        check("b\naa", "aa", &["b\nmove\n", "b\nmove 1\n", "b\nmove 1 1\n", "b\nmove 1 1 1\n"]);
+        made("aaaa 1\n", "aaa", "go ", &["go 1\n", "go 1 1\n", "go 1 1 1\n", "go 1 1 1 1\n"]);
+        made("aaaa 1\n", "aaa", "To:", &["To:1\n", "To:1 1\n", "To:1 1 1\n", "To:1 1 1 1\n"]);
+        check("aa 1\naa 1\n", "aa", &["move\n", "move 1\n", "move 1 1\n", "move 1 1 1\n", "move 1 1 1 1\n"]);
+        check(
+            "b\naa",
+            "aa",
+            &["b\nmove\n", "b\nmove 1\n", "b\nmove 1 1\n", "b\nmove 1 1 1\n", "b\nmove 1 1 1 1\n"],
+        );
         check("b=aa\n", "aa", &[]);
         check("aab\n", "aa", &[]);
         check("", "", &[]);

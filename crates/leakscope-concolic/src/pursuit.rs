@@ -491,7 +491,7 @@ impl Obstacles {
         let place = candidate.edge.place;
         match turned {
             // Other values than the one in the way are tried by themselves.
-            Turned::To(_) | Turned::Closed | Turned::Guessed(_) | Turned::Pinned(..) => {}
+            Turned::To(_) | Turned::Closed | Turned::Guessed(_) | Turned::Pinned(..) | Turned::Postponed => {}
             Turned::Bounded => *self.bounded.entry(place).or_default() += 1,
             Turned::Unsolved => *self.unsolved.entry(place).or_default() += 1,
             Turned::Failed(reason) => self.solver_failed = Some(reason.clone()),

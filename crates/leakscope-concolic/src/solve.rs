@@ -94,6 +94,8 @@ pub enum Turned {
     /// Only a larger input goes that way.
     Bounded,
     Unsolved,
+    /// Not solved in a short time; something else is tried before it gets more.
+    Postponed,
     Failed(String),
 }
 
@@ -209,9 +211,10 @@ impl Run {
             Locally::Open => {}
         }
         let mut answer = self.solve(pool, &slice, solvers.quick.as_mut(), recent);
-        if let Ok(Answer::Unknown(_)) = answer
-            && effort(pool) == Effort::All
-        {
+        if let Ok(Answer::Unknown(_)) = answer {
+            if effort(pool) == Effort::Little {
+                return (Turned::Postponed, None);
+            }
             if let Some(model) = by_numbers(pool, &bounded, value, solvers.quick.as_mut()) {
                 return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
             }

@@ -63,7 +63,10 @@ impl Search<'_> {
         let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
         if self.is_stopped() {
             // The next search makes these runs again; what was solved is kept for it.
-            for Answered { candidate, turned, .. } in done.iter().flat_map(|done| &done.answers) {
+            let answers = done.iter().flat_map(|done| &done.answers);
+            for Answered { candidate, turned, .. } in
+                answers.filter(|answer| answer.turned != Turned::Postponed)
+            {
                 self.journal.add(candidate.path, turned);
             }
             return Ok(false);
@@ -71,6 +74,12 @@ impl Search<'_> {
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
             for Answered { candidate, turned, model, runs } in done.answers {
+                if turned == Turned::Postponed {
+                    self.known.note_guess(candidate.edge);
+                    self.take_all_in(runs, unit.pursuit, news)?;
+                    self.pursuits[unit.pursuit].schedule.push(candidate, self.reach);
+                    continue;
+                }
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
@@ -255,7 +264,7 @@ impl Search<'_> {
             };
             // What is too hard may be easy with more digits.
             let longer = match turned {
-                Turned::Unsolved => {
+                Turned::Unsolved | Turned::Postponed => {
                     let mut inputs = self.values(candidate, &pool);
                     if self.known.may_guess(candidate) {
                         inputs.extend(candidate.run.guess_numbers(&pool, candidate.question()));
@@ -265,7 +274,7 @@ impl Search<'_> {
                 _ => Vec::new(),
             };
             let inputs = match &turned {
-                Turned::Unsolved => &longer,
+                Turned::Unsolved | Turned::Postponed => &longer,
                 Turned::To(input) => std::slice::from_ref(input),
                 Turned::Guessed(inputs) | Turned::Pinned(_, inputs) => inputs,
                 _ => &[],
