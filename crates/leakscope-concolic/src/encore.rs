@@ -30,7 +30,7 @@ pub fn encores(input: &Input, parts: &Parts, bounds: &Bounds) -> Vec<Input> {
             let words = input.args.get(at..at + length)?.to_vec();
             let mut again = input.clone();
             again.args.splice(at..at, words);
-            (again.args.len() <= bounds.args as usize).then_some(again)
+            (again.args.len() <= LONGER * bounds.args as usize).then_some(again)
         })
     });
     stdin.chain(files).chain(arguments).chain(read_again(input, parts, bounds)).collect()

@@ -19,13 +19,28 @@ use crate::texts::{Compared, stage};
 use crate::trace::{Decision, Trace, Way, mixed};
 use crate::wording::{Word, words};
 
-/// A run as its ways know it: how large its input is and how many arguments that
-/// has, and its number.
+/// A run as its ways know it: how large its input is and of which shape, and its number.
 #[derive(Clone, Copy)]
 struct OfWay {
     size: usize,
-    arguments: usize,
+    shape: Shape,
     run: usize,
+}
+
+/// How many arguments an input has, and whether there are digits in its texts: what has none may
+/// lack the numbers that are asked for behind the way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    arguments: usize,
+    has_digits: bool,
+}
+
+impl Shape {
+    fn of(input: &Input) -> Shape {
+        let mut texts = [&input.stdin].into_iter().chain(input.files.values());
+        let has_digits = texts.any(|text| text.iter().any(u8::is_ascii_digit));
+        Shape { arguments: input.args.len(), has_digits }
+    }
 }
 
 #[derive(Default)]
@@ -58,8 +73,7 @@ pub struct Knowledge {
     ways: FxHashMap<(u64, PlaceId), Vec<Term>>,
     /// What held there, without the runs, which are large.
     pub held: Pool,
-    /// Of each way the runs with the smallest inputs that went it, each with another
-    /// number of arguments.
+    /// Of each way the runs with the smallest inputs that went it, each of another shape.
     by_way: FxHashMap<WayId, Vec<OfWay>>,
     /// What the program compared single bytes of the input with.
     asked_of: FxHashMap<InputId, BTreeSet<u64>>,
@@ -86,9 +100,10 @@ pub struct Knowledge {
 /// that none has.
 const GUESSES_KNOWN: u32 = 6;
 const GUESSES_NEW: u32 = 24;
+const GUESSES_OF_VALUES: u32 = 60;
 
 /// So many runs are known of each way.
-const MOST_OF_WAY: usize = 3;
+const MOST_OF_WAY: usize = 4;
 
 /// So many paths are known, and so many bytes of what held on their ways.
 const MOST_PATHS: usize = 2 << 20;
@@ -132,7 +147,7 @@ impl Knowledge {
             run.is_new |= self.covered.insert(way);
             self.gone.insert(way >> TIMES_BITS);
         }
-        let of_way = OfWay { size: run.input.size(), arguments: run.input.args.len(), run: run.number };
+        let of_way = OfWay { size: run.input.size(), shape: Shape::of(&run.input), run: run.number };
         let mut ways: Vec<WayId> = run.trace.coverage.iter().map(|way| way >> TIMES_BITS).collect();
         ways.dedup();
         for way in ways {
@@ -301,6 +316,12 @@ impl Knowledge {
         *self.guessed.entry(edge).or_default() += 1;
     }
 
+    /// Whether inputs for an edge may be guessed in which one number has the value that is asked for:
+    /// these are few, and mostly right.
+    pub fn may_guess_values(&self, candidate: &Candidate) -> bool {
+        self.guessed.get(&candidate.edge).copied().unwrap_or(0) < GUESSES_OF_VALUES
+    }
+
     /// Whether inputs for an edge may be guessed: more often while nobody has
     /// seen it.
     pub fn may_guess(&self, candidate: &Candidate) -> bool {
@@ -311,7 +332,7 @@ impl Knowledge {
 
 /// Takes a run in among those that went a way.
 fn note_way(runs: &mut Vec<OfWay>, new: OfWay) {
-    if let Some(alike) = runs.iter().position(|known| known.arguments == new.arguments) {
+    if let Some(alike) = runs.iter().position(|known| known.shape == new.shape) {
         if runs[alike].size <= new.size {
             return;
         }
@@ -328,11 +349,20 @@ mod tests {
     #[test]
     fn of_a_way_small_inputs_of_different_shapes_are_known() {
         let mut runs = Vec::new();
-        for (run, (size, arguments)) in
-            [(5, 0), (4, 0), (9, 1), (4, 0), (7, 2), (8, 3)].into_iter().enumerate()
+        for (run, (size, arguments, has_digits)) in [
+            (5, 0, false),
+            (4, 0, false),
+            (9, 1, false),
+            (4, 0, false),
+            (7, 2, false),
+            (8, 3, false),
+            (6, 0, true),
+        ]
+        .into_iter()
+        .enumerate()
         {
-            note_way(&mut runs, OfWay { size, arguments, run });
+            note_way(&mut runs, OfWay { size, shape: Shape { arguments, has_digits }, run });
         }
-        assert_eq!(runs.iter().map(|known| known.run).collect::<Vec<_>>(), [1, 4, 5]);
+        assert_eq!(runs.iter().map(|known| known.run).collect::<Vec<_>>(), [1, 6, 4, 5]);
     }
 }

@@ -10,6 +10,7 @@
 
 mod automaton;
 mod beside;
+mod composed;
 mod crossing;
 mod encore;
 mod evidence;
@@ -21,6 +22,7 @@ mod knowledge;
 mod launch;
 mod lengths;
 mod local;
+mod numbers;
 mod objects;
 mod one_byte;
 mod operands;

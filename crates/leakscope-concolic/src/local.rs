@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use leakscope_solve::{Answer, Compare, InputId, Model, Node, Pool, Solver, Term};
 
+use crate::numbers::side_by_side;
+
 /// What is smaller is asked as it is, but for equations: what a side has alone is found first, and all
 /// else kept that led to them.
 const LIGHT: usize = 400;
@@ -104,19 +106,6 @@ const SMALL: [&str; 10] = ["1", "2", "3", "4", "5", "7", "8", "10", "12", "16"];
 /// Of a question about more numbers, none is asked alone; and so long all may take.
 const MOST_NUMBERS: usize = 6;
 const FOR_NUMBERS: Duration = Duration::from_secs(2);
-
-/// Inputs in groups that follow one another.
-fn side_by_side(inputs: &BTreeSet<InputId>) -> Vec<BTreeSet<InputId>> {
-    let mut groups: Vec<BTreeSet<InputId>> = Vec::new();
-    for &input in inputs {
-        let follows = |group: &BTreeSet<InputId>| group.last().is_some_and(|last| last.0 + 1 == input.0);
-        match groups.last_mut().filter(|group| follows(group)) {
-            Some(group) => drop(group.insert(input)),
-            None => groups.push(BTreeSet::from([input])),
-        }
-    }
-    groups
-}
 
 /// Values for the bytes of a number, zeros before it, if there is room.
 fn digits_of(number: &BTreeSet<InputId>, text: &str) -> Option<Model> {

@@ -19,6 +19,7 @@ use crate::reach::frontier::Frontier;
 use crate::reach::{Cost, Distances, NEVER, Reach, UNKNOWN};
 use crate::schedule::{Candidate, Schedule};
 use crate::solve::{Run, Turned};
+use crate::target::TIMES_BITS;
 use crate::trace::{Trace, Way, mixed};
 use crate::verdict::{Coverage, End, LeakWay, Tally};
 
@@ -53,6 +54,8 @@ pub struct Pursuit {
     pub frontier: Frontier,
     /// Ways to the lines that write what the frontier reads.
     pub writing: Vec<WayId>,
+    /// About how often a run went one of them at most.
+    pub written: u32,
     /// Runs that were made before the frontier was this one, and pairs of runs
     /// that were joined since.
     pub runs_before_frontier: u32,
@@ -115,6 +118,7 @@ impl Pursuit {
             located: 0,
             frontier: Frontier::default(),
             writing: Vec::new(),
+            written: 0,
             runs_before_frontier: 0,
             joined: FxHashSet::default(),
             suite_when_new: 0,
@@ -200,9 +204,11 @@ impl Pursuit {
         self.passed = self.passed.max(count);
         if count == self.passed && count > 0 && (run.is_new || self.nearest.is_empty()) {
             self.nearest.push(run.number);
-            if self.repeated < MOST_REPEATED {
+            // A counter that came further than ever may come further yet.
+            let counts = self.counts_further(trace);
+            if counts || self.repeated < MOST_REPEATED {
                 self.encores.push(run.number);
-                self.repeated += 1;
+                self.repeated += usize::from(!counts);
             }
         }
         if count == all && self.runs_before_path.is_none() {
@@ -213,6 +219,19 @@ impl Pursuit {
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;
         }
+    }
+
+    /// Whether a run wrote more often than any before what the frontier reads, and notes that.
+    fn counts_further(&mut self, trace: &Trace) -> bool {
+        let times = |&way: &WayId| {
+            let from = trace.coverage.partition_point(|gone| gone >> TIMES_BITS < way);
+            let gone = trace.coverage.get(from).filter(|&gone| gone >> TIMES_BITS == way);
+            gone.map_or(0, |gone| 1 + (gone & ((1 << TIMES_BITS) - 1)))
+        };
+        let most = self.writing.iter().map(times).max().unwrap_or(0);
+        let is_further = most > self.written && self.written > 0;
+        self.written = self.written.max(most);
+        is_further
     }
 
     /// A run that came to the frontier, and one that writes what it reads, if
@@ -472,7 +491,7 @@ impl Obstacles {
         let place = candidate.edge.place;
         match turned {
             // Other values than the one in the way are tried by themselves.
-            Turned::To(_) | Turned::Closed | Turned::Guessed(_) | Turned::Pinned(..) => {}
+            Turned::To(_) | Turned::Closed | Turned::Guessed(_) | Turned::Pinned(..) | Turned::Postponed => {}
             Turned::Bounded => *self.bounded.entry(place).or_default() += 1,
             Turned::Unsolved => *self.unsolved.entry(place).or_default() += 1,
             Turned::Failed(reason) => self.solver_failed = Some(reason.clone()),

@@ -437,7 +437,9 @@ impl Distances {
     /// block's end.
     fn is_on_line(&self, block: &Block, index: usize) -> bool {
         let at = block.instructions.get(index).map_or(block.end_at, |instruction| instruction.at);
-        at.line == self.line && self.file.get(at.file.0 as usize).copied().unwrap_or(false)
+        let vanished = block.vanished.iter().filter(|gone| gone.before as usize == index);
+        let mut places = vanished.map(|gone| gone.at).chain([at]);
+        places.any(|at| at.line == self.line && self.file.get(at.file.0 as usize).copied().unwrap_or(false))
     }
 
     /// From instruction `start` of a block to the line without leaving the

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use leakscope_ir::FuncId;
+use leakscope_solve::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::knowledge::Knowledge;
@@ -55,6 +56,11 @@ pub struct Candidate {
 impl Candidate {
     pub fn decision(&self) -> &Decision {
         &self.run.trace.decisions[self.decision]
+    }
+
+    /// What is to hold for it to go its other way.
+    pub fn question(&self) -> Term {
+        self.decision().others[self.other].1
     }
 
     /// Which decision to turn, and to which of its other ways.

@@ -257,6 +257,7 @@ impl<'a> Search<'a> {
             let writes: Vec<Arc<Distances>> = frontier.writes.iter().map(distances).collect();
             let leading = |write: &Arc<Distances>| self.frontiers.leading(self.reach, write);
             pursuit.writing = writes.iter().flat_map(leading).collect();
+            pursuit.written = 0;
             pursuit.runs_before_frontier = pursuit.runs;
             pursuit.joined.clear();
             pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes), self.reach);

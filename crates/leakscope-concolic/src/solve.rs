@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::input::{Bounds, Input, Names, Part, part};
 use crate::lengths::with_count;
 use crate::local::{Locally, by_numbers, locally};
+use crate::numbers::{Wanted, wanted};
 use crate::one_byte::{OneByte, one_byte, plainest};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
@@ -93,7 +94,17 @@ pub enum Turned {
     /// Only a larger input goes that way.
     Bounded,
     Unsolved,
+    /// Not solved in a short time; something else is tried before it gets more.
+    Postponed,
     Failed(String),
+}
+
+/// What a question is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// There is something else to try for it.
+    Little,
+    All,
 }
 
 /// So many bytes of a model are looked at, each with so many values, in so many steps.
@@ -109,6 +120,9 @@ const MOST_COUNTS: usize = 4;
 
 /// So many numbers of one question are made longer or negative, each alone.
 const MOST_NUMBERS: usize = 2;
+
+/// So many inputs are guessed in which one number has another value.
+const MOST_GUESSED_VALUES: usize = 4;
 
 fn is_byte(id: InputId) -> bool {
     matches!(part(id), Some(Part::Stdin(_) | Part::Argument(..) | Part::File(..) | Part::Variable(..)))
@@ -141,7 +155,7 @@ impl Run {
 
     /// An input for which decision `number` goes its `other`-th other way, and
     /// none of those in `seen`, terms of a pool. `pool` is the run's, or one that began as it;
-    /// `recent` are models of other questions, which are tried first.
+    /// `recent` are models of other questions, which are tried first; `effort` is asked for what is hard.
     pub fn turn(
         &self,
         pool: &mut Pool,
@@ -149,6 +163,7 @@ impl Run {
         (held, seen): (&Pool, &[Term]),
         solvers: &mut Solvers,
         recent: &[Model],
+        effort: impl FnOnce(&Pool) -> Effort,
     ) -> (Turned, Option<Model>) {
         let trace = &self.trace;
         let decision = &trace.decisions[number];
@@ -181,6 +196,9 @@ impl Run {
         if let Some(found) = trial(pool, |trial| trial.pairs()) {
             return found;
         }
+        if let Some(model) = self.by_value(pool, &bounded, question) {
+            return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
+        }
         match locally(pool, &bounded, value, solvers.quick.as_mut()) {
             Locally::Found(model) => {
                 let model = self.plainer(pool, &slice, model);
@@ -194,6 +212,9 @@ impl Run {
         }
         let mut answer = self.solve(pool, &slice, solvers.quick.as_mut(), recent);
         if let Ok(Answer::Unknown(_)) = answer {
+            if effort(pool) == Effort::Little {
+                return (Turned::Postponed, None);
+            }
             if let Some(model) = by_numbers(pool, &bounded, value, solvers.quick.as_mut()) {
                 return (Turned::To(self.input.with(&model, &trace.names)), Some(model));
             }
@@ -240,6 +261,33 @@ impl Run {
         let model = self.plainer(pool, &[question], model);
         let shorter = self.input.with_words(&model, names);
         shorter.into_iter().chain([self.input.with(&model, names)]).chain(numbers).collect()
+    }
+
+    /// Values with which all constraints hold, the question among them, where one number has another
+    /// value.
+    fn by_value(&self, pool: &Pool, constraints: &[Term], question: Term) -> Option<Model> {
+        let value = |id| self.input.value(id, &self.trace.names);
+        let found = wanted(pool, question, value);
+        let all = (!found.is_empty()).then(|| Evaluator::new(pool, constraints))?;
+        found
+            .iter()
+            .filter_map(Wanted::padded)
+            .find(|model| all.holds(|id| model.get(&id).copied().unwrap_or_else(|| value(id))))
+    }
+
+    /// Inputs in which one number is what the question asks for, however many digits that has.
+    pub fn guess_values(&self, pool: &Pool, question: Term) -> Vec<Input> {
+        let names = &self.trace.names;
+        let found = wanted(pool, question, |id| self.input.value(id, names));
+        let with = |wanted: &Wanted| {
+            let padded = wanted.padded().map(|model| self.input.with(&model, names));
+            let replaced = self.input.with_number(*wanted.digits.first()?, wanted.value, names);
+            Some(replaced.into_iter().chain(padded))
+        };
+        let mut inputs: Vec<Input> = found.iter().filter_map(with).flatten().collect();
+        inputs.dedup();
+        inputs.truncate(MOST_GUESSED_VALUES);
+        inputs
     }
 
     /// An input for which a question about digits holds, with digits in their places.

@@ -97,9 +97,17 @@ pub fn places(text: &[u8], seen: &[u8]) -> Vec<Place> {
         let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         !is_word(from.checked_sub(1).and_then(|before| text.get(before))) && !is_word(text.get(to))
     };
-    let all = text.windows(seen.len()).enumerate().filter(|(_, window)| *window == seen);
+    let alike = |is_alike: fn(&[u8], &[u8]) -> bool| -> Vec<usize> {
+        let windows = text.windows(seen.len()).enumerate();
+        windows.filter(|(_, window)| is_alike(window, seen)).map(|(from, _)| from).collect()
+    };
+    let mut all = alike(|a, b| a == b);
+    if all.is_empty() {
+        // The program may have made it of capitals or small letters.
+        all = alike(<[u8]>::eq_ignore_ascii_case);
+    }
     let (mut whole, parts): (Vec<Place>, Vec<Place>) =
-        all.map(|(from, _)| (from, from + seen.len())).partition(is_whole);
+        all.into_iter().map(|from| (from, from + seen.len())).partition(is_whole);
     whole.extend(parts);
     whole
 }
@@ -154,6 +162,7 @@ mod tests {
     fn a_longer_word_takes_the_place_of_a_shorter_one() {
         assert_eq!(made("ab=1\nb=2", "b", "port"), ["ab=1\nport=2", "aport=1\nb=2"]);
         assert_eq!(made("x", "y", "port"), Vec::<String>::new());
+        assert_eq!(made("ab=1", "AB", "PORT"), ["PORT=1"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use leakscope_wire::symbolic::{TakesArgument, source};
 
 use crate::beside::with_text_beside;
+use crate::composed::{with_pieces, with_pieces_beside};
 use crate::input::{Bounds, Input};
 use crate::operands::with_operands;
 use crate::target::ProgramOption;
@@ -80,8 +81,15 @@ const MOST_PLACES: usize = 4;
 pub fn with_word(word: &Word, from: &Input, bases: &[Input], bounds: &Bounds) -> Vec<Input> {
     match word {
         Word::Option(option) => with_option(option, bases, bounds).collect(),
-        Word::Text(text) => with_text(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
-        Word::Beside(text) => with_text_beside(text, from, bounds).into_iter().take(MOST_PLACES).collect(),
+        Word::Text(text) => {
+            let whole: Vec<Input> = with_text(text, from, bounds).into_iter().take(MOST_PLACES).collect();
+            if whole.is_empty() { with_pieces(text, from, bounds) } else { whole }
+        }
+        Word::Beside(text) => {
+            let beside = with_text_beside(text, from, bounds).into_iter().take(MOST_PLACES);
+            let beside: Vec<Input> = beside.collect();
+            if beside.is_empty() { with_pieces_beside(text, from, bounds) } else { beside }
+        }
         Word::Command(text) => with_operands(text, from, bounds),
         Word::Texts(texts) => {
             let put = |input: Option<Input>, text| with_text(text, &input?, bounds).into_iter().next();

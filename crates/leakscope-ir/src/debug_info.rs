@@ -13,9 +13,9 @@ use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::jumps;
 use crate::llvm::{Module, Value};
 use crate::program::{Body, Field, FileId, ScopeId, Spot, Type, TypeId};
+use crate::{jumps, vanished};
 
 /// Lines of one module, with the files that they are in.
 pub struct Lines {
@@ -78,6 +78,12 @@ impl Lines {
     /// Of the statement that a branch leaves a scope by.
     pub fn of_jump(&mut self, instruction: Value<'_>) -> Option<Spot> {
         jumps::place(self.context, instruction).map(|location| self.of_location(location))
+    }
+
+    /// Of statements right before an instruction that only gave a local another value.
+    pub fn of_stores(&mut self, instruction: Value<'_>) -> Vec<Spot> {
+        let places = vanished::stored_before(self.context, instruction);
+        places.into_iter().map(|location| self.of_location(location)).collect()
     }
 
     fn of_location(&mut self, location: LLVMMetadataRef) -> Spot {

@@ -179,6 +179,8 @@ fn of_function(
     }
     for block in &mut body.blocks {
         mentioned.spot(&mut block.end_at, function.at);
+        // Nothing that is left depends on them.
+        block.vanished.clear();
         if let Some(operand) = block.end.operand_mut() {
             mentioned.operand(operand);
         }

@@ -15,6 +15,7 @@ mod llvm;
 mod memory_calls;
 mod program;
 mod read;
+mod vanished;
 
 pub use fingerprint::{Fingerprint, Label};
 pub use link::{Presence, link, needed};

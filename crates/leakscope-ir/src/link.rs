@@ -216,6 +216,9 @@ impl Renaming {
         }
         for block in &mut body.blocks {
             block.end_at.file = self.files[block.end_at.file.0 as usize];
+            for gone in &mut block.vanished {
+                gone.at.file = self.files[gone.at.file.0 as usize];
+            }
             if let Some(operand) = block.end.operand_mut() {
                 self.operand(operand);
             }

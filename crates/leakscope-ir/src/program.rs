@@ -175,12 +175,22 @@ pub struct ScopeId(pub u32);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Block {
     pub instructions: Vec<Instruction>,
+    /// Places of statements of which nothing else is left, in order.
+    pub vanished: Vec<Vanished>,
     pub end: Terminator,
     pub end_at: Spot,
     /// Of its first instruction.
     pub scope: Option<ScopeId>,
     pub role: BlockRole,
     pub branch: Branch,
+}
+
+/// A statement that only gave a local another value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vanished {
+    /// The instruction of the block that comes next, or how many there are.
+    pub before: u32,
+    pub at: Spot,
 }
 
 /// What the source says of the branch at the end of a block.

@@ -19,6 +19,7 @@ use crate::fingerprint::{Fingerprint, take_fingerprints};
 use crate::jumps;
 use crate::llvm::{self, Context, Layout, Type, Value};
 use crate::program::*;
+use crate::vanished::retain_vanished;
 
 /// One unit; its ids are its own.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,6 +52,7 @@ pub fn read(bitcode: &[u8]) -> Result<Module, IrError> {
     let mut module = llvm::Module::read(&context, bitcode).map_err(IrError::Read)?;
     module.mark_jumps();
     module.mark_ends();
+    module.mark_stores();
     module.promote().map_err(IrError::Promote)?;
     module.lower_memory_calls();
     let layout = module.layout();
@@ -198,6 +200,7 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             let (mut instructions, mut end, mut end_at): (Vec<Instruction>, _, _) =
                 (Vec::new(), Terminator::Unreachable, Spot::UNKNOWN);
             let (mut scope, mut role, mut branch) = (None, BlockRole::Plain, Branch::default());
+            let mut vanished: Vec<Vanished> = Vec::new();
             if is_exit(block.name()) {
                 role = BlockRole::Exit;
             }
@@ -215,6 +218,9 @@ impl<'a, 'm> BodyReader<'a, 'm> {
                 if role == BlockRole::Plain && (is_jump || leaves()) {
                     role = BlockRole::Leaves;
                 }
+                let before = instructions.len() as u32;
+                let stored = self.lines.of_stores(instruction).into_iter();
+                vanished.extend(stored.map(|at| Vanished { before, at }));
                 let at = self.lines.of_instruction(instruction);
                 let result = self.values[&instruction];
                 match self.terminator(instruction) {
@@ -246,7 +252,8 @@ impl<'a, 'm> BodyReader<'a, 'm> {
             for instruction in instructions.iter_mut().filter(|instruction| instruction.at.line == 0) {
                 instruction.at = end_at;
             }
-            self.body.blocks.push(Block { instructions, end, end_at, scope, role, branch });
+            retain_vanished(&mut vanished, &instructions, end_at);
+            self.body.blocks.push(Block { instructions, vanished, end, end_at, scope, role, branch });
         }
         let names: FxHashMap<ValueId, VariableId> =
             local_names.into_iter().map(|(variable, local)| (local, variable)).collect();

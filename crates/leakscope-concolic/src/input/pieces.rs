@@ -62,6 +62,14 @@ impl Input {
         Some(input)
     }
 
+    /// The same with another value of a number, in place of all its digits.
+    pub fn with_number(&self, id: InputId, value: i64, names: &Names) -> Option<Input> {
+        let mut input = self.clone();
+        let (text, number) = input.number(id, names)?;
+        text.splice(number, value.to_string().into_bytes());
+        Some(input)
+    }
+
     /// The same with a sign instead of the first digit of a number that has none.
     pub fn with_negative_number(&self, id: InputId, names: &Names) -> Option<Input> {
         let mut input = self.clone();

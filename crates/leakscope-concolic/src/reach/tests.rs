@@ -161,3 +161,31 @@ int main(void) {
     check(source, (11, true), &["main"], 6, NEVER);
     check(source, (11, false), &["main"], 3, NEVER);
 }
+
+#[test]
+fn to_a_line_that_only_gives_a_local_another_value() {
+    let source = "\
+extern int in(void);
+extern void f(char *), exit(int);
+int main(void) {
+    char *p = 0;
+    while (in()) {
+        if (in() == 2) {
+            p = (char *)0;
+        }
+        if (in() == 3) {
+            in();
+            p = (char *)0;
+            exit(1);
+        }
+        f(p);
+    }
+    return 0;
+}
+";
+    check(source, (6, true), &["main"], 7, 0);
+    check(source, (6, false), &["main"], 7, 3);
+    check(source, (9, true), &["main"], 11, 0);
+    check(source, (9, false), &["main"], 11, 3);
+    check(source, (9, true), &["main"], 7, NEVER);
+}

@@ -14,7 +14,7 @@ use crate::encore::encores;
 use crate::input::Input;
 use crate::joining::joined;
 use crate::schedule::{Candidate, Edge, Rank};
-use crate::solve::{Run, SolverChoice, Turned};
+use crate::solve::{Effort, Run, SolverChoice, Turned};
 
 /// Decisions turned in a round, and in one go with one solver.
 const UNITS: usize = 8;
@@ -63,7 +63,10 @@ impl Search<'_> {
         let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
         if self.is_stopped() {
             // The next search makes these runs again; what was solved is kept for it.
-            for Answered { candidate, turned, .. } in done.iter().flat_map(|done| &done.answers) {
+            let answers = done.iter().flat_map(|done| &done.answers);
+            for Answered { candidate, turned, .. } in
+                answers.filter(|answer| answer.turned != Turned::Postponed)
+            {
                 self.journal.add(candidate.path, turned);
             }
             return Ok(false);
@@ -71,6 +74,12 @@ impl Search<'_> {
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
             for Answered { candidate, turned, model, runs } in done.answers {
+                if turned == Turned::Postponed {
+                    self.known.note_guess(candidate.edge);
+                    self.take_all_in(runs, unit.pursuit, news)?;
+                    self.pursuits[unit.pursuit].schedule.push(candidate, self.reach);
+                    continue;
+                }
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
                 self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
@@ -211,12 +220,18 @@ impl Search<'_> {
                         Err(error) => (Turned::Failed(error.to_string()), None),
                         Ok(solvers) => {
                             let seen = self.known.seen(candidate.decision());
+                            let effort = |pool: &Pool| {
+                                let is_new = |input: &Input| !self.known.inputs.contains(input);
+                                let has_values = self.values(candidate, pool).iter().any(is_new);
+                                if has_values { Effort::Little } else { Effort::All }
+                            };
                             candidate.run.turn(
                                 &mut pool,
                                 candidate.turn(),
                                 (&self.known.held, seen),
                                 solvers,
                                 &self.recent,
+                                effort,
                             )
                         }
                     }
@@ -227,13 +242,18 @@ impl Search<'_> {
             }
             let turned = match (turned, &mut solvers) {
                 (Turned::Closed, Some(solvers)) if self.known.may_guess(candidate) => {
-                    let mut guessed = candidate.run.guess(&mut pool, candidate.turn(), solvers);
+                    let mut guessed = self.values(candidate, &pool);
+                    guessed.extend(candidate.run.guess(&mut pool, candidate.turn(), solvers));
                     if candidate.decision().is_again {
                         let values = |byte| self.known.asked_of(byte).collect();
                         let (run, turn) = (&candidate.run, candidate.turn());
                         guessed.extend(run.guess_byte(&mut pool, turn, values, solvers.quick.as_mut()));
                     }
                     guessed.extend(self.counts(candidate, &pool));
+                    if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
+                }
+                (Turned::Closed, _) => {
+                    let guessed = self.values(candidate, &pool);
                     if guessed.is_empty() { Turned::Closed } else { Turned::Guessed(guessed) }
                 }
                 (Turned::Pinned(place, mut inputs), _) => {
@@ -244,13 +264,17 @@ impl Search<'_> {
             };
             // What is too hard may be easy with more digits.
             let longer = match turned {
-                Turned::Unsolved if self.known.may_guess(candidate) => {
-                    candidate.run.guess_numbers(&pool, candidate.decision().others[candidate.other].1)
+                Turned::Unsolved | Turned::Postponed => {
+                    let mut inputs = self.values(candidate, &pool);
+                    if self.known.may_guess(candidate) {
+                        inputs.extend(candidate.run.guess_numbers(&pool, candidate.question()));
+                    }
+                    inputs
                 }
                 _ => Vec::new(),
             };
             let inputs = match &turned {
-                Turned::Unsolved => &longer,
+                Turned::Unsolved | Turned::Postponed => &longer,
                 Turned::To(input) => std::slice::from_ref(input),
                 Turned::Guessed(inputs) | Turned::Pinned(_, inputs) => inputs,
                 _ => &[],
@@ -273,6 +297,14 @@ impl Search<'_> {
         let runs = answers.iter().flat_map(|answer| &answer.runs).chain(&children);
         let in_runs: Duration = runs.filter_map(|(_, run)| Some(run.as_ref().ok()?.trace.spent)).sum();
         Done { spent: self.time().saturating_sub(start) + in_runs, answers, children }
+    }
+
+    /// Inputs in which a number is what a candidate asks for.
+    fn values(&self, candidate: &Candidate, pool: &Pool) -> Vec<Input> {
+        if !self.known.may_guess_values(candidate) {
+            return Vec::new();
+        }
+        candidate.run.guess_values(pool, candidate.question())
     }
 
     /// Inputs with other counts for a candidate, while its edge may be guessed.

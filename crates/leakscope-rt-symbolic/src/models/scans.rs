@@ -125,9 +125,12 @@ impl Scanner<'_> {
         }
         let scanned = self.scanned.text();
         let line = scanned.strip_suffix(b"\n").unwrap_or(scanned);
-        let sample = sample(format);
-        if self.is_open && !sample.is_cut && !self.scanned.is_cut {
-            wanted::tell(line, sample.text());
+        // What a program does with a long word, it does not with a short one.
+        for letters in [SHORT, LONG] {
+            let sample = sample(format, letters);
+            if self.is_open && !sample.is_cut && !self.scanned.is_cut {
+                wanted::tell(line, sample.text());
+            }
         }
     }
 
@@ -194,8 +197,12 @@ enum End {
     Other,
 }
 
-/// A text that has a format. Numbers have room for several values.
-fn sample(format: &[u8]) -> Sample {
+/// Letters of a word in a text that is made up.
+const SHORT: usize = 4;
+const LONG: usize = 14;
+
+/// A text that has a format, with so many letters in its words. Numbers have room for several values.
+fn sample(format: &[u8], letters: usize) -> Sample {
     let mut sample = Sample::default();
     let mut format = format.iter().copied().peekable();
     let mut is_behind_other = false;
@@ -214,10 +221,10 @@ fn sample(format: &[u8]) -> Sample {
             b'[' => {
                 let set = Set::read(&mut format);
                 let mut likely = b"a1".iter().copied().chain(b' '..=b'~');
-                (likely.find(|&byte| set.has[usize::from(byte)]).unwrap_or(b'a'), 4)
+                (likely.find(|&byte| set.has[usize::from(byte)]).unwrap_or(b'a'), letters)
             }
             b'c' => (b'a', if directive.width == usize::MAX { 1 } else { directive.width }),
-            b's' => (b'a', 4),
+            b's' => (b'a', letters),
             _ => (b'1', 3),
         };
         if is_behind_other && !matches!(kind, b'[' | b'c' | b'%') {
