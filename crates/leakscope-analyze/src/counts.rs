@@ -5,7 +5,16 @@
 use leakscope_ir::{Binary, Body, Call, Callee, FuncId, Op, Operand, Program, Terminator, ValueId, Width};
 use rustc_hash::FxHashSet;
 
-use crate::effects::Values;
+/// The instructions of a body, by their values.
+type Made<'a> = Vec<Option<&'a Op>>;
+
+fn made(body: &Body) -> Made<'_> {
+    let mut made = vec![None; body.values as usize];
+    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+        made[instruction.result.0 as usize] = Some(&instruction.op);
+    }
+    made
+}
 
 /// By function, whether it returns a count. Sums do not overflow.
 pub fn counting(program: &Program) -> Vec<bool> {
@@ -13,19 +22,19 @@ pub fn counting(program: &Program) -> Vec<bool> {
         let results = returned(body);
         results.clone().next().is_some() && results.clone().all(|result| !matches!(result, Operand::Int(..0)))
     };
-    let bodies: Vec<Option<(&Body, Values)>> = program
+    let bodies: Vec<Option<(&Body, Made)>> = program
         .functions
         .iter()
         .map(|function| {
             let body = function.body.as_deref().filter(|body| may_count(body))?;
             let is_number = !function.signature.0.starts_with('p');
-            is_number.then(|| (body, Values::new(body)))
+            is_number.then(|| (body, made(body)))
         })
         .collect();
     let mut counting: Vec<bool> = bodies.iter().map(Option::is_some).collect();
     loop {
-        let is_count = |(body, values): &(&Body, Values)| {
-            returned(body).all(|result| is_count(values, result, &counting, &mut FxHashSet::default()))
+        let is_count = |(body, made): &(&Body, Made)| {
+            returned(body).all(|result| is_count(made, result, &counting, &mut FxHashSet::default()))
         };
         let next: Vec<bool> = bodies
             .iter()
@@ -47,7 +56,7 @@ fn returned(body: &Body) -> impl Iterator<Item = &Operand> + Clone {
 }
 
 /// What is looked at already is one, if the rest is: a variable of a loop.
-fn is_count(values: &Values, operand: &Operand, known: &[bool], seen: &mut FxHashSet<ValueId>) -> bool {
+fn is_count(made: &Made, operand: &Operand, known: &[bool], seen: &mut FxHashSet<ValueId>) -> bool {
     let value = match operand {
         Operand::Int(number) => return *number >= 0,
         Operand::Value(value) => *value,
@@ -56,8 +65,8 @@ fn is_count(values: &Values, operand: &Operand, known: &[bool], seen: &mut FxHas
     if !seen.insert(value) {
         return true;
     }
-    let mut all = |operands: &[&Operand]| operands.iter().all(|each| is_count(values, each, known, seen));
-    match values.op(value) {
+    let mut all = |operands: &[&Operand]| operands.iter().all(|each| is_count(made, each, known, seen));
+    match made[value.0 as usize] {
         Some(Op::Compare { .. } | Op::Binary { op: Binary::Distance, .. }) => true,
         Some(Op::Cast { width: Width::ZeroExtended(_), .. }) => true,
         Some(Op::Cast { value, .. }) => all(&[value]),
