@@ -1,6 +1,7 @@
 //! One line on what to do next, chosen by what the report lacks.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use leakscope_core::{Command, Engine, Finding, Frame, Kind, Report};
 
@@ -15,10 +16,15 @@ pub(crate) fn next_step(report: &Report) -> Option<String> {
         return Some(fault::hint(found).to_owned());
     }
     if let (Command::Check, Some(first)) = (report.command, report.findings.first()) {
+        // Of a folder, or a library, one program must be chosen.
+        let target = Path::new(&report.target.program);
+        let is_library =
+            target.extension().is_some_and(|end| ["a", "o", "so"].iter().any(|known| end == *known));
+        let program = if target.is_dir() || is_library { "PROGRAM" } else { &report.target.program };
         return Some(format!(
             "`leakscope validate {}` looks for inputs that leak; `// leakscope: ignore` at the line, or `id:{}` in \
              leakscope.supp, hides a warning",
-            wording::printable(&report.target.program),
+            wording::printable(program),
             short_id(first)
         ));
     }
