@@ -324,7 +324,6 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
-    /// Whether an instruction to come reads a value.
     /// The instruction that computes a value.
     pub fn made_by(&self, operand: &Operand) -> Option<&'a Op> {
         let Operand::Value(value) = operand else { return None };
@@ -339,6 +338,7 @@ impl<'a> Simulation<'a, '_> {
         matches!(self.made_by(address), Some(Op::Step { terms, .. }) if terms.iter().any(is_chosen))
     }
 
+    /// Whether an instruction reads a value.
     pub fn is_used(&self, value: ValueId) -> bool {
         self.flow.is_used[value.0 as usize]
     }

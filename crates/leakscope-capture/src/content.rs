@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::CaptureError;
-use crate::inputs::{self, FileKind, Part};
+use crate::inputs::{self, FileKind};
 use crate::marker;
-use crate::program::{behind_libtool, link_of, program, read};
-use crate::store::{Input, LinkId, Store, Unit, UnitId};
+use crate::program::{behind_libtool, link_of, program, read, store_in};
+use crate::store::{Input, LinkId, Store, StoreError, Unit, UnitId};
 
 pub struct Content {
     pub store: Store,
@@ -38,15 +38,11 @@ pub fn content(path: &Path) -> Result<Content, CaptureError> {
     let named = objects.iter().flat_map(|object| marker::read(object)).next();
     let store = match named {
         Some(marker) => Store::open(&marker.store)?,
-        None => path.parent().and_then(store_at).ok_or_else(|| CaptureError::NotCaptured(path.clone()))?,
+        None => store_around(path)?.ok_or_else(|| CaptureError::NotCaptured(path.clone()))?,
     };
     let mut loose = Vec::new();
     for object in &objects {
-        let parts = inputs::parts(&store, object)?;
-        loose.extend(parts.into_iter().filter_map(|part| match part {
-            Part::Unit(unit) => Some(unit),
-            Part::Object(_) => None,
-        }));
+        loose.extend(inputs::parts(&store, object)?.iter().filter_map(inputs::unit).cloned());
     }
     if loose.is_empty() {
         return Err(CaptureError::NotCaptured(path.clone()));
@@ -59,7 +55,7 @@ pub fn content(path: &Path) -> Result<Content, CaptureError> {
 fn of_folder(folder: &Path) -> Result<Content, CaptureError> {
     let not_captured = || CaptureError::Folder(folder.to_owned());
     let folder = fs::canonicalize(folder).map_err(|_| not_captured())?;
-    let store = store_at(&folder).ok_or_else(not_captured)?;
+    let store = store_around(&folder.join("any"))?.ok_or_else(not_captured)?;
     let mut links = Vec::new();
     let mut linked = BTreeSet::new();
     for id in store.links()? {
@@ -98,8 +94,8 @@ fn of_folder(folder: &Path) -> Result<Content, CaptureError> {
     if content.links.is_empty() && content.loose.is_empty() { Err(not_captured()) } else { Ok(content) }
 }
 
-/// The capture in a folder, or in the next above it.
-fn store_at(folder: &Path) -> Option<Store> {
-    let folder = std::path::absolute(folder).ok()?;
-    folder.ancestors().find_map(|folder| Store::open(&folder.join(".leakscope")).ok())
+/// The capture in the folder of a file, or in the next above it.
+fn store_around(path: &Path) -> Result<Option<Store>, StoreError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.ancestors().skip(1).find_map(store_in).map(|root| Store::open(&root)).transpose()
 }

@@ -124,7 +124,7 @@ impl Place<'_> {
     }
 }
 
-fn unit(part: &Part) -> Option<&UnitId> {
+pub fn unit(part: &Part) -> Option<&UnitId> {
     match part {
         Part::Unit(unit) => Some(unit),
         Part::Object(_) => None,

@@ -31,7 +31,7 @@ pub fn program(path: &Path) -> Result<(Store, LinkId), CaptureError> {
 fn link_nearby(path: &Path) -> Result<Option<(Store, LinkId)>, CaptureError> {
     let program = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folders = env::current_dir().into_iter().chain(program.ancestors().skip(1).map(Path::to_owned));
-    for root in folders.map(|folder| folder.join(".leakscope")).filter(|root| root.join("format").is_file()) {
+    for root in folders.filter_map(|folder| store_in(&folder)) {
         let store = Store::open(&root)?;
         match link_from_debug_info(&store, &program) {
             Ok(link) => return Ok(Some((store, link))),
@@ -41,6 +41,11 @@ fn link_nearby(path: &Path) -> Result<Option<(Store, LinkId)>, CaptureError> {
         }
     }
     Ok(None)
+}
+
+/// Where the capture of a folder lies, if it has one.
+pub fn store_in(folder: &Path) -> Option<PathBuf> {
+    Some(folder.join(".leakscope")).filter(|root| root.join("format").is_file())
 }
 
 pub fn link_of(content: &[u8]) -> Result<Option<(Store, LinkId)>, StoreError> {

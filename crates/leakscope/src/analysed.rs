@@ -40,6 +40,9 @@ impl Analysed {
     /// One program, or source files; `flags` are for compiling these.
     pub fn read(targets: &[PathBuf], flags: &[String], options: &ReportOptions) -> Result<Analysed> {
         let Parts { store, sources, pieces } = Parts::of(targets, flags)?;
+        if let Some(folder) = targets.iter().find(|target| target.is_dir()) {
+            bail!("{} is a folder: give one program in it", folder.display());
+        }
         let Ok([Piece { link: Some(link), units }]) = <[Piece; 1]>::try_from(pieces) else {
             bail!("expected one program, or only source files");
         };

@@ -308,6 +308,14 @@ fn folders_archives_and_objects_are_targets() {
     assert_eq!(warned(folder.path(), &["loose.o"]), ["three"]);
     assert_eq!(warned(folder.path(), &["main"]), ["four", "one"]);
     assert_eq!(warned(folder.path(), &["main", "other"]), ["five", "four", "one"]);
+    // To run one, it must be chosen.
+    let output = Command::new(env!("CARGO_BIN_EXE_leakscope"))
+        .args(["validate", "."])
+        .current_dir(folder.path())
+        .output()
+        .expect("leakscope runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "leakscope: . is a folder: give one program in it\n");
 }
 
 #[test]
