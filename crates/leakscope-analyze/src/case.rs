@@ -309,6 +309,12 @@ impl Case {
         recent
     }
 
+    /// What a block was here that is an older one of its site by now, for another
+    /// was made since.
+    pub fn called(&self, block: HeapId) -> HeapId {
+        if self.blocks.contains_key(&block) { block } else { HeapId::recent(block.site()) }
+    }
+
     fn mentions_block(&self, block: HeapId) -> bool {
         let base = Base::Heap(block);
         self.blocks.contains_key(&block)

@@ -1,8 +1,10 @@
 //! The shape of a body: order of blocks, loops, and where values are last
 //! read.
 
-use leakscope_ir::{Block, BlockId, Body, GlobalId, Op, Operand, Shape, Terminator, ValueId};
+use leakscope_ir::{Block, BlockId, Body, Call, Callee, GlobalId, Op, Operand, Shape, Terminator, ValueId};
 use rustc_hash::FxHashSet;
+
+use crate::simulate::Summaries;
 
 pub struct Flow {
     /// Position of each block in reverse postorder; unreachable ones have none.
@@ -55,7 +57,7 @@ impl Flow {
 
     /// Globals that a turn of a loop writes over before it looks at what they
     /// hold.
-    pub fn rewritten_globals(&self, body: &Body) -> FxHashSet<GlobalId> {
+    pub fn rewritten_globals(&self, body: &Body, summaries: &dyn Summaries) -> FxHashSet<GlobalId> {
         let mut blocks: Vec<usize> = (0..body.blocks.len())
             .filter(|&index| self.order[index].is_some() && !self.loops[index].is_empty())
             .collect();
@@ -72,6 +74,12 @@ impl Flow {
                     ..
                 } if !looked_at.contains(global) => {
                     rewritten.insert(*global);
+                }
+                Op::Call(Call { callee: Callee::Function(callee), .. }) => {
+                    let Some(summary) = summaries.summary(*callee) else { continue };
+                    let looks = summary.globals_read().filter(|global| !rewritten.contains(global));
+                    looked_at.extend(looks);
+                    rewritten.extend(summary.globals_written().filter(|global| !looked_at.contains(global)));
                 }
                 _ => {}
             }

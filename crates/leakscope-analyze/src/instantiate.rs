@@ -253,7 +253,7 @@ impl<'a> Instance<'a> {
                 // others, whose state between calls is theirs to know.
                 Some(before)
                     if self.summary.is_recursive
-                        || is_of_others(scope, to)
+                        || is_of_others(scope, to) && !self.is_blind(scope, to, write)
                         || self.may_stay(scope, write) && !self.is_refused(write) =>
                 {
                     after.escape(scope, &before);
@@ -354,6 +354,14 @@ impl<'a> Instance<'a> {
     fn may_be_kept(&self, write: &Write) -> bool {
         let old = self.summary.symbols.find(&SymbolKey::Content(write.base, write.offset));
         old.is_some_and(|old| write.value.bases().any(|(base, _)| base == Base::Symbol(old)))
+    }
+
+    /// Whether the callee never looks at what it writes over in what the caller
+    /// itself was given.
+    fn is_blind(&self, scope: &Scope, to: &Value, write: &Write) -> bool {
+        let Value::Sum(Base::Symbol(given), Offset::At(_)) = to else { return false };
+        matches!(scope.symbols.key(*given), SymbolKey::Parameter(_))
+            && self.summary.symbols.find(&SymbolKey::Content(write.base, write.offset)).is_none()
     }
 
     /// Whether a cell held what could not be made larger, and holds it no more.

@@ -119,6 +119,7 @@ pub enum Growth {
 pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, growth: Growth) -> bool {
     let mut joiner = Joiner { point, growth, other: &as_it_came, bound: BTreeMap::new(), is_changed: false };
     let own_only = facts_apart(case, &as_it_came, scope);
+    let [own_failing, others_failing] = [null_in_other(case, &as_it_came), null_in_other(&as_it_came, case)];
     let others_only = facts_apart(&as_it_came, case, scope);
     // Symbols of this point that the other mentions are those of an earlier pass.
     let current = joiner.bound_symbols(case, scope);
@@ -140,7 +141,10 @@ pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, 
     joiner.is_changed |= !failing.is_empty();
     case.blocks.extend(failing.into_iter().map(|id| (id, Block { is_nullable: true })));
     // Where the property differs, in favour of silence.
-    case.blocks.retain(|block, _| other.blocks.contains_key(block));
+    case.blocks.retain(|block, _| other.blocks.contains_key(block) || own_failing.contains(block));
+    joiner.is_changed |= !others_failing.is_empty();
+    let failing = own_failing.into_iter().chain(others_failing);
+    case.blocks.extend(failing.map(|id| (id, Block { is_nullable: true })));
     case.refused.intersect(&other.refused);
     case.removed.intersect(&other.removed);
     case.refused_by.retain(|refused| other.refused_by.contains(refused));
@@ -157,6 +161,23 @@ pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, 
         }
     }
     joiner.is_changed
+}
+
+/// Blocks of one case in globals that are null in the other: there could be none.
+fn null_in_other(case: &Case, other: &Case) -> Vec<HeapId> {
+    let is_null = |held: &Case, (base, offset): &(Base, Offset)| {
+        matches!(base, Base::Global(_))
+            && held.memory.get(&(*base, *offset)).is_some_and(|cell| cell.value == Value::NULL)
+    };
+    let holds = |value: &Value, block: HeapId| value.heap_blocks().any(|held| held == block);
+    let only_there = |block: &HeapId| {
+        let mut cells = case.memory.iter().filter(|(_, cell)| holds(&cell.value, *block)).peekable();
+        cells.peek().is_some()
+            && cells.all(|(place, _)| is_null(other, place))
+            && case.env.iter().all(|(id, value)| !holds(value, *block) || other.get(*id) == Value::NULL)
+    };
+    let missing = case.blocks.keys().copied().filter(|block| !other.blocks.contains_key(block));
+    missing.filter(only_there).collect()
 }
 
 /// Facts of one case about what the other has never seen: they stay true.

@@ -190,7 +190,7 @@ impl Simulation<'_, '_> {
             return Vec::new();
         }
         let reachable = before.reachable(&self.result.scope, None);
-        lost.iter().copied().filter(|block| reachable.contains(block)).collect()
+        lost.iter().copied().filter(|block| reachable.contains(&before.called(*block))).collect()
     }
 
     pub fn unreachable(&self, case: &Case, value: &Value) -> Vec<HeapId> {
@@ -246,6 +246,7 @@ impl Simulation<'_, '_> {
 
     /// What held a block last, in words of the code inside of a call that lost it.
     fn last_pointer(&self, before: &Case, block: HeapId, done: &[Done]) -> LastPointer {
+        let block = before.called(block);
         let name = self.holder(before, block);
         let cells =
             before.memory.iter().filter(|(_, cell)| cell.value.heap_blocks().any(|held| held == block));

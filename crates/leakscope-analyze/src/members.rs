@@ -373,37 +373,30 @@ impl<'f, 'a> Finder<'f, 'a> {
         if matches!(shape, Shape::Record(_)) {
             return self.facts.foreign_records.extend(members.iter().map(|(record, _)| record));
         }
-        let (element, name) = self.element(to);
-        match element {
-            Source::New if *value != Operand::Int(0) => self.facts.set_up.extend(&members),
-            Source::Memory if *value != Operand::Int(0) => {
-                let replaced =
-                    |&member| Replaced { member, at, by: instruction.result, variable: name.clone() };
-                self.facts.replaced.extend(members.iter().map(replaced));
-            }
-            _ => {}
+        let next = self.base(to);
+        let (is_new, is_found) = self.origins(next);
+        if is_new && *value != Operand::Int(0) {
+            self.facts.set_up.extend(&members);
+        }
+        if is_found && *value != Operand::Int(0) {
+            let name = match next {
+                Operand::Value(value) => self.variable(*value),
+                _ => None,
+            };
+            let replaced = |&member| Replaced { member, at, by: instruction.result, variable: name.clone() };
+            self.facts.replaced.extend(members.iter().map(replaced));
         }
         for source in self.values.sources(value) {
             match self.source_of(source, &members) {
                 Stored::Nothing => {}
                 Stored::New(by, at) => {
-                    let is_first = element == Source::New;
+                    let is_first = is_new;
                     let filled = |&member| Filled { member, by, at, is_first };
                     self.facts.made.extend(members.iter().map(filled));
                 }
                 Stored::Foreign => self.facts.foreign.extend(&members),
             }
         }
-    }
-
-    /// Where the element comes from that an address is in, and its name.
-    fn element(&self, address: &Operand) -> (Source, Option<String>) {
-        let next = self.base(address);
-        let name = match next {
-            Operand::Value(value) => self.variable(*value),
-            _ => None,
-        };
-        (self.origin(next), name)
     }
 
     fn source_of(&self, source: &Operand, members: &[Member]) -> Stored {
@@ -521,6 +514,15 @@ impl<'f, 'a> Finder<'f, 'a> {
     /// Where an element comes from. The next one of its kind comes from where it
     /// does.
     fn origin(&self, element: &Operand) -> Source {
+        match self.origins(element) {
+            (true, _) => Source::New,
+            (_, true) => Source::Memory,
+            _ => Source::Parameter,
+        }
+    }
+
+    /// Whether it may be made here, and whether it may be found in memory.
+    fn origins(&self, element: &Operand) -> (bool, bool) {
         let (mut open, mut seen) = (self.values.sources(element), FxHashSet::default());
         let (mut is_new, mut is_found) = (false, false);
         while let Some(operand) = open.pop() {
@@ -543,11 +545,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 _ => is_found = true,
             }
         }
-        match (is_new, is_found) {
-            (true, _) => Source::New,
-            (_, true) => Source::Memory,
-            _ => Source::Parameter,
-        }
+        (is_new, is_found)
     }
 
     /// Whether a new block is put at an address before it is loaded, by a store or

@@ -127,13 +127,21 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
-    /// The variable that a parameter first is.
+    /// The variable that a parameter first is, or one that knows better what it
+    /// points to.
     fn parameter(&self, index: u32) -> Option<VariableId> {
-        let mut instructions = self.body.blocks.first()?.instructions.iter();
-        instructions.find_map(|instruction| match &instruction.op {
+        let instructions = self.body.blocks.first()?.instructions.iter();
+        let mut named = instructions.filter_map(|instruction| match &instruction.op {
             Op::Name { variable, value: Operand::Value(value) } if value.0 == index => Some(*variable),
             _ => None,
-        })
+        });
+        let types = &self.result.scope.world.program.types;
+        let is_vague = |id: &VariableId| {
+            let ty = self.body.variables[id.0 as usize].ty;
+            ty.is_some_and(|ty| types[ty.0 as usize] == Type::Pointer(None))
+        };
+        let first = named.next()?;
+        Some(if is_vague(&first) { named.next().unwrap_or(first) } else { first })
     }
 }
 

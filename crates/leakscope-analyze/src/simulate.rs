@@ -141,7 +141,7 @@ pub fn simulate_with<'a>(
     let Some(flow) = bounds.flow.cloned().or_else(|| Flow::of(body).map(Arc::new)) else {
         return Simulated { is_cut: true, ..Simulated::of(scope) };
     };
-    scope.rewritten = flow.rewritten_globals(body);
+    scope.rewritten = flow.rewritten_globals(body, summaries);
     let mut first = Case::default();
     for index in 0..function.parameters {
         let given = bounds.callbacks.iter().find(|(at, _)| *at == index);

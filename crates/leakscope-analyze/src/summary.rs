@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use leakscope_ir::{Compare, FuncId, Spot};
+use leakscope_ir::{Compare, FuncId, GlobalId, Spot};
 use serde::{Deserialize, Serialize};
 
 use crate::case::Block;
 use crate::deeds::{Deed, What};
 use crate::fact::Fact;
 use crate::scope::Origin;
-use crate::value::{Base, HeapId, Offset, SymbolId, Symbols, Value};
+use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Symbols, Value};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
@@ -95,6 +95,22 @@ impl Summary {
             case.facts.len() + case.writes.len() + case.freed.len() + case.escaped.len() + case.blocks.len()
         });
         sizes.sum()
+    }
+
+    /// Globals of which it knows what they held before.
+    pub fn globals_read(&self) -> impl Iterator<Item = GlobalId> {
+        self.symbols.all().filter_map(|id| match self.symbols.key(id) {
+            SymbolKey::Content(Base::Global(global), _) => Some(*global),
+            _ => None,
+        })
+    }
+
+    /// Pointers of the program that hold new blocks afterwards.
+    pub fn globals_written(&self) -> impl Iterator<Item = GlobalId> {
+        self.cases.iter().flat_map(|case| &case.writes).filter_map(|write| match write.base {
+            Base::Global(global) if write.offset == Offset::At(0) && write.value.has_heap() => Some(global),
+            _ => None,
+        })
     }
 
     /// Where it does something, if that is one place.
