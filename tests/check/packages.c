@@ -205,3 +205,38 @@ void insert_bad(void *name)
     find(&own, (size_t)name, &to);
     insert(&to, name);
 } // leak @insert: own.cells
+
+// A ring of which the first element knows the last. That it does not is never so; who added says that it did.
+struct item {
+    struct item *next, *prev, *child;
+};
+
+static int append(struct item *array, struct item *item)
+{
+    struct item *child;
+    if (!item || !array || array == item)
+        return 0;
+    child = array->child;
+    if (!child) {
+        array->child = item;
+        item->prev = item;
+    } else if (child->prev) {
+        child->prev->next = item;
+        item->prev = child->prev;
+        child->prev = item;
+    }
+    return 1;
+}
+
+void append_good(struct item *array)
+{
+    struct item *item = calloc(1, sizeof *item);
+    if (!append(array, item))
+        free(item);
+}
+
+void append_bad(struct item *array)
+{
+    struct item *item = calloc(1, sizeof *item); // alloc @append
+    append(array, item);
+} // leak @append: item

@@ -468,13 +468,17 @@ impl<'a> Instance<'a> {
             return;
         }
         let (summary, exit) = (self.summary, self.exit);
-        let taken: BTreeSet<SymbolId> = possible
-            .iter()
-            .filter(|case| case.exit == exit.exit && !is_told_apart(summary, case, exit, self.site))
-            .flat_map(|case| self.taken_parameters(case))
-            .collect();
-        let own = self.taken_parameters(exit);
-        let is_excused = |id: &SymbolId| !own.contains(id) && !exit.refused.contains(id);
+        let own = [false, true].map(|says_so| self.taken_parameters(exit, says_so));
+        let mut taken = BTreeSet::new();
+        for case in possible.iter().filter(|case| case.exit == exit.exit) {
+            if !is_told_apart(summary, case, exit, self.site) {
+                let kinds = [false, true].into_iter().take(1 + usize::from(self.says_it_did(case)));
+                for (says_so, own) in kinds.zip(&own) {
+                    taken.extend(self.taken_parameters(case, says_so).difference(own));
+                }
+            }
+        }
+        let is_excused = |id: &SymbolId| !exit.refused.contains(id);
         for id in taken.into_iter().filter(is_excused) {
             let value = self.symbol(scope, id);
             let value = self.carry(value);
@@ -482,11 +486,22 @@ impl<'a> Instance<'a> {
         }
     }
 
+    /// Whether the callee returns the status of another case, though it has more
+    /// than one: what keeps it from doing the same is not expected to happen.
+    fn says_it_did(&self, case: &ExitCase) -> bool {
+        let is_other =
+            |other: &ExitCase| matches!(other.result, Value::Int(_)) && other.result != case.result;
+        matches!(case.result, Value::Int(_))
+            && case.result == self.exit.result
+            && self.summary.cases.iter().any(is_other)
+    }
+
     /// Arguments that a case releases or gives away; and those that it stores,
-    /// where the callee looks like one that inserts into a container.
-    fn taken_parameters(&self, case: &ExitCase) -> BTreeSet<SymbolId> {
+    /// where the callee looks like one that inserts into a container, or says
+    /// that it has stored them.
+    fn taken_parameters(&self, case: &ExitCase, says_so: bool) -> BTreeSet<SymbolId> {
         let inserts = self.site.result_kind != ResultKind::Status;
-        let writes = case.writes.iter().filter(|_| inserts);
+        let writes = case.writes.iter().filter(|_| inserts || says_so);
         let written = writes.flat_map(|write| write.value.bases()).filter_map(|(base, _)| match base {
             Base::Symbol(id) => Some(id),
             _ => None,
