@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use leakscope_wire::symbolic::{Event, EventKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::automaton::Automaton;
 use crate::places::PlaceId;
@@ -70,20 +70,26 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
     // By the run's number for an object, its place in the list.
     let mut known: FxHashMap<u32, usize> = FxHashMap::default();
     let first = if automaton.leaks_on_one_line() { State::Lp } else { State::Created };
+    // The object that was made last, and the calls that make them: where one fails, the last is none.
+    let mut newest: Option<usize> = None;
+    let mut makers: FxHashSet<PlaceId> = automaton.allocating().collect();
     for (at, event) in events.iter().enumerate() {
         if automaton.is_leak_point(event) {
             for object in &mut objects {
                 object.state = object.state.at_leak_point();
             }
-            if let Some(newest) = objects.last_mut() {
-                newest.was_newest = true;
+            if let Some(newest) = newest {
+                objects[newest].was_newest = true;
             }
         }
         match EventKind::from_u8(event.kind) {
             Some(EventKind::Allocated) if automaton.allocates(&calls(events, at)) => {
                 known.insert(event.value, objects.len());
+                newest = Some(objects.len());
+                makers.insert(event.place);
                 objects.push(Object { state: first, bytes: event.term, was_newest: first == State::Lp });
             }
+            Some(EventKind::Failable) if event.taken == 1 && makers.contains(&event.place) => newest = None,
             Some(EventKind::Used) => {
                 if let Some(&object) = known.get(&event.value) {
                     objects[object].state = objects[object].state.on_use();
