@@ -225,6 +225,14 @@ impl<'a> Instance<'a> {
             if self.summary.freed_in_loops.contains(&id) {
                 let ids = inputs(scope, value);
                 scope.inputs_freed_in_loops.extend(ids);
+                // Which of many is the last of a list is not known: the loop
+                // goes on to all that they lead to.
+                for many in value.heap_blocks().filter(|block| block.is_older()) {
+                    let held =
+                        self.start.cells(Base::Heap(many)).flat_map(|(_, cell)| cell.value.heap_blocks());
+                    let next: Vec<HeapId> = held.filter(|held| held.site() == many.site()).collect();
+                    after.blocks.retain(|block, _| !next.contains(block));
+                }
             }
         }
         for base in &self.exit.zeroed {
