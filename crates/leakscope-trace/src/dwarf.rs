@@ -384,8 +384,8 @@ impl Debug {
     }
 
     /// The line and column of the last statement that begins at an instruction
-    /// which is said to belong to a later line of its function: to the end of
-    /// it, behind the statement that returns.
+    /// which is said to belong to another line of its function: to the end of
+    /// it, behind the statement that returns, or to another `return` of the same value.
     pub fn statement(&self, address: u64) -> Option<(u32, Option<u32>)> {
         let first = self.first_line(address)?;
         self.units_at(address).find_map(|(_, unit)| {
@@ -399,7 +399,7 @@ impl Debug {
                         let line = row.line().map_or(0, |line| line.get() as u32);
                         row.is_stmt()
                             && row.file_index() == latest.file_index()
-                            && (line >= first && row.line() < latest.line())
+                            && (line >= first && row.line() != latest.line())
                     };
                     let meant = before.iter().rfind(is_meant).filter(|_| !latest.is_stmt())?;
                     return Some((meant.line()?.get() as u32, column(meant)));

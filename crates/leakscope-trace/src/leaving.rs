@@ -28,6 +28,12 @@ impl Sources {
         last_statement(self.lines(file), line as usize)
     }
 
+    /// Whether a statement that goes elsewhere begins `line`.
+    pub fn jumps_at(&mut self, file: &str, line: u32) -> bool {
+        let at = (line as usize).wrapping_sub(1);
+        self.lines(file).get(at).is_some_and(|text| jumps(text.trim_start()))
+    }
+
     fn lines(&mut self, file: &str) -> &[String] {
         self.files.entry(file.to_owned()).or_insert_with(|| {
             // A path may lead to something that would be waited for.

@@ -106,7 +106,7 @@ impl Places {
             let line = site.and_then(|site| Some((site.line?, site.column)));
             // Lines of the system's frames are not shown.
             let is_users = frames.first().is_some_and(|&id| !self.symboliser.frame(id).system);
-            let line = line.or_else(|| self.left_by(&space, stack, site.filter(|_| is_users)?));
+            let line = line.or_else(|| self.left_by(&space, stack, site.filter(|_| is_users)?, frames[0]));
             if let (Some(innermost), Some((line, column))) = (frames.first_mut(), line) {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
@@ -356,15 +356,26 @@ impl Places {
     }
 
     /// The statement that left the scope in which a pointer died, where the
-    /// compiler has made nothing but the scope's end of it.
-    fn left_by(&mut self, space: &AddressSpace, stack: &Stack, site: &Site) -> Option<(u32, Option<u32>)> {
+    /// compiler has made nothing but the scope's end of it, or one of it and another.
+    fn left_by(
+        &mut self,
+        space: &AddressSpace,
+        stack: &Stack,
+        site: &Site,
+        frame: FrameId,
+    ) -> Option<(u32, Option<u32>)> {
         let is_end = matches!(site.cause, Some(wire::Cause::ScopeEnd | wire::Cause::ThreadEnd));
         // Derived code has its own statements.
         if !is_end || site.variable.is_some() {
             return None;
         }
         let (module, probe) = space.find(stack.generation, stack.addresses.first()?.wrapping_sub(1))?;
-        self.variables.statement(self.symboliser.path(module), probe)
+        let found = self.variables.statement(self.symboliser.path(module), probe)?;
+        let Frame { file, line, .. } = self.symboliser.frame(frame);
+        // What only begins there, and is carried out later, is not what left the scope.
+        let is_before = line.is_some_and(|line| found.0 < line);
+        let is_meant = is_before || file.as_ref().is_some_and(|file| self.sources.jumps_at(file, found.0));
+        is_meant.then_some(found)
     }
 
     /// Whether debug information says what is in the registers of the innermost
