@@ -3,9 +3,8 @@
 //! already: a checksum is right if its own bytes are what the others give.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
-use leakscope_solve::{Answer, Compare, InputId, Model, Node, Pool, Solver, Term};
+use leakscope_solve::{Answer, Compare, InputId, Model, Node, Pool, SolveError, Solver, Term, WhyUnknown};
 
 use crate::numbers::side_by_side;
 
@@ -80,10 +79,9 @@ pub fn by_numbers(
     if !(2..=MOST_NUMBERS).contains(&numbers.len()) {
         return None;
     }
-    let start = Instant::now();
+    let mut solver = Counted { solver, left: FOR_NUMBERS };
     let mut with = |free: &BTreeSet<InputId>, value: &dyn Fn(InputId) -> u64| {
-        let is_late = start.elapsed() > FOR_NUMBERS;
-        if is_late { None } else { with_free(pool, slice, &all, free, value, solver) }
+        with_free(pool, slice, &all, free, value, &mut solver)
     };
     let model = numbers.iter().find_map(|free| with(free, &value));
     let digits = |number: &BTreeSet<InputId>| number.iter().all(|&id| (value(id) as u8).is_ascii_digit());
@@ -103,9 +101,29 @@ pub fn by_numbers(
 /// Other numbers are tried with these values.
 const SMALL: [&str; 10] = ["1", "2", "3", "4", "5", "7", "8", "10", "12", "16"];
 
-/// Of a question about more numbers, none is asked alone; and so long all may take.
+/// Of a question about more numbers, none is asked alone; and so much all may take, of which a
+/// question that is answered takes one.
 const MOST_NUMBERS: usize = 6;
-const FOR_NUMBERS: Duration = Duration::from_secs(2);
+const FOR_NUMBERS: u32 = 200;
+const UNANSWERED: u32 = 50;
+
+/// A solver that is asked only so much. Time would make answers depend on what else the machine does.
+struct Counted<'s> {
+    solver: &'s mut dyn Solver,
+    left: u32,
+}
+
+impl Solver for Counted<'_> {
+    fn check(&mut self, pool: &Pool, constraints: &[Term]) -> Result<Answer, SolveError> {
+        if self.left == 0 {
+            return Ok(Answer::Unknown(WhyUnknown::Limit));
+        }
+        let answer = self.solver.check(pool, constraints);
+        let cost = if let Ok(Answer::Unknown(_)) = answer { UNANSWERED } else { 1 };
+        self.left = self.left.saturating_sub(cost);
+        answer
+    }
+}
 
 /// Values for the bytes of a number, zeros before it, if there is room.
 fn digits_of(number: &BTreeSet<InputId>, text: &str) -> Option<Model> {

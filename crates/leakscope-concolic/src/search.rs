@@ -145,6 +145,8 @@ struct Search<'a> {
     pursuits: Vec<Pursuit>,
     /// What came of each path that was asked for.
     asked: FxHashMap<u64, Turned>,
+    /// How often others came before one that is still to be asked.
+    put_off: FxHashMap<u64, usize>,
     known: Knowledge,
     held: Held,
     frontiers: Frontiers,
@@ -184,6 +186,7 @@ impl<'a> Search<'a> {
             stop,
             pursuits: subject.automata.iter().enumerate().map(pursuit).collect(),
             asked: FxHashMap::default(),
+            put_off: FxHashMap::default(),
             known: Knowledge::new(Influence::new(reach, subject.places)),
             held: Held::default(),
             frontiers: Frontiers::new(subject.program, subject.places),

@@ -34,14 +34,19 @@ pub struct Solvers {
     pub quick: Box<dyn Solver>,
 }
 
-/// What a try may take.
-const QUICK: Duration = Duration::from_millis(700);
+/// What a try may take, some tenths of a second, counted so that it is the same on every machine.
 const QUICK_WORK: u32 = 3_000_000;
+
+/// A solver that does not count has this time for a try.
+const QUICK: Duration = Duration::from_millis(700);
 
 impl SolverChoice {
     pub fn start(&self, limits: Limits) -> Result<Solvers, SolveError> {
         let quick = Limits {
-            time: limits.time.min(QUICK),
+            time: match self {
+                SolverChoice::Z3 => limits.time,
+                SolverChoice::Command(_) => limits.time.min(QUICK),
+            },
             work: if limits.work == 0 { QUICK_WORK } else { limits.work.min(QUICK_WORK) },
             ..limits
         };

@@ -1,6 +1,7 @@
 //! The search and its verdicts, on programs that are functions of this test:
 //! they tell what the runtime of a derived program would.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use leakscope_concolic::{
@@ -368,6 +369,59 @@ fn an_interrupted_search_goes_on_where_it_was() {
     let failed = search(magic, &marks, &Options { solver, ..options() }, &mut other).remove(0);
     assert_eq!(failed.verdict, Verdict::MayLeak);
     assert!(failed.reason.contains("the solver ended before it answered"), "{}", failed.reason);
+}
+
+/// A program that notes its inputs, and is interrupted at one of them.
+struct Noted<'a> {
+    program: fn(&mut Teller) -> Ended,
+    inputs: Mutex<Vec<Input>>,
+    stop: &'a AtomicBool,
+    last: usize,
+}
+
+impl Target for Noted<'_> {
+    fn run(&self, input: &Input) -> Result<Record, ConcolicError> {
+        let mut inputs = self.inputs.lock().expect("no run fails");
+        inputs.push(input.clone());
+        if inputs.len() == self.last {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        Fake(self.program).run(input)
+    }
+}
+
+/// However it was interrupted, the same inputs are run in the same order, and the answers are the same.
+#[test]
+fn a_search_that_goes_on_makes_the_runs_of_one_that_was_not_interrupted() {
+    let warnings = ["MA 3, BT 9, LK 10", "MA 3, BT 8, LK 10", "MA 3, PP 30"].map(warning);
+    let places = places();
+    let automata: Vec<Automaton> = warnings.iter().map(|warning| Automaton::new(warning, &places)).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, last: usize| {
+        let stop = AtomicBool::new(false);
+        let target = Noted { program: magic, inputs: Mutex::default(), stop: &stop, last };
+        let subject = Subject {
+            program: &Program::default(),
+            places: &places,
+            warnings: &warnings,
+            automata: &automata,
+            target: &target,
+            fate: &|_, _| Fate::Reachable,
+        };
+        let mut journal = Journal::open(&folder.path().join(name), "key").expect("opened");
+        let options = Options { jobs: 1, ..options() };
+        let outcomes = validate(&subject, &[Input::default()], &options, &mut journal, &stop, &mut |_| {});
+        let told: Vec<_> = outcomes.expect("validated").into_iter().map(|outcome| outcome.reason).collect();
+        (target.inputs.into_inner().expect("no run fails"), told)
+    };
+    let whole = run("whole", usize::MAX);
+    let all = whole.0.len();
+    for last in 2..all {
+        let name = last.to_string();
+        run(&name, last);
+        run(&name, last + 1);
+        assert_eq!(run(&name, usize::MAX), whole, "interrupted at run {last}");
+    }
 }
 
 #[test]

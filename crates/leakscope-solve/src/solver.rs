@@ -35,6 +35,7 @@ pub enum WhyUnknown {
 /// For each question.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// Of Z3 in this process, what its thread works: it says nothing else on a busy machine.
     pub time: Duration,
     /// Steps as the solver counts them, the same on every machine; 0 is no
     /// limit. Not every solver counts.

@@ -1,14 +1,14 @@
 //! Z3 in this process, with a stack of assertions that follows the questions.
 
 use std::ffi::{CStr, CString, c_int};
-use std::time::Instant;
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
 use crate::evaluate::Model;
 use crate::solver::{Answer, Limits, SolveError, Solver, WhyUnknown};
 use crate::term::{Binary, Compare, InputId, Node, Pool, Term};
-use crate::z3_alarm::Alarm;
+use crate::z3_alarm::{Alarm, Worked};
 use crate::z3_library::{Ast, Context, Library};
 
 /// A solver for bit-vectors in a context of its own. What it answers depends
@@ -70,7 +70,7 @@ impl Z3 {
     }
 
     /// Asserts a level; false if that takes too long.
-    fn assert(&mut self, pool: &Pool, constraints: &[Term], deadline: Instant) -> bool {
+    fn assert(&mut self, pool: &Pool, constraints: &[Term], deadline: Duration) -> bool {
         // SAFETY: context and solver are alive.
         unsafe { (self.library.solver_push)(self.context, self.solver) };
         self.levels.push(Vec::new());
@@ -87,7 +87,7 @@ impl Z3 {
                 (self.library.solver_assert)(self.context, self.solver, holds);
             }
             self.levels.last_mut().expect("just pushed").push(constraint);
-            if Instant::now() > deadline || self.limits.is_stopped() {
+            if Worked::here().now() > deadline || self.limits.is_stopped() {
                 return false;
             }
         }
@@ -230,7 +230,7 @@ impl Solver for Z3 {
         // SAFETY: there are as many levels.
         unsafe { (self.library.solver_pop)(self.context, self.solver, dropped as u32) };
         self.levels.truncate(common);
-        let deadline = Instant::now() + self.limits.time;
+        let deadline = Worked::here().now() + self.limits.time;
         let (last, before) = match rest.split_last() {
             Some((last, before)) => (std::slice::from_ref(last), before),
             None => (rest, rest),

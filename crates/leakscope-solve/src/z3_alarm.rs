@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::solver::Limits;
 use crate::z3_library::{Context, Library};
@@ -27,8 +27,29 @@ struct Shared {
 enum State {
     #[default]
     Idle,
-    Asked(Instant),
+    /// When the thread that asked has worked so long.
+    Asked(Worked, Duration),
     Ended,
+}
+
+/// The clock of a thread's work, which others may read while it lives.
+#[derive(Clone, Copy)]
+pub struct Worked(libc::clockid_t);
+
+impl Worked {
+    pub fn here() -> Worked {
+        let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
+        // SAFETY: this thread lives, and there is room for its clock.
+        unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
+        Worked(clock)
+    }
+
+    pub fn now(self) -> Duration {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: a clock that there is, and room for its time.
+        unsafe { libc::clock_gettime(self.0, &mut now) };
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    }
 }
 
 /// A context that another thread may interrupt.
@@ -55,7 +76,8 @@ impl Alarm {
 
     /// Runs a question, which is interrupted at the limit, or when all is to stop.
     pub fn during<T>(&self, question: impl FnOnce() -> T) -> T {
-        self.shared.set(State::Asked(Instant::now() + self.limits.time));
+        let worked = Worked::here();
+        self.shared.set(State::Asked(worked, worked.now() + self.limits.time));
         let answer = question();
         self.shared.set(State::Idle);
         answer
@@ -83,8 +105,8 @@ impl Shared {
             state = match *state {
                 State::Ended => return,
                 State::Idle => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                State::Asked(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
+                State::Asked(worked, deadline) => {
+                    let left = deadline.saturating_sub(worked.now());
                     if left.is_zero() || limits.is_stopped() {
                         // Again until it is heard: the question may just begin.
                         context.interrupt();

@@ -63,25 +63,26 @@ impl Search<'_> {
         let done: Vec<Done> = units.par_iter().map(|unit| self.work(unit)).collect();
         if self.is_stopped() {
             // The next search makes these runs again; what was solved is kept for it.
-            let answers = done.iter().flat_map(|done| &done.answers);
-            for Answered { candidate, turned, .. } in
-                answers.filter(|answer| answer.turned != Turned::Postponed)
-            {
-                self.journal.add(candidate.path, turned);
+            let whole = units.iter().zip(&done);
+            let whole = whole.filter(|(unit, done)| unit.candidates.len() == done.answers.len());
+            for answer in whole.flat_map(|(_, done)| &done.answers) {
+                self.note(answer);
             }
             return Ok(false);
         }
         for (unit, done) in units.iter().zip(done) {
             self.pursuits[unit.pursuit].spent += done.spent;
-            for Answered { candidate, turned, model, runs } in done.answers {
+            for answer in done.answers {
+                self.note(&answer);
+                let Answered { candidate, turned, model, runs } = answer;
                 if turned == Turned::Postponed {
+                    *self.put_off.entry(candidate.path).or_default() += 1;
                     self.known.note_guess(candidate.edge);
                     self.take_all_in(runs, unit.pursuit, news)?;
                     self.pursuits[unit.pursuit].schedule.push(candidate, self.reach);
                     continue;
                 }
                 self.pursuits[unit.pursuit].obstacles.note(&candidate, &turned);
-                self.journal.add(candidate.path, &turned);
                 self.asked.insert(candidate.path, turned);
                 self.recent.extend(model);
                 match &self.asked[&candidate.path] {
@@ -110,6 +111,14 @@ impl Search<'_> {
         self.close(news);
         self.forget();
         Ok(true)
+    }
+
+    fn note(&mut self, Answered { candidate, turned, model, .. }: &Answered) {
+        self.journal.add(candidate.path, self.times_put_off(candidate), turned, model.as_ref());
+    }
+
+    fn times_put_off(&self, candidate: &Candidate) -> usize {
+        self.put_off.get(&candidate.path).copied().unwrap_or_default()
     }
 
     fn take_all_in(
@@ -208,9 +217,14 @@ impl Search<'_> {
         let mut solvers = None;
         let mut pool = unit.candidates.first().map(|first| first.run.trace.pool.clone()).unwrap_or_default();
         let mut answers = Vec::new();
+        // What a solver says depends on what it was asked before: all of a unit is known, or it is asked again.
+        let candidates = unit.candidates.iter();
+        let known =
+            candidates.map(|candidate| self.journal.get(candidate.path, self.times_put_off(candidate)));
+        let mut known = known.collect::<Option<Vec<_>>>().into_iter().flatten();
         for candidate in &unit.candidates {
-            let (turned, model) = match self.journal.get(candidate.path) {
-                Some(turned) => (turned.clone(), None),
+            let (turned, model) = match known.next() {
+                Some(known) => known,
                 None => {
                     let started = match &mut solvers {
                         Some(solvers) => Ok(solvers),
