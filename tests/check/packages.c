@@ -240,3 +240,48 @@ void append_bad(struct item *array)
     struct item *item = calloc(1, sizeof *item); // alloc @append
     append(array, item);
 } // leak @append: item
+
+// A list's element that was found is not null, whichever it is: only null says that there is no text.
+struct property {
+    struct property *next;
+    const char *text;
+    int length, id;
+};
+
+static const struct property *find_property(const struct property *list, int id)
+{
+    for (const struct property *at = list; at; at = at->next)
+        if (at->id == id)
+            return at;
+    return NULL;
+}
+
+static const struct property *read_text(const struct property *list, int id, char **text)
+{
+    const struct property *found = find_property(list, id);
+    if (!found)
+        return NULL;
+    *text = calloc(1, found->length + 1); // alloc @text
+    if (!*text)
+        return NULL;
+    memcpy(*text, found->text, found->length);
+    return found;
+}
+
+int property_good(const struct property *list)
+{
+    char *text = NULL;
+    if (read_text(list, 3, &text) == NULL)
+        return -1;
+    free(text);
+    return 0;
+}
+
+int property_bad(const struct property *list)
+{
+    char *text = NULL;
+    if (read_text(list, 3, &text) != NULL)
+        return -1; // leak @text: text
+    free(text);
+    return 0;
+}

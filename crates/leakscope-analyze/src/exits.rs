@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::compact::compact;
 use crate::fact::Fact;
 use crate::join::{Growth, Property, join};
+use crate::refine::is_never_null;
 use crate::scope::Scope;
 use crate::simulate::{Simulated, steps};
 use crate::summary::{Exit, ExitCase, Summary, Write};
@@ -17,6 +18,8 @@ use crate::value::{Base, HeapId, Point, SymbolId, SymbolKey, Symbols, Value};
 
 /// Stands for the result, so that it is joined like any value.
 const RESULT: ValueId = ValueId(u32::MAX);
+/// Whether that is known not to be null, where it is one of several values.
+const HAS_RESULT: ValueId = ValueId(u32::MAX - 1);
 /// Cases of a summary.
 const MAX_CASES: usize = 10;
 /// Memory cells that a summary tells of.
@@ -64,6 +67,10 @@ fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -
     let mut count = 0;
     for (exit, mut case, value) in exits {
         let class = if by_class { class_of(case.fact_of(scope, &value)) } else { Class::Other };
+        let is_tested = matches!(value, Value::OneOf(_)) && is_never_null(&case, scope, &value);
+        if is_tested || case.get(HAS_RESULT) == Value::Top {
+            case.set(HAS_RESULT, Value::Int(is_tested.into()));
+        }
         case.set(RESULT, value);
         let key = (exit == Exit::Throw, class, Property::of(&case, scope));
         let group = groups.entry(key).or_default();
@@ -112,6 +119,7 @@ fn class_of(fact: Fact) -> Class {
 
 fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitCase {
     let result = outside(&case.get(RESULT));
+    let has_result = case.get(HAS_RESULT) == Value::Int(1);
     case.env.clear();
     let visible = visible_blocks(&case, &result);
     let mut writes = Vec::new();
@@ -155,6 +163,7 @@ fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitC
         exit,
         facts: facts.map(|(id, fact)| (*id, *fact)).collect(),
         result,
+        has_result,
         freed: case.freed.iter().copied().collect(),
         escaped: escaped(&scope.symbols, &case, &writes),
         refused: case.refused.iter().copied().filter(|id| !case.freed.contains(id)).collect(),

@@ -1,5 +1,7 @@
-//! Summaries at their call sites (SPARROW, section 4.3): what the callee's
-//! symbols are here, which of its cases can be, and what they do.
+//! Summaries at their call sites (SPARROW, section 4.3): which of the callee's
+//! cases can be, and what they do.
+
+mod values;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,13 +9,11 @@ use std::sync::Arc;
 use leakscope_ir::{FuncId, Spot, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::arithmetic;
 use crate::case::{Case, Feasibility, Mark};
 use crate::deeds::{Deed, What};
 use crate::fact::Fact;
-use crate::models::DESCRIPTOR;
-use crate::refine::{alternatives_in, assume_in, compare};
-use crate::scope::{Origin, Scope};
+use crate::refine::{alternatives_in, assume_in};
+use crate::scope::Scope;
 use crate::summary::{Exit, ExitCase, Summary, Write};
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
 
@@ -63,9 +63,6 @@ fn is_moved(from: &Value, to: &Value) -> bool {
         _ => false,
     }
 }
-
-/// Stack frames kept of an allocation.
-const MAX_STACK: usize = 8;
 
 /// `case` after the call, for each case of the callee that can be.
 pub fn instantiate(case: &Case, scope: &mut Scope, site: &Site, summary: &Summary) -> Vec<Outcome> {
@@ -278,6 +275,9 @@ impl<'a> Instance<'a> {
         after.escape_all(scope, &escaped);
         self.excuse(scope, &mut after);
         self.note_facts(scope, &mut after);
+        if self.exit.has_result && !self.note_result(scope, &mut after, &mut result) {
+            return None;
+        }
         if result != Value::Top {
             after.set(self.site.result, result);
         }
@@ -408,25 +408,6 @@ impl<'a> Instance<'a> {
         })
     }
 
-    /// What is returned has no name here, but the callee may know something
-    /// of it.
-    fn unnamed_result(&self, scope: &mut Scope, after: &mut Case, id: SymbolId) -> Value {
-        let known = self.exit.facts.iter().find(|(known, _)| *known == id);
-        let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
-        let (Some((_, fact)), Some(own)) = (known, scope.symbols.get(key)) else { return Value::Top };
-        after.facts.insert(own, *fact);
-        Value::symbol(own)
-    }
-
-    fn values(&mut self, scope: &mut Scope, ids: &[SymbolId]) -> Vec<Value> {
-        let mut values = Vec::with_capacity(ids.len());
-        for &id in ids {
-            let value = self.symbol(scope, id);
-            values.push(self.carry(value));
-        }
-        values
-    }
-
     /// Blocks among what is somewhere in memory, where that is too many things
     /// to be one value.
     fn too_many_to_tell(&mut self, scope: &mut Scope, ids: &[SymbolId]) -> Vec<Value> {
@@ -516,145 +497,6 @@ impl<'a> Instance<'a> {
         });
         let all = case.freed.iter().chain(&case.escaped).copied().chain(written);
         all.filter(|id| matches!(self.summary.symbols.key(*id), SymbolKey::Parameter(_))).collect()
-    }
-
-    /// What the callee knows of values that it made.
-    fn note_facts(&mut self, scope: &mut Scope, after: &mut Case) {
-        for &(id, fact) in &self.exit.facts {
-            if !self.summary.symbols.is_input(id)
-                && let Value::Sum(Base::Symbol(id), _) = self.symbol(scope, id)
-            {
-                after.facts.insert(id, fact);
-            }
-        }
-        let addresses = self.addresses.iter().map(|&id| (id, Fact::ADDRESS));
-        if addresses.len() > 0 {
-            after.facts.extend(addresses);
-        }
-    }
-
-    /// A symbol of the callee in the caller's state before the call.
-    fn symbol(&mut self, scope: &mut Scope, id: SymbolId) -> Value {
-        if let Some(Some(known)) = self.symbols.get(id.0 as usize) {
-            return known.clone();
-        }
-        let value = match self.summary.symbols.key(id).clone() {
-            SymbolKey::Parameter(index) => self.arguments.get(index as usize).cloned().unwrap_or(Value::Top),
-            SymbolKey::Content(base, offset) => {
-                let address = self.base_before(scope, base).plus(offset);
-                self.before.peek(scope, &address)
-            }
-            SymbolKey::Elements(base, offset) => {
-                let address = self.base_before(scope, base).plus(offset);
-                address.map(|part| match part {
-                    Value::Sum(base, offset) => scope.symbols.value(SymbolKey::Elements(*base, *offset)),
-                    _ => Value::Top,
-                })
-            }
-            SymbolKey::Binary(op, left, right) => {
-                let (left, right) = (self.value_before(scope, &left), self.value_before(scope, &right));
-                arithmetic::binary(scope, op, &left, &right)
-            }
-            SymbolKey::Compare(op, left, right) => {
-                let (left, right) = (self.value_before(scope, &left), self.value_before(scope, &right));
-                compare(&self.before, scope, op, &left, &right)
-            }
-            SymbolKey::Result(..) | SymbolKey::Joined(..) => {
-                let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
-                scope.symbols.value(key)
-            }
-        };
-        if let Some(known) = self.symbols.get_mut(id.0 as usize) {
-            *known = Some(value.clone());
-        }
-        value
-    }
-
-    fn base_before(&mut self, scope: &mut Scope, base: Base) -> Value {
-        match base {
-            Base::Symbol(id) => self.symbol(scope, id),
-            Base::Global(_) | Base::Function(_) => Value::address(base),
-            Base::Local(_) | Base::Heap(_) => Value::Top,
-        }
-    }
-
-    fn value_before(&mut self, scope: &mut Scope, value: &Value) -> Value {
-        match value {
-            Value::Sum(base, offset) => self.base_before(scope, *base).plus(*offset),
-            Value::OneOf(_) | Value::Record(_) => value.map(|part| self.value_before(scope, part)),
-            other => other.clone(),
-        }
-    }
-
-    fn base(&mut self, scope: &mut Scope, base: Base) -> Value {
-        match base {
-            Base::Heap(block) => self.block(scope, block),
-            other => {
-                let value = self.base_before(scope, other);
-                self.carry(value)
-            }
-        }
-    }
-
-    /// A value from before the call, after its new blocks came to be.
-    fn carry(&self, value: Value) -> Value {
-        if self.renamed.is_empty() {
-            return value;
-        }
-        value.map(|part| match part {
-            Value::Sum(Base::Heap(block), offset) if self.renamed.contains(block) => {
-                Value::Sum(Base::Heap(block.older()), *offset)
-            }
-            other => other.clone(),
-        })
-    }
-
-    fn value(&mut self, scope: &mut Scope, after: &mut Case, value: &Value) -> Value {
-        match value {
-            Value::Sum(base, offset) => self.base(scope, *base).plus(*offset),
-            Value::OneOf(parts) => {
-                let parts = parts.iter().map(|part| self.value(scope, after, part)).collect();
-                after.any_of(scope, parts)
-            }
-            Value::Record(parts) => {
-                Value::Record(parts.iter().map(|part| self.value(scope, after, part)).collect())
-            }
-            other => other.clone(),
-        }
-    }
-
-    /// A new block of the callee is one of the call.
-    fn block(&mut self, scope: &mut Scope, block: HeapId) -> Value {
-        match self.blocks.get(&block) {
-            Some(known) => Value::address(Base::Heap(*known)),
-            // It has escaped, so that only its address is of interest.
-            None => {
-                let key =
-                    SymbolKey::Result(self.site.result, self.number * 4096 + 2048 + block.site() as u32);
-                let Some(id) = scope.symbols.get(key) else { return Value::Top };
-                self.addresses.push(id);
-                Value::symbol(id)
-            }
-        }
-    }
-
-    fn allocate(&mut self, scope: &mut Scope, after: &mut Case, block: HeapId) {
-        let state = self.exit.blocks.iter().find(|(known, _)| *known == block).map(|(_, state)| *state);
-        let Some(state) = state else { return };
-        let number = block.site() as u32 * 2 + u32::from(block.is_older());
-        let (inner, caller, at) = (&self.summary.origins[block.site()], self.site.caller, self.site.at);
-        let site = scope.sites.get(self.site.result, number, &scope.loops, || {
-            let mut stack = inner.stack.clone();
-            stack.push((caller, at));
-            stack.truncate(MAX_STACK);
-            Arc::new(Origin { stack, allocator: inner.allocator.clone(), kind: inner.kind.clone() })
-        });
-        let known = after.allocate(scope, site, state);
-        if inner.kind == DESCRIPTOR && std::mem::take(&mut after.lacks_standard) {
-            after.blocks.remove(&known);
-        }
-        self.renamed.push(known);
-        self.blocks.insert(block, known);
     }
 }
 

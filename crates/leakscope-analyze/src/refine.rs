@@ -46,10 +46,27 @@ fn decide(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right: &Val
     }
     if let Value::OneOf(parts) = left {
         let mut answers = parts.iter().map(|part| decide(case, scope, op, part, right));
-        let first = answers.next()??;
-        return answers.all(|answer| answer == Some(first)).then_some(first);
+        let first = answers.next().flatten();
+        if first.is_some() && answers.all(|answer| answer == first) {
+            return first;
+        }
     }
     known_outcome(case, scope, op, left, right)
+}
+
+/// Whether a value is known not to be null, if only by a test of it.
+pub fn is_never_null(case: &Case, scope: &mut Scope, value: &Value) -> bool {
+    decide(case, scope, Compare::Ne, value, &Value::NULL) == Some(true)
+}
+
+/// Notes of one of several values that it is not null, also in a loop; whether
+/// that can be.
+pub fn note_not_null(case: &mut Case, scope: &mut Scope, value: &Value) -> bool {
+    if !assume_compare(case, scope, Compare::Ne, value, &Value::NULL) {
+        return false;
+    }
+    let test = scope.symbols.get(SymbolKey::Compare(Compare::Ne, value.clone(), Value::NULL));
+    test.is_none_or(|test| restrict(case, scope, test, Fact::exactly(1)))
 }
 
 /// Whether two bases are objects that cannot be the same.

@@ -82,6 +82,7 @@ pub fn exit_case(with: &mut dyn Rename, case: &ExitCase) -> ExitCase {
         exit: case.exit,
         facts: case.facts.iter().map(|&(id, fact)| (with.symbol(id), fact)).collect(),
         result: value(with, &case.result),
+        has_result: case.has_result,
         writes: case.writes.iter().map(|known| write(known, with)).collect(),
         freed: symbols(with, &case.freed),
         escaped: symbols(with, &case.escaped),

@@ -50,6 +50,8 @@ pub struct ExitCase {
     /// What must hold of the input, and what is known of results.
     pub facts: Vec<(SymbolId, Fact)>,
     pub result: Value,
+    /// The result is not null, though each of the values that it may be can be.
+    pub has_result: bool,
     pub writes: Vec<Write>,
     pub freed: Vec<SymbolId>,
     pub escaped: Vec<SymbolId>,
@@ -143,6 +145,7 @@ impl ExitCase {
             exit: Exit::Return,
             facts: Vec::new(),
             result,
+            has_result: false,
             writes: Vec::new(),
             freed: Vec::new(),
             escaped: Vec::new(),

@@ -413,6 +413,11 @@ impl Symbols {
                 Depth { dereferences: depth.dereferences + 1, ..depth }
             }
             SymbolKey::Elements(base, _) => self.depth_of_base(*base),
+            // A test for null is one, of however many elements.
+            SymbolKey::Compare(_, Value::OneOf(parts), Value::NULL) => {
+                let depth = self.depth_of_parts(parts);
+                Depth { operations: depth.operations + 1, ..depth }
+            }
             SymbolKey::Binary(_, left, right) | SymbolKey::Compare(_, left, right) => {
                 let (left, right) = (self.depth_of_value(left), self.depth_of_value(right));
                 Depth {
@@ -437,17 +442,22 @@ impl Symbols {
         match value {
             Value::Int(_) => Depth { is_input: true, ..Depth::default() },
             Value::Sum(base, _) => self.depth_of_base(*base),
-            Value::OneOf(parts) if parts.len() <= 3 && !parts.contains(&Value::Top) => {
-                let depths = parts.iter().map(|part| self.depth_of_value(part));
-                let deepest = depths.reduce(|a, b| Depth {
-                    dereferences: a.dereferences.max(b.dereferences),
-                    operations: a.operations.max(b.operations),
-                    is_input: a.is_input && b.is_input,
-                });
-                deepest.unwrap_or_default()
-            }
+            Value::OneOf(parts) if parts.len() <= 3 => self.depth_of_parts(parts),
             _ => Depth { operations: MAX_OPERATIONS, ..Depth::default() },
         }
+    }
+
+    fn depth_of_parts(&self, parts: &[Value]) -> Depth {
+        if parts.contains(&Value::Top) {
+            return Depth { operations: MAX_OPERATIONS, ..Depth::default() };
+        }
+        let depths = parts.iter().map(|part| self.depth_of_value(part));
+        let deepest = depths.reduce(|a, b| Depth {
+            dereferences: a.dereferences.max(b.dereferences),
+            operations: a.operations.max(b.operations),
+            is_input: a.is_input && b.is_input,
+        });
+        deepest.unwrap_or_default()
     }
 
     /// Marks of a base and all that it is made of.
