@@ -20,6 +20,9 @@ const DESTINATION: &str = "cleanup.dest.slot";
 /// Clang's names for the block of the one `ret`, and for the result's slot.
 const RETURN: &str = "return";
 pub const RESULT: &str = "retval";
+/// How clang's names for the blocks begin that end the lives of a scope; a
+/// number may follow.
+const ENDS: &str = "cleanup";
 /// How clang's names for the blocks begin that destroy the returned variable if
 /// it is another one.
 const RESULT_KEPT: &str = "nrvo.";
@@ -85,9 +88,24 @@ impl<'m> Exits<'m> {
                     exits.shared.extend(kept.into_iter().flat_map(|end| end.successors()).chain([to]));
                 }
             }
+            exits.share_outwards();
             exits.slot = Some(slot);
         }
         exits
+    }
+
+    /// A jump out of several scopes goes from the end of each to that of the
+    /// next one, and the place is still its own.
+    fn share_outwards(&mut self) {
+        let ends_scope = |block: &Block<'m>| {
+            let name = block.name();
+            name.strip_prefix(ENDS).is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let mut open: Vec<Block<'m>> = self.shared.iter().copied().collect();
+        while let Some(block) = open.pop() {
+            let outer = block.terminator().into_iter().flat_map(|end| end.successors()).filter(ends_scope);
+            open.extend(outer.filter(|outer| self.shared.insert(*outer)));
+        }
     }
 
     /// Whether a slot is the compiler's or our own, and holds no pointer of
