@@ -32,7 +32,7 @@ Suppressions are read from leakscope.supp in the current folder, lines as
 LeakSanitizer takes them: leak:function, leak:file.c, leak:libfoo.so.
 
 Pools and arenas: [[allocator]] in leakscope.toml of the current folder names their functions;
-the README tells the keys.";
+docs/GUIDE.md has the keys.";
 
 #[derive(Clone, Debug, Args)]
 pub struct Run {
