@@ -181,6 +181,64 @@ void headers_free_good(struct header *headers)
     }
 }
 
+/* The same, where a function of its own makes elements. */
+struct option {
+    char *key;
+    char *text;
+    char *note;
+    struct option *next;
+};
+
+static struct option *options;
+
+static struct option *option_new(const char *key, const char *text)
+{
+    struct option *option = calloc(1, sizeof *option);
+    if (option == NULL)
+        return NULL;
+    option->key = strdup(key);
+    option->text = strdup(text);        // alloc @text
+    return option;
+}
+
+int option_set_bad(const char *key, const char *text)
+{
+    for (struct option *option = options; option != NULL; option = option->next)
+        if (strcmp(option->key, key) == 0) {
+            option->text = strdup(text);        // leak @text: option->text
+            return 0;
+        }
+    struct option *option = option_new(key, text);
+    if (option == NULL)
+        return -1;
+    option->next = options;
+    options = option;
+    return 1;
+}
+
+/* Who makes one leaves this member out, and whoever sets it knows that. */
+int option_annotate_silent(const char *key, const char *note)
+{
+    for (struct option *option = options; option != NULL; option = option->next)
+        if (strcmp(option->key, key) == 0) {
+            option->note = strdup(note);
+            return 0;
+        }
+    return -1;
+}
+
+void options_free_good(void)
+{
+    while (options != NULL) {
+        struct option *option = options;
+        options = option->next;
+        free(option->key);
+        free(option->text);
+        free(option->note);
+        free(option);
+    }
+}
+
 /* A member that is at times owned is for its flag to say. */
 struct text {
     char *content;

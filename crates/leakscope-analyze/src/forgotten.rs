@@ -143,8 +143,8 @@ fn owned(facts: &[Facts]) -> BTreeMap<Member, Evidence> {
             members.iter().for_each(|member| drop(owned.remove(member)));
         }
     }
-    for (id, facts) in each() {
-        facts.note(id, &mut owned);
+    for (id, own) in each() {
+        own.note(id, facts, &mut owned);
     }
     owned
 }
@@ -155,9 +155,13 @@ fn all_of(record: TypeId) -> RangeInclusive<Member> {
 }
 
 impl Facts {
-    /// What they say of members that are owned.
-    fn note(&self, id: FuncId, owned: &mut BTreeMap<Member, Evidence>) {
-        for &record in &self.makes {
+    /// What they say of members that are owned. `all` are those of each function.
+    fn note(&self, id: FuncId, all: &[Facts], owned: &mut BTreeMap<Member, Evidence>) {
+        for &(record, by) in &self.makes {
+            // A function that makes such records itself has said what it leaves out.
+            if all[by.0 as usize].makes.iter().any(|(made, _)| *made == record) {
+                continue;
+            }
             for (member, evidence) in owned.range_mut(all_of(record)) {
                 evidence.is_left_out |= !self.set_up.contains(member);
             }

@@ -71,8 +71,8 @@ pub struct Facts {
     /// New blocks are stored in elements that were made here, and in others.
     pub set_up: FxHashSet<Member>,
     pub replaced: Vec<Replaced>,
-    /// Records that are made here.
-    pub makes: FxHashSet<TypeId>,
+    /// Records that are made here, and by which function.
+    pub makes: FxHashSet<(TypeId, FuncId)>,
     pub foreign: FxHashSet<Member>,
     pub foreign_records: FxHashSet<TypeId>,
 }
@@ -422,8 +422,9 @@ impl<'f, 'a> Finder<'f, 'a> {
         if let Callee::Function(callee) = call.callee
             && self.effects.is_maker[callee.0 as usize]
         {
-            let made = self.types[instruction.result.0 as usize].iter();
-            self.facts.makes.extend(made.filter(|ty| self.records.is_record(**ty)));
+            let made = self.types[instruction.result.0 as usize].iter().copied();
+            let made = made.filter(|ty| self.records.is_record(*ty));
+            self.facts.makes.extend(made.map(|ty| (ty, callee)));
         }
         for (at, argument) in (0..).zip(&call.arguments) {
             let Operand::Value(value) = argument else { continue };
