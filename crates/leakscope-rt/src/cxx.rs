@@ -9,6 +9,8 @@ use core::arch::{global_asm, naked_asm};
 use core::ffi::c_void;
 
 use crate::api::{allocate, release};
+#[cfg(not(test))]
+use crate::assembly::opens_frame;
 use crate::caller;
 
 const ALIGN: usize = 16;
@@ -40,12 +42,7 @@ macro_rules! throwing {
             #[allow(non_snake_case)]
             pub unsafe extern "C" fn $name() {
                 naked_asm!(
-                    ".cfi_startproc",
-                    "push rbp",
-                    ".cfi_def_cfa_offset 16",
-                    ".cfi_offset rbp, -16",
-                    "mov rbp, rsp",
-                    ".cfi_def_cfa_register rbp",
+                    opens_frame!(),
                     "push rdi",
                     "push rsi",
                     "2:",

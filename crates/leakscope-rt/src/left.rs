@@ -192,6 +192,7 @@ fn caught(stack: usize) {
 #[cfg(not(test))]
 mod stand_ins {
     use super::*;
+    use crate::assembly::{keeps_registers, opens_frame};
 
     macro_rules! stands_in {
         ($name:ident, $text:literal, $first:ident) => {
@@ -206,17 +207,8 @@ mod stand_ins {
                     waits::real(&REAL, $text)
                 }
                 core::arch::naked_asm!(
-                    ".cfi_startproc",
-                    "push rbp",
-                    ".cfi_def_cfa_offset 16",
-                    ".cfi_offset rbp, -16",
-                    "mov rbp, rsp",
-                    ".cfi_def_cfa_register rbp",
-                    "push rbx",
-                    "push r12",
-                    "push r13",
-                    "push r14",
-                    "push r15",
+                    opens_frame!(),
+                    keeps_registers!(),
                     "push rdi",
                     "lea rdi, [rsp + 8]",
                     "mov rsi, rbp",

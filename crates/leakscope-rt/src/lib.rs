@@ -17,6 +17,8 @@ mod actions;
 mod activations;
 mod api;
 mod arena;
+#[cfg_attr(test, allow(unused_imports, unused_macros))]
+mod assembly;
 mod client;
 mod cxx;
 mod depot;

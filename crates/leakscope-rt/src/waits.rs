@@ -12,6 +12,9 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+#[cfg(not(test))]
+use crate::assembly::{keeps_registers, opens_frame};
+
 /// Bytes that are cleared; libc's frames in these functions are smaller.
 const CLEARED: usize = 768;
 
@@ -31,17 +34,8 @@ macro_rules! waits {
                 real(&REAL, $text)
             }
             core::arch::naked_asm!(
-                ".cfi_startproc",
-                "push rbp",
-                ".cfi_def_cfa_offset 16",
-                ".cfi_offset rbp, -16",
-                "mov rbp, rsp",
-                ".cfi_def_cfa_register rbp",
-                "push rbx",
-                "push r12",
-                "push r13",
-                "push r14",
-                "push r15",
+                opens_frame!(),
+                keeps_registers!(),
                 // The arguments, kept while the function is found.
                 "sub rsp, 8",
                 "push rdi",

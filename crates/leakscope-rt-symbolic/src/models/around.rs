@@ -25,6 +25,19 @@ impl Around {
     }
 }
 
+/// How assembly begins that unwinders can walk through.
+macro_rules! opens_frame {
+    () => {
+        ".cfi_startproc
+        push rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset rbp, -16
+        mov rbp, rsp
+        .cfi_def_cfa_register rbp"
+    };
+}
+pub(crate) use opens_frame;
+
 macro_rules! around {
     ($($name:ident: $before:path, $after:path;)*) => {
         $(
@@ -34,12 +47,7 @@ macro_rules! around {
                 concat!(".globl __leakscope_model_", stringify!($name)),
                 concat!(".type __leakscope_model_", stringify!($name), ",@function"),
                 concat!("__leakscope_model_", stringify!($name), ":"),
-                ".cfi_startproc",
-                "push rbp",
-                ".cfi_def_cfa_offset 16",
-                ".cfi_offset rbp, -16",
-                "mov rbp, rsp",
-                ".cfi_def_cfa_register rbp",
+                $crate::models::around::opens_frame!(),
                 "sub rsp, 96",
                 "mov [rsp], rdi",
                 "mov [rsp + 8], rsi",

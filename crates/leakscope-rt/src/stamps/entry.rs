@@ -2,6 +2,7 @@
 //! functions that report it begin.
 
 use super::*;
+use crate::assembly::{keeps_registers, opens_frame};
 use crate::ends::Exit;
 use crate::entry::keeping_registers;
 use crate::{park, sys, walk};
@@ -32,17 +33,8 @@ core::arch::global_asm!(
     ".globl __leakscope_leaves",
     ".type __leakscope_leaves,@function",
     "__leakscope_leaves:",
-    ".cfi_startproc",
-    "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
-    "mov rbp, rsp",
-    ".cfi_def_cfa_register rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
+    opens_frame!(),
+    keeps_registers!(),
     "mov rdx, rsp",
     "sub rsp, 8",
     "mov rcx, rbp",
