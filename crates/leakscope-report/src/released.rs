@@ -1,7 +1,7 @@
 //! What the places where siblings are released say against one more release
 //! here. As everywhere, the text is looked at, not parsed.
 
-use leakscope_core::{Finding, Frame};
+use leakscope_core::{Finding, Frame, Place};
 
 use crate::scope::{self, Meaning};
 use crate::snippet::Files;
@@ -18,6 +18,33 @@ pub(crate) fn is_behind_one(finding: &Finding, leak: &Frame, above: &[String]) -
     let is_here = |frame: &Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
     let places = finding.freed_elsewhere.iter().filter_map(|sibling| sibling.place.headline());
     places.filter(|frame| is_here(frame)).filter_map(|frame| frame.line).any(is_passed)
+}
+
+/// Who releases siblings also calls a function that leads to the leak, or goes on to
+/// call one further out: what is released there comes by this line, and would be
+/// released twice.
+pub(crate) fn goes_on_there(finding: &Finding, leaked: &Place, files: &mut Files) -> bool {
+    finding.freed_elsewhere.iter().any(|sibling| {
+        let is_common = |frame: &&Frame| {
+            let function = |frame: &Frame| (frame.function.clone(), frame.file.clone());
+            sibling.place.stack.iter().any(|other| function(other) == function(frame))
+        };
+        let own = leaked.stack.iter().take_while(|frame| !is_common(frame));
+        let names: Vec<&str> = own.filter_map(called_by).collect();
+        let calls = |line: &String| names.iter().any(|name| split_at_word(line, name).is_some());
+        sibling.place.stack.iter().enumerate().any(|(depth, frame)| {
+            let above = if depth == 0 { files.lines_above(frame) } else { Vec::new() };
+            files.lines_below(frame).iter().any(calls)
+                || above.iter().rev().take_while(|line| !line.starts_with('}')).any(calls)
+        })
+    })
+}
+
+/// The word by which the source calls the function of a frame.
+fn called_by(frame: &Frame) -> Option<&str> {
+    let name = frame.function.as_deref()?.split(['(', '<']).next()?;
+    let name = name.rsplit(':').next()?;
+    Some(if name.starts_with('~') { "delete" } else { name })
 }
 
 /// The scope of the first of these lines has not ended after the last, and no

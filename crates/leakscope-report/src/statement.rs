@@ -79,10 +79,21 @@ pub(crate) fn is_plain(variable: &str) -> bool {
 /// Words that stand before a name that they do not declare.
 const NOT_TYPES: [&str; 8] = ["return", "delete", "else", "case", "throw", "sizeof", "new", "goto"];
 
+/// Words behind which a name is that of a type: `struct entry *entry`.
+const TAGS: [&str; 4] = ["struct", "union", "enum", "class"];
+
 /// If `line` declares `name`: whether as a pointer.
 pub(crate) fn declares_pointer(line: &str, name: &str) -> Option<bool> {
-    let before = split_at_word(line, name)?.0.trim_end();
-    let word = before.rsplit(|c| !is_word(c)).next().unwrap_or_default();
+    let mut from = 0;
+    let (before, word) = loop {
+        let (_, after) = split_at_word(&line[from..], name)?;
+        from = line.len() - after.len();
+        let before = line[..from - name.len()].trim_end();
+        let word = before.rsplit(|c| !is_word(c)).next().unwrap_or_default();
+        if !TAGS.contains(&word) {
+            break (before, word);
+        }
+    };
     match word {
         // `std::optional<Cursor> cursor_;`
         "" if before.ends_with('>') && before.contains('<') && !before.ends_with("->") => Some(false),

@@ -67,6 +67,7 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         || is_moved(finding, variable, frame, &above)
         || released::is_behind_one(finding, frame, &above)
         || released::may_be_taken(variable, &above)
+        || finding.cause != Cause::ScopeEnd && released::goes_on_there(finding, leaked, files)
     {
         return None;
     }
@@ -241,6 +242,9 @@ fn as_sibling<'f>(
     if split_at_word(&statement, "realloc").is_some() {
         return None;
     }
+    if let Some(call) = as_same_member(&statement, variable, headline, leak, files) {
+        return Some((call, headline));
+    }
     let is_here = |frame: &Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
     let name = headline.function.as_deref()?;
     let releases = RELEASERS.iter().any(|word| name.to_ascii_lowercase().contains(word));
@@ -281,22 +285,44 @@ fn as_on_another_way<'f>(
     variable: &str,
     files: &mut Files,
 ) -> Option<(String, &'f Frame)> {
-    let member = variable.rfind("->").map(|at| &variable[at..]);
-    let is_meant = |given: &str| {
-        given == variable || is_plain(given) && member.is_some_and(|member| given.ends_with(member))
-    };
     finding.freed_elsewhere.iter().find_map(|sibling| {
         let frame = sibling.place.headline()?;
-        let statement = files.statement(frame)?;
-        let call = statement.strip_suffix(';')?.trim();
-        let released =
-            ["delete[] ", "delete "].iter().find_map(|word| Some((*word, call.strip_prefix(word)?, "")));
-        let (word, given, end) = released.or_else(|| {
-            let (function, given) = call.strip_suffix(')')?.split_once('(')?;
-            function.trim().chars().all(is_word).then_some((&call[..function.len() + 1], given, ")"))
-        })?;
-        is_meant(given.trim()).then(|| (format!("{word}{variable}{end}"), frame))
+        Some((same_release(&files.statement(frame)?, variable)?, frame))
     })
+}
+
+/// What releases the member `variable`, if the statement frees or deletes that member
+/// of another element.
+fn as_same_member(
+    statement: &str,
+    variable: &str,
+    freed: &Frame,
+    leak: &Frame,
+    files: &mut Files,
+) -> Option<String> {
+    let (holder, _) = variable.rsplit_once("->")?;
+    let call = same_release(statement, variable)?;
+    // What it left as it is has another owner.
+    let was_called = released::was_called(freed.function.as_deref()?, holder, &files.lines_above(leak));
+    // A macro may do more.
+    (written_release(&call).is_some() && !was_called).then_some(call)
+}
+
+/// What releases `variable`, if the statement releases it or the same member of
+/// another element.
+fn same_release(statement: &str, variable: &str) -> Option<String> {
+    let call = statement.strip_suffix(';')?.trim();
+    let deleted =
+        ["delete[] ", "delete "].iter().find_map(|word| Some((*word, call.strip_prefix(word)?, "")));
+    let (word, given, end) = deleted.or_else(|| {
+        let (function, given) = call.strip_suffix(')')?.split_once('(')?;
+        function.trim().chars().all(is_word).then_some((&call[..function.len() + 1], given, ")"))
+    })?;
+    let given = given.trim();
+    let member = variable.rfind("->").map(|at| &variable[at..]);
+    let is_meant =
+        given == variable || is_plain(given) && member.is_some_and(|member| given.ends_with(member));
+    is_meant.then(|| format!("{word}{variable}{end}"))
 }
 
 /// How a statement releases.

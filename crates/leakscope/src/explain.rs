@@ -21,6 +21,9 @@ use crate::output::note;
 use crate::plan::{How, Plan, explaining};
 use crate::records::Records;
 
+/// Of a finding's evidence: what the first run can tell of counts.
+const MAY_BE_COUNTED: &str = "may_be_counted";
+
 /// Whether the program is to be run once more; `repeats` if it can be given the same
 /// input again without being asked to keep it.
 pub fn is_wanted(options: &Run, plan: &Plan, repeats: bool, report: &Report) -> bool {
@@ -92,12 +95,17 @@ pub fn run(
     }
     let second = judge(&processes, &plan);
     for finding in report.findings.iter_mut().filter(|finding| finding.kind == Kind::Lost) {
+        let is_seen = || second.findings.iter().any(|other| is_same(&other.allocated, &finding.allocated));
         match explanation(finding, &second) {
             Some(told) => explain(finding, told),
-            None if !second.findings.iter().any(|other| is_same(&other.allocated, &finding.allocated)) => {
+            // All of it was looked at, and nothing in it counts.
+            None if is_seen() && matches!(plan.how, How::Track) => {
+                finding.evidence.remove(MAY_BE_COUNTED);
+            }
+            None if is_seen() => {}
+            None => {
                 finding.evidence.insert("unexplained".to_owned(), "the second run did not lose it".into());
             }
-            None => {}
         }
     }
     share(report);
@@ -208,6 +216,6 @@ fn looks_counted(finding: &Finding) -> bool {
     let mut functions = places
         .flat_map(|place| place.inner.iter().chain(place.stack.iter().take(1)))
         .filter_map(|frame| frame.function.as_deref());
-    finding.evidence.contains_key("may_be_counted")
+    finding.evidence.contains_key(MAY_BE_COUNTED)
         || functions.any(|name| name.contains("shared_ptr") || name.contains("_Sp_counted"))
 }

@@ -123,3 +123,19 @@ fn code_that_was_not_captured_loses_something_too() {
     let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
     assert_eq!(first_frame(&report["findings"][1]["allocated"]), "loser.c:2");
 }
+
+/// The length of the example's list looks like a count of references until the second
+/// run has looked: then the fix is told.
+#[test]
+fn a_length_is_no_count() {
+    let folder = Folder::with(&[
+        ("main.c", include_str!("../../../examples/demo/main.c")),
+        ("book.c", include_str!("../../../examples/demo/book.c")),
+        ("book.h", include_str!("../../../examples/demo/book.h")),
+        ("card.c", include_str!("../../../examples/demo/card.c")),
+    ]);
+    let told = |options: &str| folder.run(&format!("run {options} main.c book.c card.c")).stderr;
+    let fix = "help: add contact_free(contact) before line 25, as in book.c:58";
+    assert!(!told("--no-explain").contains(fix), "it may be counted");
+    assert!(told("").contains(fix));
+}

@@ -169,7 +169,9 @@ fn a_structure_is_not_a_pointer() {
     check("char *a, *p;", "add free(p) before line 5");
     check("char * const p = 0;", "add free(p) before line 5");
     check("auto p = make();", "add free(p) before line 5");
+    check("struct p *p = make();", "add free(p) before line 5");
     check("struct pair p;", "");
+    check("struct p p;", "");
     check("Widget p(1);", "");
     check("", "");
 }
@@ -324,6 +326,14 @@ fn siblings_show_how_it_is_done() {
     let text = "void item_free(t *i) {\n free(i); //freed\n}\n\
         void f(char *p) {\n p = make(); //alloc\n if (x)\n  return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
     check(Cause::ScopeEnd, "p", text, "add item_free(p) before line 7, as in a.c:10");
+    // With all that a table holds: what is released there is the same member.
+    let text = "void table_clear(t *h) {\n free(h->top->key); //freed\n}\n\
+        void f(t *e) {\n e->key = strdup(x); //alloc\n free(e); //lost\n}\nvoid g() {\n table_clear(h); //caller\n}\n";
+    check(Cause::HolderFreed, "e->key", text, "add free(e->key) before line 6, as in a.c:2");
+    check(Cause::HolderFreed, "e->text", text, "");
+    let text = "void item_clear(t *e) {\n free(e->key); //freed\n}\n\
+        void f(t *e) {\n e->key = strdup(x); //alloc\n item_clear(e);\n free(e); //lost\n}\nvoid g() {\n item_clear(q); //caller\n}\n";
+    check(Cause::HolderFreed, "e->key", text, "");
     // By a function that is not given the block.
     let text = "void free_all() {\n free(i); //freed\n}\n\
         void f(char *p) {\n p = malloc(4); //alloc\n return; //lost\n}\nvoid g() {\n free_all(); //caller\n}\n";
@@ -360,6 +370,13 @@ fn siblings_show_what_is_no_way() {
     check(Cause::ScopeEnd, "p", text, "");
     let text = "void f(char *p) {\n p = make(); //alloc\n if (x)\n  goto out;\n free(p); //freed\n return;\n out:\n return; //lost\n}\n";
     check(Cause::ScopeEnd, "p", text, "add free(p) before line 8, as in a.c:5");
+    // Who releases the member goes on to where it is lost, at once or in a caller.
+    let text = "void e_free(t *e) {\n e->key = strdup(x); //alloc\n free(e); //lost\n}\n\
+        void table_clear(t *h) {\n free(h->top->key); //freed\n e_free(h->top);\n}\nvoid g() {\n table_clear(h); //caller\n}\n";
+    check(Cause::HolderFreed, "e->key", text, "");
+    let text = "void e_free(t *e) {\n e->key = strdup(x); //alloc\n free(e); //lost\n}\n\
+        void e_reset(t *e) {\n free(e->key); //freed\n}\nvoid g(t *e) {\n e_reset(e); //caller\n e_free(e);\n}\n";
+    check(Cause::HolderFreed, "e->key", text, "");
     // The line frees the siblings.
     let text = "void f(t *n) {\n n->next = calloc(1, 8); //alloc\n free(n); //lost //freed\n}\n";
     check(Cause::HolderFreed, "n->next", text, "");
