@@ -20,9 +20,8 @@ pub(crate) fn is_behind_one(finding: &Finding, leak: &Frame, above: &[String]) -
     places.filter(|frame| is_here(frame)).filter_map(|frame| frame.line).any(is_passed)
 }
 
-/// Who releases siblings also calls a function that leads to the leak, or goes on to
-/// call one further out: what is released there comes by this line, and would be
-/// released twice.
+/// Who releases siblings goes on to call a function that leads to the leak: what is
+/// released there comes by this line, and would be released twice.
 pub(crate) fn goes_on_there(finding: &Finding, leaked: &Place, files: &mut Files) -> bool {
     finding.freed_elsewhere.iter().any(|sibling| {
         let is_common = |frame: &&Frame| {
@@ -34,10 +33,17 @@ pub(crate) fn goes_on_there(finding: &Finding, leaked: &Place, files: &mut Files
         let calls = |line: &String| names.iter().any(|name| split_at_word(line, name).is_some());
         sibling.place.stack.iter().enumerate().any(|(depth, frame)| {
             let above = if depth == 0 { files.lines_above(frame) } else { Vec::new() };
-            files.lines_below(frame).iter().any(calls)
-                || above.iter().rev().take_while(|line| !line.starts_with('}')).any(calls)
+            let start = above.iter().rposition(|line| line.starts_with('}')).map_or(0, |end| end + 1);
+            // What stands above is come to again in a loop.
+            let round = above[start..].iter().skip_while(|line| !begins_loop(line));
+            files.lines_below(frame).iter().chain(round).any(calls)
         })
     })
+}
+
+fn begins_loop(line: &str) -> bool {
+    let is_first = |word| split_at_word(line, word).is_some_and(|(before, _)| before.trim().is_empty());
+    ["for", "while", "do"].into_iter().any(is_first)
 }
 
 /// The word by which the source calls the function of a frame.

@@ -326,6 +326,13 @@ fn siblings_show_how_it_is_done() {
     let text = "void item_free(t *i) {\n free(i); //freed\n}\n\
         void f(char *p) {\n p = make(); //alloc\n if (x)\n  return; //lost\n}\nvoid g() {\n item_free(q); //caller\n}\n";
     check(Cause::ScopeEnd, "p", text, "add item_free(p) before line 7, as in a.c:10");
+    // At the end, by who had it made.
+    let text = "void set(t *c) {\n c->text = strdup(x); //alloc //lost\n}\n\
+        void g(t *c) {\n for (;;) {\n }\n set(c);\n free(c->text); //freed\n}\n";
+    check(Cause::Overwritten, "c->text", text, "");
+    let text = "void set(t *c) {\n c->text = strdup(x); //alloc //lost\n}\n\
+        void g(t *c) {\n set(c);\n free(c->text); //freed\n}\n";
+    check(Cause::Overwritten, "c->text", text, "add free(c->text) before line 2, as in a.c:6");
     // With all that a table holds: what is released there is the same member.
     let text = "void table_clear(t *h) {\n free(h->top->key); //freed\n}\n\
         void f(t *e) {\n e->key = strdup(x); //alloc\n free(e); //lost\n}\nvoid g() {\n table_clear(h); //caller\n}\n";
@@ -377,6 +384,9 @@ fn siblings_show_what_is_no_way() {
     let text = "void e_free(t *e) {\n e->key = strdup(x); //alloc\n free(e); //lost\n}\n\
         void e_reset(t *e) {\n free(e->key); //freed\n}\nvoid g(t *e) {\n e_reset(e); //caller\n e_free(e);\n}\n";
     check(Cause::HolderFreed, "e->key", text, "");
+    let text = "void set(t *c) {\n c->text = strdup(x); //alloc //lost\n}\n\
+        void g(t *c) {\n set(c);\n for (;;) {\n  if (y)\n   set(c);\n  free(c->text); //freed\n }\n}\n";
+    check(Cause::Overwritten, "c->text", text, "");
     // The line frees the siblings.
     let text = "void f(t *n) {\n n->next = calloc(1, 8); //alloc\n free(n); //lost //freed\n}\n";
     check(Cause::HolderFreed, "n->next", text, "");
