@@ -32,7 +32,8 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         Kind::Warning => !matches!(finding.verdict, Some(Verdict::Bloat | Verdict::LikelyNotLeak)),
         _ => false,
     };
-    if !is_lost || !finding.exact || is_counted || !finding.via.is_empty() {
+    // Of a cycle one block is not enough.
+    if !is_lost || !finding.exact || is_counted || !finding.via.is_empty() || root.cycle {
         return None;
     }
     if let Some(by) = finding.evidence.get("refused_by").and_then(serde_json::Value::as_str) {
