@@ -119,8 +119,9 @@ fn only_member(target: &Path, name: &str, out: &Path) -> PathBuf {
 }
 
 /// Parts of the runtime that a program needs in a copy of itself, which writes
-/// the records, or only if it is C++ or has pools of its own.
-const APART: [&str; 16] = [
+/// the records, or only if pointers are followed, it is C++ or has pools of its
+/// own; or seldom.
+const APART: [&str; 28] = [
     "6record",
     "4scan",
     "7holders",
@@ -137,25 +138,46 @@ const APART: [&str; 16] = [
     "5fault",
     "4park",
     "7signals",
+    "6stamps",
+    "4uses",
+    "7watches",
+    "11activations",
+    "7history",
+    "5waits",
+    "5loads",
+    "6limits",
+    "4only",
+    "4maps",
+    "4mode",
+    "4lock",
 ];
 
-/// Options for `objcopy` by which linkers put the code of these parts together:
-/// the system brings code into memory in pieces of 64 KiB, and what is not used
-/// would come with what is.
+/// The section for them, of which the runtime is told where it is.
+const SELDOM: &str = "leakscope_seldom";
+
+/// What programs call that are watched.
+const WATCHED: [&str; 2] = ["leakscope_access", "leakscope_dispatch"];
+
+/// Options for `objcopy` by which linkers put the code of these parts together,
+/// and all the rest, whether it is likely or not: the system brings code into
+/// memory in pieces of 64 KiB or more, and what is not used would come with what
+/// is.
 fn set_apart(object: &Path) -> Vec<String> {
     let list = Command::new("objdump").args(["-h", "-w"]).arg(object).output().expect("objdump runs");
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
     let sections = list.lines().filter_map(|line| line.split_whitespace().nth(1)?.strip_prefix(".text."));
     let is_apart = |name: &str| {
-        let name = name.strip_prefix("unlikely.").unwrap_or(name);
         let module = name.strip_prefix("_ZN12leakscope_rt");
         module.is_some_and(|module| APART.iter().any(|part| module.starts_with(part)))
             || ["_Zn", "_Zd"].iter().any(|operator| name.starts_with(operator))
+            || name.trim_start_matches('_').starts_with("leakscope_") && !WATCHED.contains(&name)
     };
-    sections
-        .filter(|name| is_apart(name))
-        .map(|name| format!("--rename-section=.text.{name}=.text.exit.{name}"))
-        .collect()
+    let renamed = |section: &str| {
+        let name = section.strip_prefix("unlikely.").unwrap_or(section);
+        let place = if is_apart(name) { SELDOM.to_owned() } else { format!(".text.{name}") };
+        format!("--rename-section=.text.{section}={place}")
+    };
+    sections.map(renamed).collect()
 }
 
 fn run(command: &mut Command) {

@@ -18,6 +18,11 @@ use crate::llvm::Function;
 /// compute in passing takes registers too.
 const REGISTERS: usize = 11;
 
+/// Values that all of a function's crossings may bring over. Each takes some 50
+/// bytes of code; beyond that a function would be several times as large as
+/// with variables that are shared.
+const BROUGHT_MOST: usize = 1 << 11;
+
 /// Where control goes.
 #[derive(Clone, Copy)]
 pub enum Way {
@@ -68,7 +73,8 @@ pub fn demote_parameters<'m>(builder: &Builder<'m>, function: Function<'m>) {
 
 impl<'m> Apart<'m> {
     /// Gives the twins of `blocks` places of their own; `None` if no loop, by
-    /// its header, needs so many values that registers are scarce.
+    /// its header, needs so many values that registers are scarce, or all
+    /// together need too many.
     pub fn new(
         builder: &Builder<'m>,
         function: Function<'m>,
@@ -84,7 +90,8 @@ impl<'m> Apart<'m> {
             }
         }
         let live = live(blocks, &passed);
-        if headers.map(|header| live[&header].len()).max()? <= REGISTERS {
+        let needed: Vec<usize> = headers.map(|header| live[&header].len()).collect();
+        if *needed.iter().max()? <= REGISTERS || needed.iter().sum::<usize>() > BROUGHT_MOST {
             return None;
         }
         let mut slots = Vec::new();
@@ -101,7 +108,8 @@ impl<'m> Apart<'m> {
 
     /// Brings what `to` needs from one body to the other, at the end of `block`.
     /// The memory between is volatile, so that no register stays the same. No
-    /// pointer is left there: a scan would take it for one of the program's.
+    /// pointer is left there, which a scan would take for one of the program's,
+    /// but what is one's complement.
     pub fn bring(
         &self,
         builder: &Builder<'m>,
@@ -110,14 +118,16 @@ impl<'m> Apart<'m> {
         to: Block<'m>,
         way: Way,
     ) {
+        let pointer = builder.pointer_type();
         let mut used: HashMap<Type<'m>, usize> = HashMap::new();
         let mut moves = Vec::new();
         for Slot { plain, twin, ty } in self.live[&to].iter().map(|&index| &self.slots[index]) {
-            let number = used.entry(*ty).or_default();
+            let kept = if *ty == pointer { builder.word_type() } else { *ty };
+            let number = used.entry(kept).or_default();
             let mut transit = self.transit.borrow_mut();
-            let places = transit.entry(*ty).or_default();
+            let places = transit.entry(kept).or_default();
             if places.len() == *number {
-                places.push(builder.room(function, *ty));
+                places.push(builder.room(function, kept));
             }
             let (from, onto) = match way {
                 Way::ToTwin => (*plain, *twin),
@@ -127,16 +137,17 @@ impl<'m> Apart<'m> {
             *number += 1;
         }
         builder.end(block);
+        let complement = |word| builder.subtract(builder.word(u64::MAX), word);
         for &(from, place, _, ty) in &moves {
-            builder.store(builder.load(ty, from), place).set_volatile();
+            let value = builder.load(ty, from);
+            let kept = if ty == pointer { complement(builder.as_word(value)) } else { value };
+            builder.store(kept, place).set_volatile();
         }
         for &(_, place, onto, ty) in &moves {
-            let value = builder.load(ty, place);
-            value.set_volatile();
+            let kept = builder.load(if ty == pointer { builder.word_type() } else { ty }, place);
+            kept.set_volatile();
+            let value = if ty == pointer { builder.as_pointer(complement(kept)) } else { kept };
             builder.store(value, onto);
-            if ty.is_pointer() {
-                builder.store(builder.zero_of(value), place).set_volatile();
-            }
         }
     }
 }

@@ -120,7 +120,10 @@ fn take_attributes(copy: Function<'_>, function: Function<'_>) {
             LLVMSetComdat(copy.raw(), group);
         }
     }
-    copy.set(Kind::named("cold"));
+    // It seldom runs, and takes memory as soon as it did once.
+    for name in ["cold", "optsize", "minsize"] {
+        copy.set(Kind::named(name));
+    }
 }
 
 fn attributes(function: Function<'_>, index: u32) -> Vec<LLVMAttributeRef> {

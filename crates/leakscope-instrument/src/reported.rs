@@ -8,19 +8,20 @@ use std::collections::{HashMap, HashSet};
 
 use crate::builder::Builder;
 use crate::contexts::LEAVES;
-use crate::ir::{Block, Callee, Opcode, Value};
+use crate::ir::{Block, Opcode, Value};
 use crate::later::{Later, Ways, backwards};
 use crate::llvm::Function;
 use crate::uses::{is_variable, slot_of};
 
-/// Reports the accesses of `blocks`. Control may leave them before each of
+/// Reports the accesses of `blocks` by `tell`, which is given a pointer and how
+/// many there are through it. Control may leave the blocks before each of
 /// `headers`.
 pub fn report<'m>(
     builder: &Builder<'m>,
-    access: Callee<'m>,
     function: Function<'m>,
     blocks: &[Block<'m>],
     headers: &[Block<'m>],
+    tell: impl Fn(Value<'m>, u64) -> Value<'m>,
 ) {
     let ends: HashSet<Value<'m>> = headers.iter().filter_map(|header| header.instructions().next()).collect();
     let later = Later::find(function, Ways::All, |at, later: &mut HashSet<Value<'m>>| {
@@ -45,7 +46,7 @@ pub fn report<'m>(
             let before = if report.is_first { passed[block].get(&report.slot) } else { None };
             let count = report.count + before.copied().unwrap_or_default();
             builder.before(report.at);
-            builder.call(access, &[report.pointer, builder.word(count)]);
+            tell(report.pointer, count);
         }
     }
 }

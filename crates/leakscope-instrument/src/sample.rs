@@ -30,7 +30,7 @@ use crate::uses::is_variable;
 /// the segment register `gs` in each thread, and 0 unless set.
 ///
 /// The runtime is called by assembler: it keeps all registers but those of
-/// vectors, and its answer is a flag. So no value of the plain body has to be
+/// vectors, takes what was pushed from the stack, and its answer is a flag. So no value of the plain body has to be
 /// where a call leaves it alone, and no address is got ready before a loop.
 ///
 /// An access comes with the place of its function's return address, by which
@@ -45,7 +45,7 @@ entry:
   %over = icmp slt i32 %left, 0
   br i1 %over, label %ask, label %done, !prof !0
 ask:
-  %answer = call i8 asm sideeffect "pushq %r11\0Aleaq ${1:c}(%rip), %r11\0Acallq *__leakscope_dispatch@GOTPCREL(%rip)\0Apopq %r11", "={@ccnz},i,CLOBBERED"(ptr %counter) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  %answer = call i8 asm sideeffect "pushq %r11\0Aleaq ${1:c}(%rip), %r11\0ACALL(__leakscope_dispatch)", "={@ccnz},i,CLOBBERED"(ptr %counter) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   %reports = icmp ne i8 %answer, 0
   br label %done
 done:
@@ -56,7 +56,14 @@ done:
 ; So many accesses through a pointer.
 define void @leakscope.accessed(ptr %pointer, i64 %count) alwaysinline nounwind {
   %returns = call ptr @llvm.addressofreturnaddress.p0()
-  call void asm sideeffect "leaq $2, %r11\0Apushq $0\0Apushq $1\0Acallq *__leakscope_access@GOTPCREL(%rip)\0Aleaq 16(%rsp), %rsp", "r,i,*m,~{r11},CLOBBERED"(ptr %pointer, i64 %count, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  call void asm sideeffect "leaq $2, %r11\0Apushq $0\0Apushq $1\0ACALL(__leakscope_access)", "r,i,*m,~{r11},CLOBBERED"(ptr %pointer, i64 %count, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
+  ret void
+}
+
+; Most are one.
+define void @leakscope.accessed.once(ptr %pointer) alwaysinline nounwind {
+  %returns = call ptr @llvm.addressofreturnaddress.p0()
+  call void asm sideeffect "leaq $1, %r11\0Apushq $0\0ACALL(__leakscope_access_once)", "r,*m,~{r11},CLOBBERED"(ptr %pointer, ptr elementtype(i64) %returns) cold nounwind willreturn memory(inaccessiblemem: readwrite)
   ret void
 }
 
@@ -67,7 +74,7 @@ declare ptr @llvm.addressofreturnaddress.p0()
 
 /// A program may lack the runtime, as a library that was derived may be used
 /// by one that was not.
-const WEAK: &str = ".weak __leakscope_dispatch\n.weak __leakscope_access\n";
+const WEAK: &str = ".weak __leakscope_dispatch\n.weak __leakscope_access\n.weak __leakscope_access_once\n";
 
 /// The address space of `gs`. Distances are right for counters of the
 /// executable; those of a shared library are all threads'.
@@ -97,6 +104,7 @@ pub fn after_optimisation(module: &mut Module<'_>, part: Part) -> Result<(), Str
         Part::Program => CHECK.replace("SEGMENT", SEGMENT),
         Part::Library => shared_check(),
     };
+    let check = with_calls(&check, part);
     module.add(&check.replace("CLOBBERED", &clobbered(module)))?;
     module.add_assembler(WEAK);
     {
@@ -140,6 +148,20 @@ fn shared_check() -> String {
             "getelementptr i8, ptr %counter, i64 0",
         )
         .replace("ptr addrspace(SEGMENT)", "ptr")
+}
+
+/// Calls of the runtime are shorter where it is near. On its way from a library
+/// a call may pass through the linker, which keeps fewer registers, if its
+/// target is not read from where that puts it.
+fn with_calls(text: &str, part: Part) -> String {
+    let [before, after] = match part {
+        Part::Program => ["callq ", "@PLT"],
+        Part::Library => ["callq *", "@GOTPCREL(%rip)"],
+    };
+    let names = ["__leakscope_dispatch", "__leakscope_access", "__leakscope_access_once"];
+    names.iter().fold(text.to_owned(), |text, name| {
+        text.replace(&format!("CALL({name})"), &format!("{before}{name}{after}"))
+    })
 }
 
 /// The registers that a call of the runtime leaves undefined: flags, vectors.
@@ -214,7 +236,10 @@ fn split<'m>(builder: &Builder<'m>, checks: &mut Checks<'_, 'm>, twins: &Twins<'
     let loops = loops::find(twins.start);
     let twin_blocks: Vec<Block<'m>> = twins.blocks().map(|block| twins.of(block)).collect();
     let headers: Vec<Block<'m>> = loops.iter().map(|at| twins.of(at.header)).collect();
-    reported::report(builder, checks.accessed, twins.function, &twin_blocks, &headers);
+    reported::report(builder, twins.function, &twin_blocks, &headers, |pointer, count| match count {
+        1 => builder.call(checks.accessed_once, &[pointer]),
+        _ => builder.call(checks.accessed, &[pointer, builder.word(count)]),
+    });
     let Asking { at_start, boring, others } = Asking::of(&loops, || twins.blocks());
     if is_chosen {
         twins.enter(builder, |builder| builder.equal(builder.word(0), builder.word(0)), |_| {});
@@ -260,6 +285,7 @@ struct Checks<'b, 'm> {
     builder: &'b Builder<'m>,
     check: Callee<'m>,
     accessed: Callee<'m>,
+    accessed_once: Callee<'m>,
     /// Stands for the counters until their number is known.
     counters: Value<'m>,
     count: u64,
@@ -271,6 +297,7 @@ impl<'b, 'm> Checks<'b, 'm> {
             builder,
             check: builder.function(c"leakscope.check"),
             accessed: builder.function(c"leakscope.accessed"),
+            accessed_once: builder.function(c"leakscope.accessed.once"),
             counters: builder.zeroed(COUNTER),
             count: 0,
         }

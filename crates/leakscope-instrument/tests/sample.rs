@@ -130,6 +130,35 @@ fn parameters_and_results_go_elsewhere() {
     );
 }
 
+/// So many of them in so many loops that the bodies share their variables.
+#[test]
+fn very_many_values_do_not_go_over() {
+    let each = |count: usize, text: &str| {
+        (0..count)
+            .map(|n| text.replace('#', &n.to_string()).replace('@', &(n % 32).to_string()))
+            .collect::<String>()
+    };
+    let source = format!(
+        "#include <stdio.h>
+         #include <stdlib.h>
+         static __attribute__((noinline)) void touch(long *p) {{ p[0]++; }}
+         static __attribute__((noinline)) long all(long *p) {{
+             {} {}
+             return 0{};
+         }}
+         int main(void) {{
+             long *p = calloc(32, sizeof *p);
+             for (int i = 0; i < 32; i++) p[i] = i * 7 % 11;
+             for (int i = 0; i < 50; i++) printf(\"%ld \", all(p));
+             puts(\"\"); free(p);
+         }}",
+        each(32, "long v# = p[#];"),
+        each(72, "for (long i = 0; i < (p[@] & 3); i++) { touch(p); v@ = v@ * 3 + p[i] + #; }"),
+        each(32, " ^ v#"),
+    );
+    check("c", &source);
+}
+
 /// More values than there are registers: each body has its own, and they go
 /// over where control crosses.
 #[test]

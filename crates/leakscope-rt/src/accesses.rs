@@ -185,7 +185,16 @@ mod entry {
     keeping_all_registers!(
         "__leakscope_access",
         "leakscope_access",
-        "mov rdi, [rbp + 24]\nmov rsi, [rbp + 16]\nmov rdx, r11\nmov rcx, [rbp + 8]"
+        "mov rdi, [rbp + 24]\nmov rsi, [rbp + 16]\nmov rdx, r11\nmov rcx, [rbp + 8]",
+        "ret 16"
+    );
+
+    // One access.
+    keeping_all_registers!(
+        "__leakscope_access_once",
+        "leakscope_access",
+        "mov rdi, [rbp + 16]\nmov esi, 1\nmov rdx, r11\nmov rcx, [rbp + 8]",
+        "ret 8"
     );
 
     /// A block is accessed that lay idle for a tenth of the run: if it looked

@@ -40,9 +40,10 @@ macro_rules! keeping_registers {
 // The same for code that calls from anywhere, with a stack that is not
 // aligned: all registers are kept but `r11` and those of vectors, and the zero
 // flag says whether the result is 0. Arguments are in `r11` and above the
-// return address.
+// return address, from where they are taken at the end: that is code which
+// the program need not have at each call.
 macro_rules! keeping_all_registers {
-    ($name:literal, $target:literal, $arguments:literal) => {
+    ($name:literal, $target:literal, $arguments:literal, $leave:literal) => {
         core::arch::global_asm!(
             concat!(".globl ", $name),
             concat!(".type ", $name, ",@function"),
@@ -71,7 +72,7 @@ macro_rules! keeping_all_registers {
             "pop rax",
             "pop rbp",
             ".cfi_def_cfa rsp, 8",
-            "ret",
+            $leave,
             ".cfi_endproc",
         );
     };

@@ -69,6 +69,10 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
         // The executable that this runtime was linked into.
         modules::set_derived(start as *const () as usize);
     }
+    if mode::samples() {
+        let [start, end] = seldom();
+        sys::set_apart(start, end);
+    }
     if record::is_wanted() {
         park::start();
         signals::start();
@@ -95,6 +99,26 @@ fn is_whole() -> bool {
     }
     // SAFETY: defined above, never written.
     cfg!(feature = "executable") && unsafe { leakscope_whole_address } != 0
+}
+
+core::arch::global_asm!(
+    ".weak __start_leakscope_seldom",
+    ".weak __stop_leakscope_seldom",
+    ".section .data.rel.ro.leakscope,\"aw\",@progbits",
+    ".balign 8",
+    ".globl leakscope_seldom_range",
+    ".hidden leakscope_seldom_range",
+    "leakscope_seldom_range: .quad __start_leakscope_seldom, __stop_leakscope_seldom",
+    ".text",
+);
+
+/// Where the build put code of this runtime that a watched program seldom needs.
+fn seldom() -> [usize; 2] {
+    unsafe extern "C" {
+        static leakscope_seldom_range: [usize; 2];
+    }
+    // SAFETY: defined above, never written.
+    unsafe { leakscope_seldom_range }
 }
 
 /// # Safety

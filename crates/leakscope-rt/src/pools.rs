@@ -12,7 +12,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::arena::{self, CHUNK, CHUNK_SHIFT, NONE};
+use crate::arena::{self, CHUNK, CHUNK_SHIFT};
 use crate::heap::{self, Block};
 use crate::lock::Lock;
 use crate::{depot, stamps, sys};
@@ -59,12 +59,14 @@ struct Line {
 /// The top level; 0 while there are no pools.
 static INDEX_BASE: AtomicUsize = AtomicUsize::new(0);
 
-static STATE: Lock<State> = Lock::new(State { used: 0, chunk: NONE, free: 0, alike: [0; POOLS] });
+/// Zero bytes, so that a program without pools has no memory for it.
+static STATE: Lock<State> = Lock::new(State { used: 0, chunk: 0, free: 0, alike: [0; POOLS] });
 
 struct State {
     /// Bytes of the index that are in use.
     used: usize,
-    /// The chunk that entries are carved from.
+    /// The chunk that entries are carved from; 0 if there is none, which is no
+    /// chunk that anyone gets.
     chunk: u32,
     /// Entries that can be used again.
     free: usize,
@@ -297,7 +299,7 @@ impl State {
             self.free = unsafe { entry.as_ref() }.next.load(Ordering::Relaxed);
             return Some(entry.as_ptr());
         }
-        if self.chunk == NONE {
+        if self.chunk == 0 {
             self.chunk = heap::new_entries()? as u32;
         }
         // SAFETY: the chunk is ours.
@@ -305,7 +307,7 @@ impl State {
         let entry = arena::address_of(self.chunk as usize) + chunk.carved as usize * ENTRY;
         chunk.carved += 1;
         if chunk.carved == chunk.capacity {
-            self.chunk = NONE;
+            self.chunk = 0;
         }
         Some(entry as *mut Entry)
     }

@@ -266,7 +266,13 @@ mod entry {
     use crate::entry::keeping_all_registers;
     use crate::thread;
 
-    keeping_all_registers!("__leakscope_dispatch", "leakscope_dispatch", "mov rdi, r11");
+    // The program's `r11` is above the return address.
+    keeping_all_registers!(
+        "__leakscope_dispatch",
+        "leakscope_dispatch",
+        "mov rdi, r11",
+        "mov r11, [rsp + 8]\nret 8"
+    );
 
     /// A check whose count is below zero: whether this execution is reported.
     ///

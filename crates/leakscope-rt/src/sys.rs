@@ -150,6 +150,16 @@ pub unsafe fn populate(address: usize, bytes: usize) {
     unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_POPULATE_WRITE) };
 }
 
+/// Makes whole pages of a file's mapping a mapping of their own, so that the
+/// system does not bring them into memory together with their neighbours.
+pub fn set_apart(start: usize, end: usize) {
+    let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+    if start < end {
+        // SAFETY: advice on how pages are read changes nothing of what they hold.
+        unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_RANDOM) };
+    }
+}
+
 /// Gives the memory behind a range back; it reads as zeros afterwards.
 ///
 /// # Safety

@@ -13,15 +13,15 @@ __attribute__((constructor)) static void begin(void) {
     mode = !asked ? COIN : *asked == 'a' ? ALWAYS : NEVER;
 }
 
-// All registers but r11 and those of vectors are kept, and a flag says whether the result is 0.
-#define ENTRY(name, arguments)                                                               \
+// All registers but r11 and those of vectors are kept, and a flag says whether the result is 0. What was pushed goes.
+#define ENTRY(name, function, arguments, leave)                                              \
     __asm__(".globl __leakscope_" #name "\n__leakscope_" #name ":\n"                         \
             "push %rbp\nmov %rsp, %rbp\npush %rax\npush %rcx\npush %rdx\npush %rsi\n"        \
             "push %rdi\npush %r8\npush %r9\npush %r10\nand $-16, %rsp\n" arguments "\n"       \
-            "call " #name "\ntest %rax, %rax\nlea -64(%rbp), %rsp\npop %r10\npop %r9\n"       \
-            "pop %r8\npop %rdi\npop %rsi\npop %rdx\npop %rcx\npop %rax\npop %rbp\nret")
+            "call " #function "\ntest %rax, %rax\nlea -64(%rbp), %rsp\npop %r10\npop %r9\n"   \
+            "pop %r8\npop %rdi\npop %rsi\npop %rdx\npop %rcx\npop %rax\npop %rbp\n" leave)
 
-ENTRY(dispatch, "mov %r11, %rdi");
+ENTRY(dispatch, dispatch, "mov %r11, %rdi", "mov 8(%rsp), %r11\nret $8");
 long dispatch(int *counter) {
     checks++;
     *counter = 0;
@@ -29,7 +29,8 @@ long dispatch(int *counter) {
     return mode == COIN ? state >> 63 : mode == ALWAYS;
 }
 
-ENTRY(access, "mov 24(%rbp), %rdi\nmov 16(%rbp), %rsi");
+ENTRY(access, access, "mov 24(%rbp), %rdi\nmov 16(%rbp), %rsi", "ret $16");
+ENTRY(access_once, access, "mov 16(%rbp), %rdi\nmov $1, %esi", "ret $8");
 void access(char *pointer, long count) {
     if (watched && pointer >= watched && pointer < watched + 4096)
         accesses += count;

@@ -65,7 +65,9 @@ pub fn limit_text(note: &Note) -> String {
             "stale means {stale} (--stale), counted in heap accesses: {time} so far, of which at least one in {least} was seen"
         ),
         Note::OnlySnapshot { pid } => {
-            format!("process {pid} ended without a last word: this is what its last snapshot shows")
+            format!(
+                "process {pid} wrote nothing at its end, or runs still: this is what its last snapshot shows"
+            )
         }
     }
 }
