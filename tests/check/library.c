@@ -505,3 +505,39 @@ void room_of_others_good(char *room)
 {
     getcwd(room, 100);
 }
+
+// libxml2, as a program would declare it.
+typedef struct xmlURI {
+    char *scheme, *opaque, *authority, *server, *user;
+    int port;
+    char *path, *query, *fragment;
+    int cleanup;
+    char *query_raw;
+} xmlURI;
+unsigned char *xmlStrdup(const unsigned char *text);
+unsigned char *xmlStrcat(unsigned char *to, const unsigned char *text);
+xmlURI *xmlCreateURI(void);
+void xmlFreeURI(xmlURI *uri);
+
+unsigned char *joined_good(const unsigned char *a, const unsigned char *b)
+{
+    unsigned char *text = xmlStrdup(a);
+    text = xmlStrcat(text, b);
+    return text;
+}
+
+int joined_bad(const unsigned char *a, const unsigned char *b)
+{
+    unsigned char *text = xmlStrdup(a); // alloc @joined
+    text = xmlStrcat(text, b);
+    return text != NULL; // leak @joined: text
+}
+
+void uri_good(const unsigned char *path)
+{
+    xmlURI *uri = xmlCreateURI();
+    if (!uri)
+        return;
+    uri->path = (char *)xmlStrdup(path);
+    xmlFreeURI(uri);
+}

@@ -285,3 +285,171 @@ int property_bad(const struct property *list)
     free(text);
     return 0;
 }
+
+// Bits of an argument say whether the program goes on.
+enum { FATAL = 1, PLAIN = 2 };
+#define SAYS(what, bits) (((what) & (bits)) == (bits))
+
+static void complain(int what, const char *text)
+{
+    fprintf(stderr, "%s%s\n", SAYS(what, PLAIN) ? "" : "program: ", text);
+    if (SAYS(what, FATAL))
+        exit(1);
+}
+
+struct text {
+    char *at;
+    size_t length;
+};
+
+static void *larger(void *old, size_t size)
+{
+    void *result = realloc(old, size);
+    if (!result)
+        complain(FATAL, "no memory");
+    return result;
+}
+
+static void *larger_if_it_can(void *old, size_t size)
+{
+    void *result = realloc(old, size);
+    if (!result)
+        complain(PLAIN, "no memory");
+    return result;
+}
+
+void grown_good(void)
+{
+    struct text text = {malloc(8), 8};
+    if (!text.at)
+        return;
+    text.at = larger(text.at, 16);
+    free(text.at);
+}
+
+void grown_bad(void)
+{
+    struct text text = {malloc(8), 8}; // alloc @grown
+    if (!text.at)
+        return;
+    text.at = larger_if_it_can(text.at, 16); // leak @grown: text.at
+    free(text.at);
+}
+
+// Where the program ends next, nothing is lost.
+static FILE *draft_good(char *name)
+{
+    int descriptor = mkstemp(name);
+    if (descriptor < 0)
+        return NULL;
+    FILE *stream = fdopen(descriptor, "w+");
+    if (!stream)
+        complain(FATAL | PLAIN, name);
+    return stream;
+}
+
+static FILE *draft_bad(char *name)
+{
+    int descriptor = mkstemp(name); // alloc @draft
+    if (descriptor < 0)
+        return NULL;
+    FILE *stream = fdopen(descriptor, "w+");
+    if (!stream)
+        complain(PLAIN, name);
+    return stream; // leak @draft: descriptor
+}
+
+void draft(void)
+{
+    char name[] = "/tmp/XXXXXX";
+    FILE *good = draft_good(name), *bad = draft_bad(name);
+    if (good)
+        fclose(good);
+    if (bad)
+        fclose(bad);
+}
+
+void failed_good(int count)
+{
+    if (count) {
+        char *own = malloc(8);
+        if (!own)
+            return;
+        fgets(own, 8, stdin);
+    }
+    if (opaque())
+        puts("failed");
+    exit(1);
+}
+
+void done_bad(int count)
+{
+    if (count) {
+        char *own = malloc(8); // alloc @done
+        if (!own)
+            return;
+        fgets(own, 8, stdin);
+    } // leak @done: own
+    if (opaque())
+        puts("done");
+    exit(0);
+}
+
+// A stream that could not be made is not used.
+FILE *numbered_good(int *number)
+{
+    int ends[2];
+    if (pipe(ends) < 0)
+        return NULL;
+    FILE *stream = fdopen(ends[0], "r");
+    close(ends[1]);
+    *number = fileno(stream);
+    return stream;
+}
+
+FILE *numbered_bad(int *number)
+{
+    int ends[2];
+    if (pipe(ends) < 0) // alloc @numbered
+        return NULL;
+    FILE *stream = fdopen(ends[0], "r");
+    close(ends[1]);
+    *number = stream ? fileno(stream) : -1;
+    return stream; // leak @numbered: ends[0]
+}
+
+// Nothing is copied to where there is nothing.
+void appended_good(struct text *text, const char *more, size_t length)
+{
+    char *own = malloc(8);
+    if (!own)
+        return;
+    own = realloc(own, 8 + length);
+    memcpy(own + text->length, more, length);
+    free(text->at);
+    text->at = own;
+}
+
+void appended_bad(struct text *text, const char *more, size_t length)
+{
+    char *own = malloc(8); // alloc @appended
+    if (!own)
+        return;
+    own = realloc(own, 8 + length); // leak @appended: own
+    if (own)
+        memcpy(own + text->length, more, length);
+    free(text->at);
+    text->at = own;
+}
+
+// A number that is made a pointer by a distance from the null pointer is one.
+#define ALIGNED(address) ((char *)0 + (((address) - (char *)0 + 15) & ~15L))
+
+void aligned_bad(struct text *text)
+{
+    char *own = malloc(8); // alloc @aligned
+    if (!own)
+        return;
+    char *to = ALIGNED(text->at);
+    memcpy(to, own, text->length);
+} // leak @aligned: own

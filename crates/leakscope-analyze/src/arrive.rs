@@ -41,6 +41,9 @@ impl Simulation<'_, '_> {
         if self.with.memory == Memory::LeftToOthers {
             case.leave_to_others(&self.result.scope);
         }
+        if self.search.is_some() {
+            self.settle_ended(&mut case, self.flow.is_loop_head[block.0 as usize]);
+        }
         case.prune_memory();
         case.prune_facts(&self.result.scope);
         if let Some(search) = &mut self.search {

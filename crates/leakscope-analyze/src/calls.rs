@@ -70,6 +70,9 @@ impl Simulation<'_, '_> {
         };
         if call.is_noreturn {
             outcomes.retain(|outcome| outcome.exit == Exit::Throw);
+            if self.is_success(call, &arguments) {
+                self.settle_ended(&mut case, true);
+            }
         }
         for outcome in &mut outcomes {
             self.work = self.work.saturating_sub(1 + outcome.case.size());
@@ -82,6 +85,13 @@ impl Simulation<'_, '_> {
             }
         }
         outcomes
+    }
+
+    /// Whether a call ends the program as one that has done its work.
+    fn is_success(&self, call: &Call, arguments: &[Value]) -> bool {
+        let Callee::Function(callee) = &call.callee else { return false };
+        let name = &self.result.scope.world.program.function(*callee).name;
+        matches!(name.as_str(), "exit" | "_exit" | "_Exit") && arguments == [Value::NULL]
     }
 
     /// A number of 32 bits is no pointer: what it stands for, as a descriptor, is

@@ -61,7 +61,8 @@ pub struct Case {
 }
 
 /// A block that was written over with the null pointer of a failed call, or lost
-/// to an exception for which there may be a handler.
+/// to an exception for which there may be a handler, or at the end of a scope
+/// with which the program may end.
 #[derive(Debug)]
 pub struct Pending {
     pub block: HeapId,
@@ -69,6 +70,8 @@ pub struct Pending {
     pub cause: Cause,
     pub last: LastPointer,
     pub path: Option<Arc<Mark>>,
+    /// How many blocks were on the way until then, where a case is followed alone.
+    pub visited: usize,
 }
 
 /// What an exception that left a call is doing.
@@ -349,6 +352,12 @@ impl Case {
         if self.blocks.remove(&recent).is_some() {
             self.blocks.insert(recent.older(), Block { is_nullable: false });
         }
+    }
+
+    /// What comes next decides whether this is a leak.
+    pub fn put_off(&mut self, block: HeapId, at: Spot, cause: Cause, last: LastPointer) {
+        let (path, visited) = (self.path.clone(), self.visited.len());
+        self.pending.push(Arc::new(Pending { block, at, cause, last, path, visited }));
     }
 
     /// Changes every part of the values that are to be changed.

@@ -196,7 +196,9 @@ fn escaped(symbols: &Symbols, case: &Case, writes: &[Write]) -> Vec<SymbolId> {
     case.escaped.iter().copied().filter(is_told).collect()
 }
 
-/// Facts about input are kept only where they tell cases apart.
+/// Facts about input are kept where they tell cases apart; those of what is
+/// computed from arguments also where all agree, for these tell with which ones
+/// the procedure does not come back.
 fn keep_guards(scope: &Scope, cases: &mut [ExitCase]) {
     let mut seen: BTreeMap<SymbolId, (usize, BTreeSet<Fact>)> = BTreeMap::new();
     for (id, fact) in cases.iter().flat_map(|case| &case.facts) {
@@ -205,9 +207,9 @@ fn keep_guards(scope: &Scope, cases: &mut [ExitCase]) {
         facts.insert(*fact);
     }
     let count = cases.len();
-    let tells_apart = |id: &SymbolId| {
-        let (held, facts) = &seen[id];
-        *held < count || facts.len() > 1
+    let tells_apart = |id: SymbolId| {
+        let (held, facts) = &seen[&id];
+        count > 1 && (*held < count || facts.len() > 1)
     };
     for case in cases {
         let (mut guards, results): (Vec<_>, Vec<_>) =
@@ -215,8 +217,12 @@ fn keep_guards(scope: &Scope, cases: &mut [ExitCase]) {
         // What is handed on is known better with it. A single case has a guard
         // where others do not come back.
         let mentioned = symbols_in(&case.result, &case.writes);
-        let tells = |id: &SymbolId| if count > 1 { tells_apart(id) } else { is_shallow(scope, *id) };
-        guards.retain(|(id, _)| tells(id) || mentioned.contains(id));
+        let is_common = |id: SymbolId| match scope.symbols.key(id) {
+            SymbolKey::Binary(..) | SymbolKey::Compare(..) => scope.symbols.is_of_parameters(id),
+            _ => count == 1 && is_shallow(scope, id),
+        };
+        guards.retain(|(id, _)| tells_apart(*id) || mentioned.contains(id) || is_common(*id));
+        guards.sort_by_key(|(id, _)| !tells_apart(*id));
         guards.truncate(MAX_GUARDS);
         case.facts = guards.into_iter().chain(results).collect();
     }

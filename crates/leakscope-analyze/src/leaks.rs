@@ -20,6 +20,8 @@ use crate::value::{Base, HeapId, SymbolKey, Value};
 const MAX_WAYS: usize = 4;
 /// Branches of a way that is easily followed.
 const SHORT: usize = 6;
+/// Blocks in which a program ends that says why.
+const SOON: usize = 8;
 
 /// Blocks of one site are lost here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -134,8 +136,7 @@ impl Simulation<'_, '_> {
         for block in lost {
             case.blocks.remove(&block);
             if roots.contains(&block) {
-                let (cause, last, path) = (Cause::Overwritten, variable.clone().into(), case.path.clone());
-                case.pending.push(Arc::new(Pending { block, at, cause, last, path }));
+                case.put_off(block, at, Cause::Overwritten, variable.clone().into());
             }
         }
     }
@@ -150,15 +151,28 @@ impl Simulation<'_, '_> {
         if is_held || self.function.name == "main" {
             return;
         }
-        let (last, path) = (self.place(case, global).into(), case.path.clone());
-        let (block, cause) = (HeapId::recent(site), Cause::Overwritten);
-        case.pending.push(Arc::new(Pending { block, at, cause, last, path }));
+        case.put_off(HeapId::recent(site), at, Cause::Overwritten, self.place(case, global).into());
+    }
+
+    /// A case goes on for long after scopes ended, or begins another turn of a
+    /// loop: the program did not end with them.
+    pub fn settle_ended(&mut self, case: &mut Case, begins_turn: bool) {
+        if case.flight == Flight::Sought || case.pending.is_empty() {
+            return;
+        }
+        let is_late = |pending: &Pending| begins_turn || case.visited.len() > pending.visited + SOON;
+        let is_end = |pending: &Pending| matches!(pending.cause, Cause::ScopeEnd | Cause::Discarded);
+        let (ended, left) =
+            case.pending.iter().cloned().partition(|pending| is_end(pending) && is_late(pending));
+        case.pending = ended;
+        self.settle(case);
+        case.pending = left;
     }
 
     /// A case goes on to the procedure's callers: what waited for it is lost.
     pub fn settle(&mut self, case: &mut Case) {
         for pending in std::mem::take(&mut case.pending) {
-            let Pending { block, at, cause, last, path } = &*pending;
+            let Pending { block, at, cause, last, path, .. } = &*pending;
             self.leak_on(*block, *at, *cause, last.clone(), path.as_ref());
         }
     }
@@ -303,10 +317,11 @@ impl Simulation<'_, '_> {
     pub fn leak(&mut self, block: HeapId, at: Spot, cause: Cause, last: LastPointer, case: &mut Case) {
         let refused = case.refused_by.iter().find(|(refused, _)| *refused == block);
         let last = LastPointer { refused_by: refused.map(|(_, by)| *by), ..last };
-        // Whether the exception goes on is not known before a handler is found.
-        if case.flight == Flight::Sought {
-            let path = case.path.clone();
-            case.pending.push(Arc::new(Pending { block, at, cause, last, path }));
+        // Whether the exception goes on is not known before a handler is found, nor
+        // whether the program ends where a scope does.
+        let is_looked_for = self.is_wanted(block) && matches!(cause, Cause::ScopeEnd | Cause::Discarded);
+        if case.flight == Flight::Sought || is_looked_for {
+            case.put_off(block, at, cause, last);
         } else {
             self.leak_on(block, at, cause, last, case.path.as_ref());
         }

@@ -532,7 +532,6 @@ impl<'a> Simulation<'a, '_> {
             return;
         }
         case.release_nulls(&self.result.scope);
-        self.settle(&mut case);
         let at = case.left_at.unwrap_or(at);
         let before = case.clone();
         case.env.clear();
@@ -550,6 +549,7 @@ impl<'a> Simulation<'a, '_> {
                 self.leak(block, at, cause, holder.into(), &mut case);
             }
         }
+        self.settle(&mut case);
         self.result.exits.push((exit, case, value));
     }
 

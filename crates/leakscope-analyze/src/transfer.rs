@@ -185,12 +185,15 @@ impl Simulation<'_, '_> {
                 }
             }
             Op::Step { base, offset, terms } => {
+                let is_number = matches!(base, Operand::Int(0));
                 let base = self.operand(case, base);
                 self.scope().note_pointers(&base);
                 let mut address = base.plus(Offset::At(*offset));
                 for (index, stride) in terms {
                     address = match self.operand(case, index) {
                         Value::Int(index) => address.plus(Offset::At(index.wrapping_mul(*stride))),
+                        // `(char *) 0 + number` is the address that a number is.
+                        number if is_number && *stride == 1 && address == Value::NULL => number,
                         // An element of no array.
                         _ if address == Value::NULL => Value::NULL,
                         _ => address.plus(Offset::Any),
@@ -285,6 +288,9 @@ impl Simulation<'_, '_> {
             Op::Copy { to, from, bytes } => {
                 let (to, from) = (self.operand(case, to), self.operand(case, from));
                 let bytes = number(&self.operand(case, bytes));
+                if to == Value::NULL && bytes != Some(0) {
+                    case.feasibility = Feasibility::Dead;
+                }
                 let before = case.clone();
                 case.copy(self.scope(), &to, &from, bytes);
                 self.look_for_leaks_after(&before, case, instruction.at, Cause::Overwritten);
@@ -292,6 +298,9 @@ impl Simulation<'_, '_> {
             Op::Fill { to, byte, bytes } => {
                 let (to, byte) = (self.operand(case, to), self.operand(case, byte));
                 let bytes = number(&self.operand(case, bytes));
+                if to == Value::NULL && bytes != Some(0) {
+                    case.feasibility = Feasibility::Dead;
+                }
                 let before = case.clone();
                 case.fill(&to, &byte, bytes);
                 self.look_for_leaks_after(&before, case, instruction.at, Cause::Overwritten);
