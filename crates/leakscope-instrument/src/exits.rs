@@ -47,7 +47,12 @@ impl<'m> Exits<'m> {
         let (destination, result) = (named(DESTINATION), named(RESULT));
         // The last note in a block of where control goes on. The end of a
         // handler may come between it and the branch; then only the statement
-        // before it has a line.
+        // before it has a line, which may be a call that ends the block before.
+        let before = |note: Value<'m>| {
+            let mut ways_in = note.block().ways_in();
+            let way_in = ways_in.next().filter(|at| at.is(Opcode::LLVMInvoke) && ways_in.next().is_none());
+            note.previous().or(way_in)?.location()
+        };
         let note = |block: Block<'m>| {
             let is_note = |at: &Value<'m>| at.is(Opcode::LLVMStore) && Some(at.operand(1)) == destination;
             block.instructions().filter(is_note).last()
@@ -59,7 +64,7 @@ impl<'m> Exits<'m> {
                 let to_return = || !end.is_conditional() && end.successors().any(|to| to.name() == RETURN);
                 let location = match note(block) {
                     Some(note) if end.previous() == Some(note) => end.location(),
-                    Some(note) => note.location().or_else(|| note.previous()?.location()),
+                    Some(note) => note.location().or_else(|| before(note)),
                     None => end.location().filter(|_| to_return()),
                 };
                 Some((end, location?))

@@ -52,7 +52,7 @@ impl Objects {
         else {
             return;
         };
-        self.lines.push(format!("{file}\t{line}\t{column}\t{kind}\t{object}"));
+        self.lines.push(format!("{file}\t{line}\t{column}\t{kind}\t{name}\t{object}"));
     }
 
     /// Notes where an integer in a block changes by one: blocks that count their

@@ -230,7 +230,8 @@ impl<'m> Body<'_, 'm> {
                 _ => {}
             }
         }
-        for local in &locals {
+        // Of several that end together the last one is told: the first of the source.
+        for local in locals.iter().rev() {
             self.begin(local);
             let ends = if local.starts.is_empty() { &returns } else { &local.ends };
             for &end in ends {

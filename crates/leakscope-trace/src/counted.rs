@@ -26,11 +26,12 @@
 mod holders;
 
 use holders::{Reference, held_until};
+use leakscope_core::Frame;
 use leakscope_wire::lives::IS_CALL;
 use leakscope_wire::{Cause, Count, Death, Edge, Life};
 
 use crate::handed;
-use crate::record::{Record, Stack};
+use crate::record::{Module, Record, Stack};
 
 /// How pointers to a lost block came and went, as the record has it.
 #[derive(Debug)]
@@ -121,6 +122,11 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
             began_here || !is_given(record, &details.lives, stack, frame, moment.time)
         })
         .unwrap_or(0);
+    // A thread's function has what it was given: nobody's code called it.
+    let is_users = |&frame: &usize| !is_librarys(record, stack, frame);
+    let is_called = (skipped..stack.addresses.len()).any(|frame| is_users(&frame));
+    let outermost = if is_called { None } else { (0..skipped).rev().find(is_users) };
+    let skipped = outermost.unwrap_or(skipped);
     // It was counted to be given to a function.
     let is_given = moment.reference.as_ref().is_some_and(|it| {
         let head = &details.lives[it.head];
@@ -149,6 +155,20 @@ fn judge_block(record: &mut Record, details: &Details) -> Option<Counted> {
     let Moment { references, holders, .. } = moment;
     let (variable, cause) = (told.variable, told.cause);
     Some(Counted { references, holders, field, moment: Some(id), variable, cause, is_exact })
+}
+
+/// Whether the code of a frame is a library's of the system.
+fn is_librarys(record: &Record, stack: &Stack, frame: usize) -> bool {
+    let address = stack.addresses[frame].wrapping_sub(1);
+    // The program itself comes first.
+    let mut libraries = record.modules.iter().skip(1).filter(|module| {
+        let path = module.path.to_string_lossy();
+        Frame::default().of_module(leakscope_core::Module::Other(&path)).system
+    });
+    libraries.any(|Module { at, .. }| {
+        (at.start..at.end).contains(&address)
+            && (at.first_generation..=at.last_generation).contains(&stack.generation)
+    })
 }
 
 /// How the slot went that had the reference, and where.

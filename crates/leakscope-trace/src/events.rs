@@ -65,7 +65,7 @@ impl Events {
             if !matches!(event.cause, Cause::Unwound | Cause::ThreadEnd)
                 && let Some((called, object)) = places.object(place)
             {
-                event.variable = Some(object.to_owned());
+                event.variable = object.map(str::to_owned);
                 event.cause = match called {
                     Called::Destructor => Cause::ScopeEnd,
                     Called::Assignment => Cause::Overwritten,

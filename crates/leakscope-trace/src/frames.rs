@@ -16,7 +16,7 @@ use crate::dwarf::{Debug, Die, Entry, Expression};
 use crate::kept;
 use crate::module_file;
 use crate::slots::Rules;
-use crate::types::Types;
+use crate::types::{Types, Wanted};
 use crate::variables::{At, parts};
 
 /// The table of a program; none if nothing of it is to be told.
@@ -374,7 +374,7 @@ fn frame_bytes(code: &[u8]) -> Option<u32> {
 /// Whether a structure with pointers is returned in two general registers. Large
 /// numbers as the second word may have a point, and another register.
 fn has_two_words(types: &Types, kind: Die) -> bool {
-    let is_pointer = |offset| types.descend(kind, offset).map(|word| word.is_pointer);
+    let is_pointer = |offset| types.descend(kind, offset, Wanted::Word).map(|word| word.is_pointer);
     let has_pointer = is_pointer(0) == Some(true) || is_pointer(8) == Some(true);
     types.size(kind) == Some(16) && has_pointer && is_pointer(8) != Some(false) && !types.has_destructor(kind)
 }

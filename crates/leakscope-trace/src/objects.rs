@@ -40,11 +40,21 @@ struct Field {
     text: String,
 }
 
+/// An object on which a function is called.
+struct On {
+    called: Called,
+    /// The function's symbol.
+    symbol: String,
+    /// What the source calls the object.
+    object: String,
+}
+
 /// Objects by the place of the call.
 #[derive(Default)]
 pub struct Objects {
     read: BTreeSet<PathBuf>,
-    by_place: BTreeMap<CallPlace, (Called, String)>,
+    /// At the end of a scope several destructors are called in one place.
+    by_place: BTreeMap<CallPlace, Vec<On>>,
     /// By place and number of the argument.
     fields: BTreeMap<(CallPlace, u32), Vec<Field>>,
     passed_on: BTreeMap<(CallPlace, u32), u32>,
@@ -58,7 +68,9 @@ impl Objects {
         if self.read.insert(path.to_owned())
             && let Some(text) = section(path)
         {
-            self.by_place.extend(text.lines().filter_map(parse));
+            for (place, on) in text.lines().filter_map(parse) {
+                self.by_place.entry(place).or_default().push(on);
+            }
             self.counting.extend(text.lines().filter_map(parse_count));
             for (argument, field) in text.lines().filter_map(parse_field) {
                 self.fields.entry(argument).or_default().push(field);
@@ -87,9 +99,20 @@ impl Objects {
         named.or_else(|| self.passed_on.get(&argument).copied().map(Passed::On))
     }
 
-    pub fn find(&self, file: &str, line: u32, column: u32) -> Option<(Called, &str)> {
-        let (called, object) = self.by_place.get(&(file.to_owned(), line, column))?;
-        Some((*called, object))
+    /// The object on which `function` was called in a place; without its name if it
+    /// may be one of several.
+    pub fn find(
+        &self,
+        (file, line, column): (&str, u32, u32),
+        function: &str,
+    ) -> Option<(Called, Option<&str>)> {
+        let here = self.by_place.get(&(file.to_owned(), line, column))?;
+        let is_meant = |on: &&On| addr2line::demangle_auto(on.symbol.as_str().into(), None) == function;
+        let meant: Vec<&On> = here.iter().filter(is_meant).collect();
+        let found = if meant.is_empty() { here.iter().collect() } else { meant };
+        let first = found.first()?;
+        let is_one = found.iter().all(|on| on.object == first.object);
+        Some((first.called, is_one.then_some(first.object.as_str())))
     }
 }
 
@@ -112,15 +135,16 @@ fn section(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&data).into_owned())
 }
 
-fn parse(line: &str) -> Option<(CallPlace, (Called, String))> {
-    let (place, kind, object) = split(line)?;
+fn parse(line: &str) -> Option<(CallPlace, On)> {
+    let (place, kind, rest) = split(line)?;
     let called = match kind {
         "d" => Called::Destructor,
         "a" => Called::Assignment,
         "m" => Called::Other,
         _ => return None,
     };
-    Some((place, (called, object.to_owned())))
+    let (symbol, object) = rest.split_once('\t')?;
+    Some((place, On { called, symbol: symbol.to_owned(), object: object.to_owned() }))
 }
 
 fn parse_field(line: &str) -> Option<((CallPlace, u32), Field)> {

@@ -539,12 +539,13 @@ impl Places {
     }
 
     /// The object on which the user's code called a function of a library in
-    /// which this happened.
-    pub fn object(&self, id: PlaceId) -> Option<(Called, &str)> {
+    /// which this happened; without its name if that is not certain.
+    pub fn object(&self, id: PlaceId) -> Option<(Called, Option<&str>)> {
         let known = &self.known[id.0];
-        let (_, &outer) = known.inner.first().zip(known.stack.first())?;
+        let (&called, &outer) = known.inner.last().zip(known.stack.first())?;
         let frame = self.symboliser.frame(outer);
-        self.objects.find(frame.file.as_deref()?, frame.line?, frame.column?)
+        let place = (frame.file.as_deref()?, frame.line?, frame.column?);
+        self.objects.find(place, self.symboliser.frame(called).function.as_deref().unwrap_or_default())
     }
 
     /// Whether an integer changes by one there, or up to so many lines before, as

@@ -5,6 +5,7 @@ use addr2line::gimli::Register;
 use leakscope_wire::{Step, StepKind};
 
 use crate::dwarf::Die;
+use crate::types::Wanted;
 use crate::variables::{FrameEnd, Held, Variables, Word};
 
 /// A value that the code has: where it begins, so many bytes on, and what is
@@ -79,7 +80,11 @@ impl Steps<'_> {
         if let Target::Behind(bytes) = target {
             value.offset = value.offset.wrapping_add(bytes.cast_signed());
         }
-        if target == Target::Object { self.object(value) } else { Some(self.place(value)?.name) }
+        if target == Target::Object {
+            self.object(value)
+        } else {
+            Some(self.place(value, Wanted::Word)?.name)
+        }
     }
 
     /// The number of the function's parameter that `steps` lead to, if it points
@@ -130,11 +135,11 @@ impl Steps<'_> {
             }
             StepKind::Constant => Some(Value::at(From::Zero, value.into())),
             StepKind::Load => {
-                let place = values.pop()?.and_then(|from| self.place(from));
-                let is_pointer = value == 8;
-                place.map(|Place { name, target }| match is_pointer {
-                    true => Value::at(From::Pointer(name, target), 0),
-                    false => Value::index(name),
+                let wanted = if value == 8 { Wanted::Word } else { Wanted::Number };
+                let place = values.pop()?.and_then(|from| self.place(from, wanted));
+                place.map(|Place { name, target }| match wanted {
+                    Wanted::Word => Value::at(From::Pointer(name, target), 0),
+                    Wanted::Number => Value::index(name),
                 })
             }
             StepKind::Add => {
@@ -171,17 +176,20 @@ impl Steps<'_> {
         }
     }
 
-    /// The place at an address.
-    fn place(&self, address: Value) -> Option<Place> {
+    /// The place of what is wanted at an address.
+    fn place(&self, address: Value, wanted: Wanted) -> Option<Place> {
         let Value { from, offset, indexes } = self.named(address);
         let word = match from {
             From::Zero => self.variables.global((offset as u64).wrapping_sub(self.bias))?,
             From::Frame => self.variables.held(self.probe, Held::Below(-offset), self.end)?,
             From::Register(_) => return None,
-            From::Pointer(name, target) => return self.behind(name, target, offset, indexes),
+            From::Pointer(name, target) => return self.behind(name, target, offset, indexes, wanted),
         };
-        let word = Some(word).filter(|word| word.has_type)?;
-        Some(Place { name: with_indexes(&word.name, indexes)?, target: word.target })
+        let name = match wanted {
+            Wanted::Number if word.number.is_some() => word.number?,
+            _ => Some(word.name).filter(|_| word.has_type)?,
+        };
+        Some(Place { name: with_indexes(&name, indexes)?, target: word.target })
     }
 
     /// The place so far behind where a pointer points to.
@@ -191,12 +199,19 @@ impl Steps<'_> {
         target: Option<Die>,
         offset: i64,
         mut indexes: Vec<Index>,
+        wanted: Wanted,
     ) -> Option<Place> {
         let types = &self.variables.types;
         let offset = u64::try_from(offset).ok()?;
         let kind = target?;
         let size = types.size(kind).filter(|&size| size > 0)?;
-        let found = types.descend(kind, if indexes.is_empty() { offset % size } else { offset })?;
+        let inside = if indexes.is_empty() { offset % size } else { offset };
+        let found = types.descend(kind, inside, wanted)?;
+        // How far a number goes of which nothing is known, nobody knows: what is there
+        // must be what it goes through.
+        if wanted == Wanted::Word && !found.is_pointer && indexes.iter().any(|index| index.stride.is_none()) {
+            return None;
+        }
         let is_element = |index: &Index| match index.stride {
             Some(stride) => stride.cast_unsigned() == size,
             // An array inside is nearer than one of which the pointer leads to an element.
@@ -249,9 +264,6 @@ fn sum(a: Option<Value>, b: Option<Value>) -> Option<Value> {
         (Some(address), None) | (None, Some(address)) => {
             let unknown =
                 Value { indexes: vec![Index { name: None, stride: None }], ..Value::at(From::Zero, 0) };
-            if matches!(address.from, From::Zero) {
-                return None;
-            }
             (address, unknown)
         }
         (None, None) => return None,

@@ -22,6 +22,15 @@ pub struct Found {
     pub target: Option<Die>,
 }
 
+/// What is looked for in memory of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// A word that can hold a pointer.
+    Word,
+    /// A number of any size, as indexes are.
+    Number,
+}
+
 /// Types do not nest deeper; damaged ones may be a ring.
 const DEPTH_MAX: usize = 16;
 
@@ -53,7 +62,7 @@ impl Types {
         let found = target.zip(size).and_then(|(target, size)| {
             let is_array =
                 bytes >= size.saturating_mul(2) && bytes.is_multiple_of(size) && !self.is_open(target);
-            let found = self.descend(target, if is_array { offset % size } else { offset })?;
+            let found = self.descend(target, if is_array { offset % size } else { offset }, Wanted::Word)?;
             let index = if is_array { format!("[{}]", offset / size) } else { String::new() };
             Some((index + &found.path, found.target))
         });
@@ -71,12 +80,12 @@ impl Types {
         })
     }
 
-    /// The word at an offset of a type, which must be able to hold a pointer.
-    pub fn descend(&self, kind: Die, offset: u64) -> Option<Found> {
-        self.descend_from(kind, offset, 0)
+    /// The word or number at an offset of a type.
+    pub fn descend(&self, kind: Die, offset: u64, wanted: Wanted) -> Option<Found> {
+        self.descend_from(kind, offset, wanted, 0)
     }
 
-    fn descend_from(&self, kind: Die, offset: u64, depth: usize) -> Option<Found> {
+    fn descend_from(&self, kind: Die, offset: u64, wanted: Wanted, depth: usize) -> Option<Found> {
         let (kind, entry) = self.plain(kind)?;
         if depth > DEPTH_MAX {
             return None;
@@ -90,13 +99,13 @@ impl Types {
                 target: self.type_of(kind, &entry),
             }),
             gimli::DW_TAG_base_type => {
-                let fits = offset == 0 && self.size(kind) == Some(8);
+                let fits = offset == 0 && (wanted == Wanted::Number || self.size(kind) == Some(8));
                 fits.then(|| Found { path: String::new(), is_pointer: false, target: None })
             }
             gimli::DW_TAG_array_type => {
                 let element = self.type_of(kind, &entry)?;
                 let size = self.size(element).filter(|&size| size > 0)?;
-                let found = self.descend_from(element, offset % size, depth + 1)?;
+                let found = self.descend_from(element, offset % size, wanted, depth + 1)?;
                 let mut index = offset / size;
                 // The last dimension varies fastest.
                 let mut path = String::new();
@@ -109,8 +118,8 @@ impl Types {
             }
             tag if is_record(tag) => {
                 let members = self.debug.children(kind);
-                let found =
-                    || members.iter().filter_map(|(die, member)| self.member(*die, member, offset, depth));
+                let at = |(die, member): &(Die, Entry)| self.member(*die, member, offset, wanted, depth);
+                let found = || members.iter().filter_map(at);
                 // Of the arms of a union, one that is a pointer is meant.
                 found().find(|found| found.is_pointer).or_else(|| found().next())
             }
@@ -119,7 +128,7 @@ impl Types {
     }
 
     /// The same in a member of a record, if that is where it is.
-    fn member(&self, die: Die, member: &Entry, offset: u64, depth: usize) -> Option<Found> {
+    fn member(&self, die: Die, member: &Entry, offset: u64, wanted: Wanted, depth: usize) -> Option<Found> {
         if !matches!(member.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance) {
             return None;
         }
@@ -127,7 +136,7 @@ impl Types {
         let kind = self.type_of(die, member)?;
         // An array without a length goes on to the end of the block.
         let is_within = self.size(kind).is_none_or(|size| size == 0 || inside < size);
-        let found = is_within.then(|| self.descend_from(kind, inside, depth + 1)).flatten()?;
+        let found = is_within.then(|| self.descend_from(kind, inside, wanted, depth + 1)).flatten()?;
         let name = member.attr_value(gimli::DW_AT_name).and_then(|name| self.debug.text(die, name));
         Some(match name {
             Some(name) => Found { path: format!(".{name}{}", found.path), ..found },

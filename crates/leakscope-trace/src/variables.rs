@@ -5,7 +5,7 @@ use std::path::Path;
 use addr2line::gimli::{self, AttributeValue, Operation, Register};
 
 use crate::dwarf::{Debug, Die, Entry, Expression, Visible};
-use crate::types::Types;
+use crate::types::{Types, Wanted};
 
 /// Variables by where they are.
 pub struct Variables {
@@ -71,6 +71,8 @@ pub struct Word {
     pub function: Option<String>,
     /// Its type says what is there.
     pub has_type: bool,
+    /// The number there, as the source writes it.
+    pub number: Option<String>,
     /// Of the variable, or of the part of it that is there.
     pub bytes: u64,
     /// What it points to, if that is known.
@@ -207,7 +209,9 @@ impl Variables {
             return None;
         }
         let offset = offset.saturating_add(part.within);
-        let found = kind.and_then(|kind| self.types.descend(kind, offset));
+        let find = |wanted| kind.and_then(|kind| self.types.descend(kind, offset, wanted));
+        let found = find(Wanted::Word);
+        let number = find(Wanted::Number).map(|found| format!("{name}{}", found.path));
         let path = match &found {
             Some(found) => found.path.clone(),
             None if offset == 0 => String::new(),
@@ -225,6 +229,7 @@ impl Variables {
             declared: debug.declared(die, entry),
             function: function.and_then(|die| debug.full_name(die, &debug.entry(die)?)),
             has_type: found.is_some() || offset == 0,
+            number,
             bytes,
             target: found.and_then(|found| found.target),
             inlined: None,

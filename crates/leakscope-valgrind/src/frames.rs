@@ -10,7 +10,7 @@
 
 use core::ffi::CStr;
 
-use leakscope_wire::{Frame, FramesHeader, Kept, Optimised, Scope, Slot};
+use leakscope_wire::{Brace, Frame, FramesHeader, Kept, Optimised, Scope, Slot};
 use zerocopy::FromBytes;
 
 use crate::memory::{self, Single};
@@ -98,10 +98,12 @@ impl Function {
     }
 
     /// The variables that end where control goes from one instruction of the
-    /// function to another.
+    /// function to another: out of their scope, or back to its beginning, as a loop
+    /// without a condition does.
     pub fn ends(self, from: u64, to: u64) -> impl Iterator<Item = Slot> {
         let [from, to] = [from, to].map(|address| address.wrapping_sub(self.start));
-        self.slots().iter().copied().filter(move |slot| is_in(slot, from) && !is_in(slot, to))
+        let leaves = move |slot: &Slot| !is_in(slot, to) || to <= from && begins(slot, to);
+        self.slots().iter().copied().filter(move |slot| is_in(slot, from) && leaves(slot))
     }
 
     /// Whether the frame has no variable so far below its end, in no scope: the
@@ -116,10 +118,19 @@ fn covers(slot: &Slot, below: usize) -> bool {
     (slot.below as usize).wrapping_sub(below) < slot.bytes as usize
 }
 
-fn is_in(slot: &Slot, at: u64) -> bool {
+fn scopes(slot: &Slot) -> &'static [Scope] {
     let first = slot.first_scope as usize;
-    let scopes = TABLE.get().scopes.get(first..first + slot.scopes as usize).unwrap_or_default();
-    scopes.iter().any(|scope| (u64::from(scope.start)..u64::from(scope.end)).contains(&at))
+    TABLE.get().scopes.get(first..first + slot.scopes as usize).unwrap_or_default()
+}
+
+fn is_in(slot: &Slot, at: u64) -> bool {
+    scopes(slot).iter().any(|scope| (u64::from(scope.start)..u64::from(scope.end)).contains(&at))
+}
+
+/// Whether the variable's scope begins there, as the compiler has it: of one that ends
+/// before its closing brace the pieces say nothing of that.
+fn begins(slot: &Slot, at: u64) -> bool {
+    slot.brace == Brace::None as u32 && scopes(slot).first().is_some_and(|scope| u64::from(scope.start) == at)
 }
 
 /// A stretch of an optimised function's code, for which it is known where variables

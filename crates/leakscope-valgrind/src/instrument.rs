@@ -109,6 +109,7 @@ pub unsafe extern "C" fn block(
             marks_red_zone: true,
             statement: 0,
             moved: 0,
+            jumped: 0,
             sets_result: false,
             piece: start as u64,
             counted: None,
@@ -214,6 +215,8 @@ struct Block<'a> {
     statement: u64,
     /// The last that optimised code gets its result ready with, which several statements may share.
     moved: u64,
+    /// The last jump that Valgrind followed; 0 if there is none.
+    jumped: u64,
     /// The register of results was written there or later.
     sets_result: bool,
     /// Where the piece of code begins that the instruction is in.
@@ -232,6 +235,7 @@ impl Block<'_> {
                     // Valgrind may follow a jump.
                     if arm.IMark.addr != self.next {
                         self.leave_by_jump(Some(arm.IMark.addr));
+                        self.jumped = self.instruction;
                     }
                     self.enter(arm.IMark.addr);
                     (self.before, self.instruction) = (self.instruction, arm.IMark.addr);
@@ -463,8 +467,10 @@ impl Block<'_> {
 
     fn end(&mut self, kind: vg::IRJumpKind, to: Option<u64>) {
         if kind == vg::Ijk_Ret {
-            // The statement that ran, not the brace behind it.
-            if let Some(statement) = [self.statement, self.moved].into_iter().find(|&it| it != 0) {
+            // The statement that ran, not the brace behind it. Of one that returns what a
+            // call did, only the jump may be left.
+            let jumped = if self.stretch.is_none() { self.jumped } else { 0 };
+            if let Some(statement) = [self.statement, self.moved, jumped].into_iter().find(|&it| it != 0) {
                 self.instruction = statement;
             }
             let is_shared = self.statement == 0 && self.stretch.is_some_and(Stretch::has_result);

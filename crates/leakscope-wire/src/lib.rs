@@ -29,8 +29,8 @@ pub const VERSION: u32 = 3;
 
 /// Section of a derived program that says what the source calls the objects on
 /// which functions of libraries are called. Lines of text: file, line, column,
-/// what is called (`d` a destructor, `a` an assignment, `m` another function)
-/// and the object, with tabs between them. With `c` and no object: there an
+/// what is called (`d` a destructor, `a` an assignment, `m` another function),
+/// its symbol and the object, with tabs between them. With `c` and no more: there an
 /// integer in memory changes by one. With `f` a line of [`Field`]'s numbers and
 /// text, each behind a tab, after the number of an argument: what a function that
 /// takes any pointer is given there has a pointer in that field; with `p` the

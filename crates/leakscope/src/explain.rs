@@ -153,6 +153,12 @@ fn explanation<'a>(finding: &Finding, second: &'a Report) -> Option<&'a Finding>
 fn explain(finding: &mut Finding, told: &Finding) {
     finding.counted = told.counted.clone();
     let Some(why) = told_by(told) else { return };
+    // The second run may tell blocks together that were lost there in other variables.
+    let is_known =
+        told.leaked.as_ref().zip(finding.leaked.as_ref()).is_some_and(|(one, other)| is_same(one, other));
+    if is_known && told.counted.is_none() {
+        return;
+    }
     if let Some(place) = finding.leaked.take() {
         let (cause, variable) = (finding.cause, finding.variable.take());
         finding.candidates.insert(0, Candidate { place, cause, variable });
