@@ -128,6 +128,7 @@ fn what_text(what: What) -> &'static str {
         What::Foreign => "a function that was not captured got a value as it was",
         What::Wide => "a value of more than 64 bits was taken as it was",
         What::Operation => "an instruction took a value as it was",
+        What::Unseen => "a library function of which there is no model read the input",
         What::Missing => "a file that is not there was to be read (--sym-file makes it up)",
     }
 }

@@ -14,6 +14,7 @@ use crate::parts::Parts;
 use crate::places::{PlaceId, WayId};
 use crate::schedule::{Candidate, Edge};
 use crate::solve::Run;
+use crate::succession::Succession;
 use crate::target::{ProgramOption, TIMES_BITS};
 use crate::texts::{Compared, stage};
 use crate::trace::{Decision, Trace, Way, mixed};
@@ -91,6 +92,8 @@ pub struct Knowledge {
     beside: FxHashMap<Compared, u32>,
     /// Texts that were tried as commands.
     commands: BTreeSet<Vec<u8>>,
+    /// What goes on from what runs did.
+    succession: Succession,
     /// Words that no input was made for yet, with the input whose run came to
     /// them first.
     pub untried: Vec<(Word, Input)>,
@@ -187,6 +190,12 @@ impl Knowledge {
                 self.untried.push((word, run.input.clone()));
             }
         }
+        if run.is_new {
+            // Of a text that stands for the beginning of a line, the first word counts.
+            let is_known = |word: &[u8]| self.commands.iter().any(|known| known.trim_ascii_end() == word);
+            let next = self.succession.add(&run.input, is_known);
+            self.untried.extend(next.into_iter().map(|(next, from)| (Word::Next(next), from)));
+        }
         self.reads_arguments |= run.trace.reads_arguments;
         self.reads_stdin |= run.trace.reads_stdin;
         self.reads_files |=
@@ -253,7 +262,7 @@ impl Knowledge {
     pub fn options(&self) -> impl Iterator<Item = &ProgramOption> {
         self.words.iter().filter_map(|word| match word {
             Word::Option(option) => Some(option),
-            Word::Variable(_) | Word::Text(_) | Word::Beside(_) | Word::Command(_) | Word::Texts(_) => None,
+            _ => None,
         })
     }
 

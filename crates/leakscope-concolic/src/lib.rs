@@ -36,6 +36,7 @@ mod sandbox;
 mod schedule;
 mod search;
 mod solve;
+mod succession;
 mod target;
 mod texts;
 mod trace;
@@ -43,6 +44,7 @@ mod trial;
 mod verdict;
 mod warning;
 pub mod warnings;
+mod wider;
 mod wording;
 
 use std::io;
@@ -60,7 +62,7 @@ pub use search::{News, Options, Subject, Teller, validate};
 pub use solve::SolverChoice;
 pub use target::{Ended, ProgramOption, Record, Target};
 pub use trace::{Trace, Way};
-pub use verdict::{Coverage, End, Fate, Leak, LeakWay, Tally};
+pub use verdict::{Coverage, End, Fate, Freed, Leak, LeakWay, Leaks, Tally};
 pub use warning::{MarkKind, PathMark, Spot, Warning};
 
 #[derive(Debug, thiserror::Error)]

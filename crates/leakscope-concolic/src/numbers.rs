@@ -73,6 +73,12 @@ pub fn wanted(pool: &Pool, question: Term, value: impl Fn(InputId) -> u64) -> Ve
     found
 }
 
+/// Whether a question compares with a number that no single byte is: what letters make up is a number then.
+pub fn is_beyond_bytes(pool: &Pool, question: Term) -> bool {
+    let is_large = |term: Term| pool.value(term).is_some_and(|value| value > u64::from(u8::MAX));
+    conditions(pool, question).iter().any(|condition| is_large(condition.left) || is_large(condition.right))
+}
+
 impl Wanted {
     /// Its value in the digits that it has, with zeros before it, if there is room.
     pub fn padded(&self) -> Option<Model> {

@@ -106,6 +106,43 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
     objects
 }
 
+/// Whether all that a run left was lost before it came to the leak point, where `ends` are the places at
+/// which objects of the allocation were lost: each came to one of them first, and then to none, or was the
+/// last one that was made then.
+pub fn were_lost_before(events: &[Event], automaton: &Automaton, ends: &FxHashSet<PlaceId>) -> bool {
+    #[derive(Default)]
+    struct Course {
+        has_passed: bool,
+        ended_before: bool,
+        ended_as_newest: bool,
+        ended_after: bool,
+    }
+    let mut live: BTreeMap<u32, Course> = BTreeMap::new();
+    for (at, event) in events.iter().enumerate() {
+        if automaton.is_leak_point(event) {
+            live.values_mut().for_each(|course| course.has_passed = true);
+        }
+        match EventKind::from_u8(event.kind) {
+            Some(EventKind::Allocated) if automaton.allocates(&calls(events, at)) => {
+                live.insert(event.value, Course::default());
+            }
+            Some(EventKind::Freed) => drop(live.remove(&event.value)),
+            Some(EventKind::Point) if ends.contains(&event.place) => {
+                let newest = live.keys().next_back().copied();
+                for (&number, course) in &mut live {
+                    course.ended_after |= course.has_passed;
+                    course.ended_before |= !course.has_passed;
+                    course.ended_as_newest |= !course.has_passed && Some(number) == newest;
+                }
+            }
+            _ => {}
+        }
+    }
+    let was_before = |course: &Course| course.ended_before && (course.ended_as_newest || !course.ended_after);
+    let mut passed = live.values().filter(|course| course.has_passed).peekable();
+    !automaton.leaks_on_one_line() && passed.peek().is_some() && passed.all(was_before)
+}
+
 /// Blocks that a run left unfreed, by the calls that allocated them, from the
 /// inside out: how many, and their bytes.
 pub fn unfreed(events: &[Event]) -> BTreeMap<Vec<PlaceId>, (u64, u64)> {

@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use leakscope_wire::env as wire_env;
-use leakscope_wire::symbolic::{Event, EventKind, Header, TakesArgument, View, wants};
+use leakscope_wire::symbolic::{Event, EventKind, Header, Place, TakesArgument, View, wants};
 use memmap2::MmapMut;
+use rustc_hash::FxHashSet;
 use zerocopy::IntoBytes;
 
 use crate::ConcolicError;
@@ -98,7 +99,7 @@ impl Program {
     /// The places of the program and its libraries, which a first run tells
     /// the numbers of.
     pub fn places(&mut self) -> Result<Places, ConcolicError> {
-        let run = self.start(&Input::default())?;
+        let run = self.start(&Input::default(), &FxHashSet::default())?;
         let view = run.view().ok_or_else(|| ConcolicError::Silent(self.executable.clone()))?;
         if view.modules().is_empty() {
             return Err(ConcolicError::Silent(self.executable.clone()));
@@ -120,7 +121,7 @@ impl Program {
     pub fn want(&mut self, places: impl IntoIterator<Item = PlaceId>) {
         for place in places {
             if let Some(flags) = self.wanted.get_mut(place as usize) {
-                *flags |= leakscope_wire::symbolic::Place::WANTED;
+                *flags |= Place::WANTED;
             }
         }
     }
@@ -140,7 +141,8 @@ impl Program {
         Duration::from_micros(self.spent.load(Ordering::Relaxed))
     }
 
-    fn start(&self, input: &Input) -> Result<Finished, ConcolicError> {
+    /// Runs the program, which also tells when it passes one of these places.
+    fn start(&self, input: &Input, told: &FxHashSet<PlaceId>) -> Result<Finished, ConcolicError> {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let folder = Scratch(self.root.path().join(number.to_string()));
         let cannot = |error| ConcolicError::Scratch(folder.0.clone(), error);
@@ -149,7 +151,7 @@ impl Program {
         let stdin = folder.0.join("stdin");
         fs::write(&stdin, &input.stdin).map_err(cannot)?;
         let shared = folder.0.join("symbolic");
-        let map = self.shared(&shared, input).map_err(cannot)?;
+        let map = self.shared(&shared, input, told).map_err(cannot)?;
 
         let launch = || -> io::Result<Launch> {
             let mut launch = Launch::new(&self.executable, &work, File::open(&stdin)?)?;
@@ -178,7 +180,7 @@ impl Program {
     }
 
     /// The file that the run tells into.
-    fn shared(&self, path: &Path, input: &Input) -> io::Result<MmapMut> {
+    fn shared(&self, path: &Path, input: &Input, told: &FxHashSet<PlaceId>) -> io::Result<MmapMut> {
         let Settings { wants, nodes, events, .. } = self.settings;
         let mut header = Header::new(wants, self.wanted.len() as u32, nodes, events);
         let patterns: Vec<u8> =
@@ -201,13 +203,26 @@ impl Program {
                 put(leakscope_wire::symbolic::PLACES + page * 4096, flags);
             }
         }
+        for &place in told.iter().filter(|&&place| (place as usize) < self.wanted.len()) {
+            map[leakscope_wire::symbolic::PLACES + place as usize] |= Place::WANTED;
+        }
         Ok(map)
     }
 }
 
 impl Target for Program {
     fn run(&self, input: &Input) -> Result<Record, ConcolicError> {
-        let run = self.start(input)?;
+        self.record(input, &FxHashSet::default())
+    }
+
+    fn run_past(&self, input: &Input, told: &FxHashSet<PlaceId>) -> Result<Option<Record>, ConcolicError> {
+        self.record(input, told).map(Some)
+    }
+}
+
+impl Program {
+    fn record(&self, input: &Input, told: &FxHashSet<PlaceId>) -> Result<Record, ConcolicError> {
+        let run = self.start(input, told)?;
         let silent = || ConcolicError::Silent(self.executable.clone());
         let view = run.view().ok_or_else(silent)?;
         let mut names = Names::new();

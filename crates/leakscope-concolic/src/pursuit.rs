@@ -21,7 +21,7 @@ use crate::schedule::{Candidate, Schedule};
 use crate::solve::{Run, Turned};
 use crate::target::TIMES_BITS;
 use crate::trace::{Trace, Way, mixed};
-use crate::verdict::{Coverage, End, LeakWay, Tally};
+use crate::verdict::{Coverage, End, Freed, LeakWay, Tally};
 
 /// One warning and how far it is.
 pub struct Pursuit {
@@ -40,6 +40,8 @@ pub struct Pursuit {
     /// Those of them whose parts are to be repeated, and how many were.
     pub encores: Vec<usize>,
     pub repeated: usize,
+    /// And those that wrote what the frontier reads more often than any before. These may be without end.
+    pub further: Vec<usize>,
     pub runs: u32,
     pub spent: Duration,
     pub chosen: u32,
@@ -49,8 +51,9 @@ pub struct Pursuit {
     /// And the time that they took.
     pub spent_before_path: Duration,
     pub fates: u32,
-    /// Leaks whose place was looked for.
+    /// Leaks whose place was looked for, and whether the first one by another way is this warning's.
     pub located: u32,
+    pub has_sure_other_way: bool,
     pub frontier: Frontier,
     /// Ways to the lines that write what the frontier reads.
     pub writing: Vec<WayId>,
@@ -67,6 +70,9 @@ pub struct Pursuit {
 
 /// Of the runs that passed equally many marks, the parts of so many are repeated.
 const MOST_REPEATED: usize = 6;
+
+/// One choice in so many is for a counter that may come further.
+const FURTHER_EVERY: u32 = 4;
 
 /// Runs that must follow the path before an object is called clean, unless there are no more.
 const FEWEST: u32 = 10;
@@ -108,6 +114,7 @@ impl Pursuit {
             nearest: Vec::new(),
             encores: Vec::new(),
             repeated: 0,
+            further: Vec::new(),
             runs: 0,
             spent: Duration::ZERO,
             chosen: 0,
@@ -116,6 +123,7 @@ impl Pursuit {
             spent_before_path: Duration::ZERO,
             fates: 0,
             located: 0,
+            has_sure_other_way: false,
             frontier: Frontier::default(),
             writing: Vec::new(),
             written: 0,
@@ -199,23 +207,26 @@ impl Pursuit {
         if count > self.passed {
             self.nearest.clear();
             self.encores.clear();
+            self.further.clear();
             self.repeated = 0;
         }
         self.passed = self.passed.max(count);
         if count == self.passed && count > 0 && (run.is_new || self.nearest.is_empty()) {
             self.nearest.push(run.number);
             // A counter that came further than ever may come further yet.
-            let counts = self.counts_further(trace);
-            if counts || self.repeated < MOST_REPEATED {
+            if self.counts_further(trace) {
+                self.further.push(run.number);
+            } else if self.repeated < MOST_REPEATED {
                 self.encores.push(run.number);
-                self.repeated += usize::from(!counts);
+                self.repeated += 1;
             }
         }
         if count == all && self.runs_before_path.is_none() {
             self.runs_before_path = Some(self.runs);
             self.spent_before_path = self.spent;
         }
-        self.tally.add(run.number, &Coverage { passed: count, is_whole: count == all, objects, end });
+        let (is_whole, is_new) = (count == all, run.is_new);
+        self.tally.add(run.number, &Coverage { passed: count, is_whole, is_new, objects, end });
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;
         }
@@ -232,6 +243,17 @@ impl Pursuit {
         let is_further = most > self.written && self.written > 0;
         self.written = self.written.max(most);
         is_further
+    }
+
+    /// A run whose parts are to be repeated now.
+    pub fn encore(&mut self) -> Option<usize> {
+        let has_turn = self.chosen.is_multiple_of(FURTHER_EVERY) || self.schedule.is_empty();
+        self.encores.pop().or_else(|| has_turn.then(|| self.further.pop()).flatten())
+    }
+
+    /// Whether some are left.
+    pub fn has_encores(&self) -> bool {
+        !self.encores.is_empty() || !self.further.is_empty()
     }
 
     /// A run that came to the frontier, and one that writes what it reads, if
@@ -318,9 +340,9 @@ impl Pursuit {
             let other = if *taken { *id - 1 } else { *id + 1 };
             !gone.contains(id) && !gone.contains(&other)
         };
-        let Tally { freed_used, freed_unused, .. } = self.tally;
+        let Freed { used, unused, .. } = self.tally.freed;
         let is_known = automaton.leak().is_none_or(|leak| self.distances[leak].is_reachable);
-        freed_used + freed_unused == 0 && (!is_known || self.leak_ways.iter().any(is_hidden))
+        used + unused == 0 && (!is_known || self.leak_ways.iter().any(is_hidden))
     }
 
     pub fn judged(&self, automaton: &Automaton, stop: Stop, places: &Places, known: &Knowledge) -> Outcome {
@@ -328,6 +350,10 @@ impl Pursuit {
         let obstacles = self.obstacles.texts(places);
         let (verdict, reason) = match self.tally.verdict() {
             Some(Verdict::MustLeak) => (Verdict::MustLeak, self.leak_text()),
+            Some(verdict) if self.tally.leaks.has_unseen => {
+                let freed = self.freed_text(verdict);
+                (Verdict::MayLeak, format!("{freed}, but more runs left objects than were looked at"))
+            }
             Some(verdict) if self.tally.suite < FEWEST && !self.is_explored(stop, known) => {
                 let what = format!("{}, which are few", self.freed_text(verdict));
                 (Verdict::MayLeak, format!("{what}: {}", self.why_open(stop, known, &obstacles)))
@@ -412,21 +438,21 @@ impl Pursuit {
     }
 
     fn freed_text(&self, verdict: Verdict) -> String {
-        let Tally { suite, freed_used, freed_unused, freed_before, .. } = &self.tally;
-        let all = freed_used + freed_unused + freed_before;
+        let Tally { suite, freed: Freed { used, unused, before }, .. } = &self.tally;
+        let all = used + unused + before;
         let runs = if *suite == 1 { "1 run".to_owned() } else { format!("{suite} runs") };
         match verdict {
-            Verdict::Bloat if *freed_unused == 0 => {
+            Verdict::Bloat if *unused == 0 => {
                 format!("all {all} objects were freed before the leak point ({runs})")
             }
             Verdict::Bloat => {
                 format!(
-                    "all were freed, but {freed_unused} of {all} objects not used after the leak point ({runs})"
+                    "all were freed, but {unused} of {all} objects not used after the leak point ({runs})"
                 )
             }
-            _ if *freed_before > 0 => {
+            _ if *before > 0 => {
                 format!(
-                    "{freed_used} objects were used after the leak point, {freed_before} freed before; all were freed ({runs})"
+                    "{used} objects were used after the leak point, {before} freed before; all were freed ({runs})"
                 )
             }
             _ => format!("all {all} objects were used after the leak point and freed ({runs})"),
@@ -445,6 +471,10 @@ impl Pursuit {
             None if !automaton.has_allocation() => "the warning names no allocation in the code".to_owned(),
             None if self.tally.elsewhere.is_some() => {
                 "every run that followed the path left objects that another warning is about".to_owned()
+            }
+            None if self.tally.has_lost_before => {
+                "every run that followed the path left objects that were lost before the leak point"
+                    .to_owned()
             }
             None if self.tally.cut > 0 => "every run that followed the path crashed or hung".to_owned(),
             None => "no object was allocated on the path".to_owned(),

@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use leakscope_ir::Program;
 use leakscope_solve::{Limits, Model};
+use leakscope_wire::symbolic::PlaceKind;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::forget::Held;
 use crate::ConcolicError;
@@ -28,16 +29,16 @@ use crate::influence::Influence;
 use crate::input::{Bounds, Input};
 use crate::journal::Journal;
 use crate::knowledge::Knowledge;
-use crate::objects::objects;
-use crate::places::Places;
+use crate::objects::{objects, were_lost_before};
+use crate::places::{PlaceId, Places};
 use crate::pursuit::Pursuit;
 use crate::reach::frontier::Frontiers;
 use crate::reach::{Distances, Reach};
 use crate::schedule::{Detour, Schedule};
 use crate::solve::{Run, SolverChoice, Turned};
-use crate::target::{Ended, Target};
+use crate::target::{Ended, Record, Target};
 use crate::trace::Trace;
-use crate::verdict::{Fate, Leak, Tally};
+use crate::verdict::{Fate, Leak, Leaks, Tally};
 use crate::warning::{Spot, Warning};
 
 /// What bounds a search.
@@ -88,6 +89,15 @@ pub struct Subject<'a> {
     pub fate: &'a (dyn Fn(&Warning, &Input) -> Fate + Sync),
 }
 
+/// Where the objects that a run left were lost, as a warning sees it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Belongs {
+    Here,
+    /// Before they came to the leak point.
+    Before,
+    ToAnother,
+}
+
 /// What is told while the search goes on.
 #[derive(Clone, Debug)]
 pub enum News<'a> {
@@ -106,9 +116,11 @@ const AFTER_OTHER_WAY: u32 = 100;
 /// late that was: what frees an object once may not free a second one.
 const AFTER_PATH: u32 = 100;
 
-/// Leaks of one warning whose places are looked for, and lines between such a place and the leak
-/// point that a tool names for it; and where the path's own object is not among those left.
-const MOST_LOCATED: u32 = 300;
+/// Leaks of one warning whose places are looked for, the last ones only of runs that went a new way; lines
+/// between such a place and the leak point that a tool names for it; and where the path's own object is not
+/// among those left.
+const MOST_LOCATED: u32 = 400;
+const MOST_ALIKE: u32 = 200;
 const NEAR: u32 = 1;
 const NEAR_OF_OLDER: u32 = 8;
 
@@ -229,7 +241,7 @@ impl<'a> Search<'a> {
             self.find_detours();
         }
         if let Some(pursuit) = by.map(|by| &mut self.pursuits[by])
-            && pursuit.tally.other_way.is_some()
+            && pursuit.tally.other_ways.first().is_some()
         {
             pursuit.runs_after_other_way += 1;
         }
@@ -278,9 +290,9 @@ impl<'a> Search<'a> {
                 continue;
             }
             self.ask_fate(index);
-            self.leave_to_others(index);
+            self.leave_leaks(index);
             let pursuit = &self.pursuits[index];
-            let has_leak = pursuit.tally.leak.is_some();
+            let has_leak = pursuit.tally.leaks.first().is_some();
             let since_new = pursuit.tally.suite - pursuit.suite_when_new;
             let automaton = &self.subject.automata[pursuit.number];
             let is_enough = pursuit.tally.suite >= self.options.enough
@@ -291,7 +303,7 @@ impl<'a> Search<'a> {
             let most = pursuit.runs_before_path.map_or(0, |before| before + after_path);
             let most = most.max(self.options.runs);
             let is_explored =
-                pursuit.schedule.is_empty() && pursuit.encores.is_empty() || pursuit.is_ruled_out(automaton);
+                pursuit.schedule.is_empty() && !pursuit.has_encores() || pursuit.is_ruled_out(automaton);
             let has_no_object = !automaton.has_allocation() && pursuit.passed == automaton.marks.len();
             let stop = if has_leak || is_enough {
                 Some(Stop::Enough)
@@ -321,7 +333,7 @@ impl<'a> Search<'a> {
         pursuit.fates += 1;
         let warning = &self.subject.warnings[pursuit.number];
         match (self.subject.fate)(warning, &self.known.runs[leak.run]) {
-            Fate::Lost(_) => pursuit.tally.leak = Some(leak),
+            Fate::Lost(_) => pursuit.tally.leaks.add(leak),
             // The next run of this kind is asked about anew.
             Fate::Reachable | Fate::Unknown if pursuit.fates < MOST_FATES && pursuit.tally.suite > 0 => {
                 pursuit.tally.given_up = None;
@@ -330,39 +342,89 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Where the objects that a run left were lost at the leak point of another warning about the same
-    /// allocation, the run says nothing of this one.
-    fn leave_to_others(&mut self, index: usize) {
-        let warnings = self.subject.warnings;
-        let own = &warnings[self.pursuits[index].number];
-        let Some(own_leak) = own.leak() else { return };
+    /// Leaks that say nothing of this warning are left: what was lost before it came to the leak point, and
+    /// what others are about.
+    fn leave_leaks(&mut self, index: usize) {
+        while let Some(leak) = self.next_leak(index, |tally| &mut tally.leaks) {
+            match self.belongs(index, leak) {
+                Belongs::Here => break,
+                Belongs::Before => self.pursuits[index].tally.leave_lost_before(),
+                Belongs::ToAnother => self.pursuits[index].tally.leave(),
+            }
+        }
+        while !self.pursuits[index].has_sure_other_way
+            && let Some(leak) = self.next_leak(index, |tally| &mut tally.other_ways)
+        {
+            if self.belongs(index, leak) == Belongs::Here {
+                self.pursuits[index].has_sure_other_way = true;
+            } else {
+                self.pursuits[index].tally.other_ways.pop();
+            }
+        }
+    }
+
+    /// The next one that is to be looked at. What is left again and again by runs that go no new way is as it
+    /// was; of what there is no time for, nobody knows.
+    fn next_leak(&mut self, index: usize, kind: fn(&mut Tally) -> &mut Leaks) -> Option<Leak> {
+        let pursuit = &mut self.pursuits[index];
+        loop {
+            let leaks = kind(&mut pursuit.tally);
+            let leak = leaks.first()?;
+            if pursuit.located < MOST_ALIKE || pursuit.located < MOST_LOCATED && leak.is_new {
+                pursuit.located += 1;
+                return Some(leak);
+            }
+            leaks.has_unseen |= leak.is_new;
+            leaks.pop();
+        }
+    }
+
+    /// Whether what a run left was lost at the leak point or behind it, before, or at the leak point of
+    /// another warning about the same allocation.
+    fn belongs(&self, index: usize, leak: Leak) -> Belongs {
+        let (warnings, number) = (self.subject.warnings, self.pursuits[index].number);
+        let own = &warnings[number];
+        let Some(own_leak) = own.leak() else { return Belongs::Here };
         let is_other = |other: &&Spot| (&other.file, other.line) != (&own_leak.file, own_leak.line);
         let others = warnings.iter().filter(|other| other.allocation() == own.allocation());
         let others: Vec<Spot> = others.filter_map(Warning::leak).filter(|leak| is_other(&leak)).collect();
-        while let Tally { leak: Some(leak), has_too_many: false, .. } = self.pursuits[index].tally
-            && !others.is_empty()
-            && self.pursuits[index].located < MOST_LOCATED
-        {
-            self.pursuits[index].located += 1;
-            let near = |to: &Spot, from: &Spot| to.is_in(&from.file).then(|| to.line.abs_diff(from.line));
-            // What was made before the object that the path is about may have been lost before, too.
-            let most = if leak.has_newest { NEAR } else { NEAR_OF_OLDER };
-            let is_others = |lost: &Spot| {
-                let other = others.iter().filter_map(|other| near(other, lost)).min();
-                let is_nearer = |other: u32| near(&own_leak, lost).is_none_or(|own| other < own);
-                other.is_some_and(|other| other <= most && is_nearer(other))
-            };
-            match self.fate_of(index, leak) {
-                Fate::Lost(at) if !at.is_empty() && at.iter().all(is_others) => {
-                    self.pursuits[index].tally.leave();
-                }
-                // Nor does it where calls failed and only what was made before is left.
-                Fate::Unknown if !leak.has_newest && !self.known.runs[leak.run].fails.is_empty() => {
-                    self.pursuits[index].tally.leave();
-                }
-                _ => return,
+        let near = |to: &Spot, from: &Spot| to.is_in(&from.file).then(|| to.line.abs_diff(from.line));
+        // What was made before the object that the path is about may have been lost before, too.
+        let most = if leak.has_newest { NEAR } else { NEAR_OF_OLDER };
+        let is_others = |lost: &Spot| {
+            let other = others.iter().filter_map(|other| near(other, lost)).min();
+            let is_nearer = |other: u32| near(&own_leak, lost).is_none_or(|own| other < own);
+            other.is_some_and(|other| other <= most && is_nearer(other))
+        };
+        let is_own = |lost: &Spot| near(&own_leak, lost).is_some_and(|own| own <= NEAR);
+        match self.fate_of(index, leak) {
+            Fate::Lost(at) if at.is_empty() => Belongs::Here,
+            Fate::Lost(at) if at.iter().all(is_others) => Belongs::ToAnother,
+            Fate::Lost(at) if !at.iter().any(is_own) && self.were_lost_before(index, leak, &at) => {
+                Belongs::Before
             }
+            // Nor is it its own where calls failed and only what was made before is left.
+            Fate::Unknown
+                if !others.is_empty() && !leak.has_newest && !self.known.runs[leak.run].fails.is_empty() =>
+            {
+                Belongs::ToAnother
+            }
+            _ => Belongs::Here,
         }
+    }
+
+    /// Whether a run came to the places where its objects were lost before it came to the leak point.
+    fn were_lost_before(&self, index: usize, leak: Leak, at: &[Spot]) -> bool {
+        let lines = |spot| {
+            let lines = self.subject.places.on_line(spot);
+            lines.filter(|(_, place)| place.kind == PlaceKind::Line).map(|(number, _)| number)
+        };
+        let ends: FxHashSet<PlaceId> = at.iter().flat_map(lines).collect();
+        let record = self.subject.target.run_past(&self.known.runs[leak.run], &ends);
+        let is_whole = |record: &Record| record.limits == 0 && matches!(record.ended, Ended::Exit(_));
+        let automaton = &self.subject.automata[self.pursuits[index].number];
+        let record = record.ok().flatten().filter(is_whole);
+        record.is_some_and(|record| were_lost_before(&record.events, automaton, &ends))
     }
 
     /// What became of the objects that a run left. Calls cannot be made to fail where that is shown; but
@@ -407,7 +469,7 @@ impl<'a> Search<'a> {
             if self.pursuits[index].outcome.is_none() {
                 if !interrupted {
                     self.ask_fate(index);
-                    self.leave_to_others(index);
+                    self.leave_leaks(index);
                 }
                 self.settle(index, if interrupted { Stop::Interrupted } else { Stop::Explored }, news);
             }

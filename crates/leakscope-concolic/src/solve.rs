@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::input::{Bounds, Input, Names, Part, part};
 use crate::lengths::with_count;
 use crate::local::{Locally, by_numbers, locally};
-use crate::numbers::{Wanted, wanted};
+use crate::numbers::{Wanted, is_beyond_bytes, wanted};
 use crate::one_byte::{OneByte, one_byte, plainest};
 use crate::places::PlaceId;
 use crate::schedule::Edge;
@@ -329,6 +329,9 @@ impl Run {
             numbers
         };
         let mut numbers = changed(Input::with_longer_number);
+        if numbers.is_empty() && is_beyond_bytes(pool, question) {
+            numbers = changed(Input::with_longer_hex_number);
+        }
         numbers.extend(changed(Input::with_negative_number));
         numbers
     }

@@ -4,15 +4,22 @@
 use std::time::Duration;
 
 use leakscope_wire::symbolic::{Event, Node, TakesArgument};
+use rustc_hash::FxHashSet;
 
 use crate::ConcolicError;
 use crate::input::{Input, Names};
+use crate::places::PlaceId;
 use crate::texts::Compared;
 
 pub trait Target: Sync {
     /// Runs the program once. A crash or a hang is no error: the record says
     /// so. Whatever the program does, this ends.
     fn run(&self, input: &Input) -> Result<Record, ConcolicError>;
+
+    /// The same, and tells of these places whenever they are passed. `None` if the target cannot.
+    fn run_past(&self, _: &Input, _: &FxHashSet<PlaceId>) -> Result<Option<Record>, ConcolicError> {
+        Ok(None)
+    }
 }
 
 /// What a run told.

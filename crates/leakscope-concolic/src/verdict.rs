@@ -1,6 +1,8 @@
 //! From the runs of a warning to its verdict: conditions C_w, C_s and C_b,
 //! definitions 3 to 6, a leak over bloat over likely no leak.
 
+use std::collections::VecDeque;
+
 use leakscope_core::Verdict;
 use leakscope_wire::symbolic::{Event, EventKind};
 
@@ -17,6 +19,8 @@ pub struct Coverage {
     pub passed: usize,
     /// Whether those were all: the run is one of the suite S_w (definition 2).
     pub is_whole: bool,
+    /// Whether the run went a new way.
+    pub is_new: bool,
     pub objects: Vec<Object>,
     pub end: End,
 }
@@ -79,8 +83,33 @@ pub struct Leak {
     pub bytes: u64,
     /// Whether one of them was the last that was made when the leak point was passed.
     pub has_newest: bool,
+    /// Whether the run went a new way.
+    pub is_new: bool,
     pub way: LeakWay,
     pub end: End,
+    /// What became of the run's other objects.
+    pub freed: Freed,
+}
+
+/// Objects that were freed: used after the leak point, not used, and before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freed {
+    pub used: u64,
+    pub unused: u64,
+    pub before: u64,
+}
+
+impl Freed {
+    fn of(objects: &[Object]) -> Freed {
+        let count = |state| objects.iter().filter(|object| object.state == state).count() as u64;
+        Freed { used: count(State::Freed3), unused: count(State::Freed2), before: count(State::Freed1) }
+    }
+
+    fn add(&mut self, other: Freed) {
+        self.used += other.used;
+        self.unused += other.unused;
+        self.before += other.before;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +120,31 @@ pub enum LeakWay {
     Other,
 }
 
-/// Leaks of one warning that are held until it is looked where they are.
+/// Leaks of one kind in the order in which they were found, held until it is looked where they are.
+#[derive(Clone, Debug, Default)]
+pub struct Leaks {
+    found: VecDeque<Leak>,
+    /// Whether some are of runs that nobody looked at.
+    pub has_unseen: bool,
+}
+
 const MOST_LEAKS: usize = 4000;
+
+impl Leaks {
+    pub fn add(&mut self, leak: Leak) {
+        let is_full = self.found.len() == MOST_LEAKS;
+        self.has_unseen |= is_full;
+        self.found.extend((!is_full).then_some(leak));
+    }
+
+    pub fn first(&self) -> Option<Leak> {
+        self.found.front().copied()
+    }
+
+    pub fn pop(&mut self) -> Option<Leak> {
+        self.found.pop_front()
+    }
+}
 
 /// What all runs together say about one warning.
 #[derive(Clone, Debug, Default)]
@@ -101,23 +153,18 @@ pub struct Tally {
     pub suite: u32,
     /// Runs of S_w that were cut off.
     pub cut: u32,
-    /// Objects that were used after the leak point, that were not, and that
-    /// were freed before it.
-    pub freed_used: u64,
-    pub freed_unused: u64,
-    pub freed_before: u64,
+    pub freed: Freed,
     /// The run that shows best whether the object is freed: unused before
     /// used.
     pub shown: Option<usize>,
-    pub leak: Option<Leak>,
-    /// More of that kind, and whether there were too many.
-    pub more_leaks: Vec<Leak>,
-    pub has_too_many: bool,
+    pub leaks: Leaks,
+    /// Whether runs left what was lost before it came to the leak point.
+    pub has_lost_before: bool,
     /// Leaks that another warning about the same allocation names the place of.
     pub elsewhere: Option<Leak>,
     /// Leaks where the program gave up; they count if no run frees.
     pub given_up: Option<Leak>,
-    pub other_way: Option<Leak>,
+    pub other_ways: Leaks,
 }
 
 impl Tally {
@@ -125,17 +172,19 @@ impl Tally {
     pub fn add(&mut self, run: usize, coverage: &Coverage) {
         // An object that was made after the leak point was passed for the last time, or on a way
         // past it, is not the warning's, where others went its way.
-        let has_passed = coverage.objects.iter().any(|object| object.state.has_passed());
-        let is_left =
-            |object: &&Object| !object.state.is_freed() && (object.state.has_passed() || !has_passed);
+        let went = |object: &Object| object.state.has_passed() || object.was_newest;
+        let has_gone = coverage.objects.iter().any(went);
+        let is_left = |object: &&Object| !object.state.is_freed() && (object.state.has_passed() || !has_gone);
         let left: Vec<&Object> = coverage.objects.iter().filter(is_left).collect();
         let leak = |way| Leak {
             run,
             blocks: left.len() as u64,
             bytes: left.iter().map(|object| u64::from(object.bytes)).sum(),
             has_newest: left.iter().any(|object| object.was_newest),
+            is_new: coverage.is_new,
             way,
             end: coverage.end,
+            freed: Freed::of(&coverage.objects),
         };
         if coverage.end == End::Cut {
             self.cut += u32::from(coverage.is_whole);
@@ -143,8 +192,8 @@ impl Tally {
         }
         if !coverage.is_whole {
             let passed_by = |object: &&Object| object.state.has_passed();
-            if coverage.end == End::Regular && left.iter().any(passed_by) && self.other_way.is_none() {
-                self.other_way = Some(leak(LeakWay::Other));
+            if coverage.end == End::Regular && left.iter().any(passed_by) {
+                self.other_ways.add(leak(LeakWay::Other));
             }
             return;
         }
@@ -153,31 +202,37 @@ impl Tally {
         }
         if !left.is_empty() {
             let leak = leak(LeakWay::Marked);
-            let slot = if coverage.end == End::Regular { &mut self.leak } else { &mut self.given_up };
-            if slot.is_none() {
-                *slot = Some(leak);
-            } else if coverage.end == End::Regular {
-                self.has_too_many |= self.more_leaks.len() == MOST_LEAKS;
-                self.more_leaks.extend((!self.has_too_many).then_some(leak));
+            if coverage.end == End::Regular {
+                self.leaks.add(leak);
+            } else {
+                self.given_up.get_or_insert(leak);
             }
             return;
         }
-        self.suite += 1;
-        let count = |state| coverage.objects.iter().filter(|object| object.state == state).count() as u64;
-        let unused = count(State::Freed2);
-        if self.shown.is_none() || unused > 0 && self.freed_unused == 0 {
-            self.shown = Some(run);
-        }
-        self.freed_unused += unused;
-        self.freed_used += count(State::Freed3);
-        self.freed_before += count(State::Freed1);
+        self.add_freed(run, Freed::of(&coverage.objects));
     }
 
-    /// The leak that was found first belongs elsewhere; the next one takes its place.
+    /// All objects of a run that the warning is about were freed.
+    fn add_freed(&mut self, run: usize, freed: Freed) {
+        self.suite += 1;
+        if self.shown.is_none() || freed.unused > 0 && self.freed.unused == 0 {
+            self.shown = Some(run);
+        }
+        self.freed.add(freed);
+    }
+
+    /// The leak that was found first belongs to another warning; the next one takes its place.
     pub fn leave(&mut self) {
-        let next = (!self.more_leaks.is_empty()).then(|| self.more_leaks.remove(0));
-        let gone = std::mem::replace(&mut self.leak, next);
-        self.elsewhere = self.elsewhere.or(gone);
+        self.elsewhere = self.elsewhere.or(self.leaks.pop());
+    }
+
+    /// What the first such run left was lost before it came to the leak point; its other objects count.
+    pub fn leave_lost_before(&mut self) {
+        self.has_lost_before = true;
+        let leak = self.leaks.pop().filter(|leak| leak.freed.used + leak.freed.unused > 0);
+        if let Some(leak) = leak {
+            self.add_freed(leak.run, leak.freed);
+        }
     }
 
     /// The verdict that the runs alone give; `None` if none followed the path.
@@ -191,7 +246,7 @@ impl Tally {
             Some(Verdict::MustLeak)
         } else if self.suite == 0 {
             None
-        } else if self.freed_unused > 0 || self.freed_used == 0 {
+        } else if self.freed.unused > 0 || self.freed.used == 0 {
             Some(Verdict::Bloat)
         } else {
             Some(Verdict::LikelyNotLeak)
@@ -203,7 +258,7 @@ impl Tally {
         // What was made before the path's own object, and lost elsewhere, says nothing of that.
         let elsewhere = self.elsewhere.filter(|leak| leak.has_newest);
         let alone = self.given_up.or(elsewhere).filter(|_| self.suite == 0);
-        self.leak.or(self.other_way).or(alone)
+        self.leaks.first().or(self.other_ways.first()).or(alone)
     }
 }
 
@@ -218,8 +273,9 @@ mod tests {
     fn check(runs: &[(bool, &[State], End)], expected: Option<Verdict>) {
         let mut tally = Tally::default();
         for (number, &(is_whole, states, end)) in runs.iter().enumerate() {
-            let objects = states.iter().map(|&state| Object { state, bytes: 8, was_newest: false }).collect();
-            tally.add(number, &Coverage { passed: 0, is_whole, objects, end });
+            let object = |&state: &State| Object { state, bytes: 8, was_newest: false };
+            let objects = states.iter().map(object).collect();
+            tally.add(number, &Coverage { passed: 0, is_whole, is_new: false, objects, end });
         }
         assert_eq!(tally.verdict(), expected, "{runs:?}");
     }

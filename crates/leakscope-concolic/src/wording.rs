@@ -8,6 +8,7 @@ use crate::beside::with_text_beside;
 use crate::composed::{with_pieces, with_pieces_beside};
 use crate::input::{Bounds, Input};
 use crate::operands::with_operands;
+use crate::succession::Next;
 use crate::target::ProgramOption;
 use crate::texts::{Compared, with_text};
 use crate::trace::Trace;
@@ -21,6 +22,8 @@ pub enum Word {
     Beside(Compared),
     /// One at the beginning of a line, with words behind it.
     Command(Compared),
+    /// A line behind what a run did.
+    Next(Next),
     /// Several at once: names that a program asks for one after the other, and
     /// goes on only if it found them all.
     Texts(Vec<Compared>),
@@ -91,6 +94,7 @@ pub fn with_word(word: &Word, from: &Input, bases: &[Input], bounds: &Bounds) ->
             if beside.is_empty() { with_pieces_beside(text, from, bounds) } else { beside }
         }
         Word::Command(text) => with_operands(text, from, bounds),
+        Word::Next(next) => next.behind(from, bounds).into_iter().collect(),
         Word::Texts(texts) => {
             let put = |input: Option<Input>, text| with_text(text, &input?, bounds).into_iter().next();
             texts.iter().fold(Some(from.clone()), put).into_iter().collect()
@@ -117,6 +121,16 @@ pub fn with_option<'a>(
     };
     let inputs = bases.iter().flat_map(move |base| ways(option).map(move |words| given(base, words)));
     inputs.filter(fits)
+}
+
+/// The option before the arguments of an input, as one argument: with its value, if it can have one.
+pub fn with_value(option: &ProgramOption, value: &[u8], base: &Input) -> Input {
+    let between: &[u8] = if option.name.starts_with(b"--") { b"=" } else { b"" };
+    let word = match option.takes {
+        TakesArgument::No => option.name.clone(),
+        TakesArgument::Always | TakesArgument::Optionally => [&option.name, between, value].concat(),
+    };
+    Input { args: std::iter::once(word).chain(base.args.iter().cloned()).collect(), ..base.clone() }
 }
 
 /// How the option can be given.
@@ -180,6 +194,12 @@ mod tests {
             let words = |words: &&[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
             assert_eq!(found, expected.iter().map(words).collect::<Vec<Vec<Vec<u8>>>>());
         };
+        let together = |name: &str, takes| {
+            with_value(&ProgramOption { name: name.into(), takes }, b"1", &base).args.remove(0)
+        };
+        assert_eq!(together("-n", TakesArgument::Always), b"-n1");
+        assert_eq!(together("--to", TakesArgument::Optionally), b"--to=1");
+        assert_eq!(together("--all", TakesArgument::No), b"--all");
         check("-n", TakesArgument::No, &[&["-n", "A"]]);
         check("-n", TakesArgument::Always, &[&["-n", "1", "A"], &["-n", "aaaaaaaa", "A"]]);
         check("-n", TakesArgument::Optionally, &[&["-n", "A"], &["-n1", "A"], &["-naaaaaaaa", "A"]]);

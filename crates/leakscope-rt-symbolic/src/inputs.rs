@@ -6,7 +6,7 @@
 //! file.
 
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicI32, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire::symbolic::{self as wire, Event, EventKind, source, wants};
 
@@ -206,9 +206,22 @@ pub fn stream(file: c_int) -> Option<Stream> {
     (source != 0 && shared::header().is_some()).then_some(Stream { source })
 }
 
+/// Whether a function of which there is a model read standard input.
+static READS_STDIN: AtomicBool = AtomicBool::new(false);
+
+/// Whether all that was read of standard input was read by functions that there is no model of.
+pub fn was_read_unseen() -> bool {
+    // SAFETY: asks where the file is.
+    let is_read = || unsafe { libc::lseek(0, 0, libc::SEEK_CUR) } > 0;
+    shared::wants(wants::STDIN) && !READS_STDIN.load(Ordering::Relaxed) && is_read()
+}
+
 impl Stream {
     /// A byte of the file, which may lie behind its end.
     pub fn byte(self, at: u64, value: u8) -> Known {
+        if self.source == source::STDIN {
+            READS_STDIN.store(true, Ordering::Relaxed);
+        }
         Known { value: value.into(), term: terms::input(self.source, at as u32, 8) }
     }
 

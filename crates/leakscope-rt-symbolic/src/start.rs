@@ -4,9 +4,9 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use leakscope_wire::env;
-use leakscope_wire::symbolic::{Event, EventKind};
+use leakscope_wire::symbolic::{Event, EventKind, What};
 
-use crate::{inputs, objects, places, shadow, shared, terms, thread};
+use crate::{flow, inputs, objects, places, shadow, shared, terms, thread};
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
@@ -50,6 +50,9 @@ pub unsafe extern "C" fn __leakscope_sym_main(count: c_int, arguments: *mut *mut
 }
 
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    if inputs::was_read_unseen() {
+        flow::note(thread::call_site(), What::Unseen);
+    }
     shared::tell(Event {
         value: status as u32,
         ..shared::event(EventKind::Exit, places::number(thread::call_site()))

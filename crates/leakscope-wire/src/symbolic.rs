@@ -318,12 +318,14 @@ pub enum What {
     /// Nothing is unknown: a library function found so many parts of what it
     /// looks for.
     Matched = 7,
+    /// A function that has no model read the input.
+    Unseen = 8,
 }
 
 impl What {
     pub fn from_u16(value: u16) -> Option<What> {
         use What::*;
-        [Float, Assembler, Foreign, Wide, Operation, Missing, Matched]
+        [Float, Assembler, Foreign, Wide, Operation, Missing, Matched, Unseen]
             .into_iter()
             .find(|&what| what as u16 == value)
     }
@@ -379,6 +381,12 @@ pub const MODELS: &[&str] = &[
     "_ZNSirsERs", "_ZNSi10_M_extractIiEERSiRT_", "_ZNSi10_M_extractIjEERSiRT_",
     "_ZNSi10_M_extractItEERSiRT_", "_ZNSi10_M_extractIlEERSiRT_", "_ZNSi10_M_extractImEERSiRT_",
     "_ZNSi10_M_extractIxEERSiRT_", "_ZNSi10_M_extractIyEERSiRT_",
+    "_ZNSt15basic_streambufIcSt11char_traitsIcEE5sgetcEv",
+    "_ZNSt15basic_streambufIcSt11char_traitsIcEE6sbumpcEv",
+    "_ZNSt15basic_streambufIcSt11char_traitsIcEE6snextcEv",
+    "_ZNSolsEPSt15basic_streambufIcSt11char_traitsIcEE",
+    "_ZNKSt7__cxx1118basic_stringstreamIcSt11char_traitsIcESaIcEE3strEv",
+    "_ZNKSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEE3strEv",
     // Cxx_strings.
     "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm",
     "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_assignERKS4_",

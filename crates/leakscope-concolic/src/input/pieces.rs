@@ -54,8 +54,27 @@ impl Input {
 
     /// The same with more digits before a byte that is one.
     pub fn with_longer_number(&self, id: InputId, names: &Names) -> Option<Input> {
+        self.with_more_digits(id, names, u8::is_ascii_digit)
+    }
+
+    /// The same where the number may have letters.
+    pub fn with_longer_hex_number(&self, id: InputId, names: &Names) -> Option<Input> {
+        self.with_more_digits(id, names, u8::is_ascii_hexdigit)
+    }
+
+    /// The same with zeros before a number that has fewer digits.
+    pub fn with_wider_number(&self, id: InputId, digits: usize, names: &Names) -> Option<Input> {
         let mut input = self.clone();
-        let (text, number) = input.number(id, names)?;
+        let (text, number) = input.number(id, names, u8::is_ascii_digit)?;
+        let is_fraction = number.start.checked_sub(1).is_some_and(|before| text[before] == b'.');
+        let more = digits.checked_sub(number.len()).filter(|_| !is_fraction)?;
+        text.splice(number.start..number.start, std::iter::repeat_n(b'0', more));
+        Some(input)
+    }
+
+    fn with_more_digits(&self, id: InputId, names: &Names, is_digit: fn(&u8) -> bool) -> Option<Input> {
+        let mut input = self.clone();
+        let (text, number) = input.number(id, names, is_digit)?;
         let length = LENGTHS.into_iter().find(|&length| length > number.len())?;
         let more = length - number.len();
         text.splice(number.start..number.start, std::iter::repeat_n(b'1', more));
@@ -65,7 +84,7 @@ impl Input {
     /// The same with another value of a number, in place of all its digits.
     pub fn with_number(&self, id: InputId, value: i64, names: &Names) -> Option<Input> {
         let mut input = self.clone();
-        let (text, number) = input.number(id, names)?;
+        let (text, number) = input.number(id, names, u8::is_ascii_digit)?;
         text.splice(number, value.to_string().into_bytes());
         Some(input)
     }
@@ -73,7 +92,7 @@ impl Input {
     /// The same with a sign instead of the first digit of a number that has none.
     pub fn with_negative_number(&self, id: InputId, names: &Names) -> Option<Input> {
         let mut input = self.clone();
-        let (text, number) = input.number(id, names)?;
+        let (text, number) = input.number(id, names, u8::is_ascii_digit)?;
         let before = number.start.checked_sub(1).map(|before| text[before]);
         let has_sign = before.is_some_and(|before| b"-+.".contains(&before));
         if has_sign {
@@ -85,10 +104,15 @@ impl Input {
     }
 
     /// The digits around a byte that is one, and the text that they are in.
-    fn number(&mut self, id: InputId, names: &Names) -> Option<(&mut Vec<u8>, Range<usize>)> {
+    fn number(
+        &mut self,
+        id: InputId,
+        names: &Names,
+        is_digit: fn(&u8) -> bool,
+    ) -> Option<(&mut Vec<u8>, Range<usize>)> {
         let (text, at) = self.text(part(id)?, names)?;
-        text.get(at).filter(|byte| byte.is_ascii_digit())?;
-        let is_other = |byte: &u8| !byte.is_ascii_digit();
+        text.get(at).filter(|byte| is_digit(byte))?;
+        let is_other = |byte: &u8| !is_digit(byte);
         let start = text[..at].iter().rposition(is_other).map_or(0, |before| before + 1);
         let end = text[at..].iter().position(is_other).map_or(text.len(), |behind| at + behind);
         Some((text, start..end))
@@ -137,6 +161,20 @@ mod tests {
         check("a 117", 3, Some("a -17"));
         check("7", 0, Some("-7"));
         check("-7", 1, None);
+        check("a", 0, None);
+    }
+
+    #[test]
+    fn numbers_get_wider() {
+        let check = |stdin: &str, at: u32, expected: Option<&str>| {
+            let input = Input { stdin: stdin.into(), ..Input::default() };
+            let found = input.with_wider_number(id(source::STDIN, at), 4, &Names::new());
+            assert_eq!(found.map(|input| input.stdin), expected.map(|text| text.as_bytes().to_vec()));
+        };
+        check("a 17;", 3, Some("a 0017;"));
+        check("-n3", 2, Some("-n0003"));
+        check("12345", 0, None);
+        check("1.5", 2, None);
         check("a", 0, None);
     }
 

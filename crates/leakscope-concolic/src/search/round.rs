@@ -151,6 +151,7 @@ impl Search<'_> {
                     continue;
                 }
                 if let Some(children) = self.due(index) {
+                    self.pursuits[index].chosen += 1;
                     units.push(Unit { pursuit: index, candidates: Vec::new(), children });
                     found = true;
                     continue;
@@ -201,7 +202,7 @@ impl Search<'_> {
         let known = &self.known;
         let bounds = &known.bounds(&self.options.bounds);
         let pursuit = &mut self.pursuits[index];
-        if let Some(run) = pursuit.encores.pop() {
+        if let Some(run) = pursuit.encore() {
             return Some(encores(&known.runs[run], &known.parts(run), bounds));
         }
         let (writer, came) = pursuit.pair(known)?;
@@ -256,7 +257,8 @@ impl Search<'_> {
             }
             let turned = match (turned, &mut solvers) {
                 (Turned::Closed, Some(solvers)) if self.known.may_guess(candidate) => {
-                    let mut guessed = self.values(candidate, &pool);
+                    let mut guessed: Vec<Input> = self.widened(candidate).into_iter().collect();
+                    guessed.extend(self.values(candidate, &pool));
                     guessed.extend(candidate.run.guess(&mut pool, candidate.turn(), solvers));
                     if candidate.decision().is_again {
                         let values = |byte| self.known.asked_of(byte).collect();
@@ -319,6 +321,20 @@ impl Search<'_> {
             return Vec::new();
         }
         candidate.run.guess_values(pool, candidate.question())
+    }
+
+    /// An input for which a decision goes its other way if numbers have more digits.
+    fn widened(&self, candidate: &Candidate) -> Option<Input> {
+        let input = candidate.run.with_wider_numbers(candidate.turn())?;
+        let run = self.run(&input)?.ok()?;
+        let turn = run.twin(&candidate.run, candidate.turn())?;
+        let mut pool = run.trace.pool.clone();
+        let mut solvers = self.options.solver.start(self.options.limits).ok()?;
+        let effort = |_: &Pool| Effort::Little;
+        match run.turn(&mut pool, turn, (&self.known.held, &[]), &mut solvers, &[], effort) {
+            (Turned::To(input), _) => Some(input),
+            _ => None,
+        }
     }
 
     /// Inputs with other counts for a candidate, while its edge may be guessed.

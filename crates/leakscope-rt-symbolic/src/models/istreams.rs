@@ -37,6 +37,12 @@ around! {
     _ZNSi10_M_extractImEERSiRT_: before, after_long;
     _ZNSi10_M_extractIxEERSiRT_: before, after_long;
     _ZNSi10_M_extractIyEERSiRT_: before, after_long;
+    _ZNSt15basic_streambufIcSt11char_traitsIcEE5sgetcEv: before_buffer, after_buffer_get;
+    _ZNSt15basic_streambufIcSt11char_traitsIcEE6sbumpcEv: before_buffer, after_buffer_get;
+    _ZNSt15basic_streambufIcSt11char_traitsIcEE6snextcEv: before_buffer, after_buffer_next;
+    _ZNSolsEPSt15basic_streambufIcSt11char_traitsIcEE: before_copy, after_copy;
+    _ZNKSt7__cxx1118basic_stringstreamIcSt11char_traitsIcESaIcEE3strEv: before_none, after_str;
+    _ZNKSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEE3strEv: before_none, after_str;
 }
 
 /// Where a stream is.
@@ -46,13 +52,15 @@ enum Cursor {
     Memory { address: usize },
 }
 
-/// The start of a `streambuf`.
+/// The start of a `streambuf`: where it is read, and where it is written.
 #[repr(C)]
 struct Buffer {
     class: usize,
     start: usize,
     next: usize,
     end: usize,
+    put_start: usize,
+    put_next: usize,
 }
 
 /// Where `basic_ios` has its buffer, and `basic_filebuf` its `FILE`.
@@ -80,16 +88,34 @@ mod classes {
     }
 }
 
+impl Buffer {
+    fn is(&self, class: *const u8) -> bool {
+        !class.is_null() && self.class == class as usize + 16
+    }
+}
+
+/// Where the buffer of a stream is.
+unsafe fn buffer_of(stream: usize) -> usize {
+    // SAFETY: a stream, whose class says where its virtual base is.
+    unsafe {
+        let class = *(stream as *const usize);
+        let base = stream.wrapping_add_signed(*((class - 24) as *const isize));
+        *((base + BUFFER_AT) as *const usize)
+    }
+}
+
 impl Cursor {
     /// None for streams that do not read input.
     unsafe fn of(stream: usize) -> Option<Cursor> {
-        // SAFETY: a stream, whose class says where its virtual base is.
+        // SAFETY: as the caller says.
+        unsafe { Cursor::of_buffer(buffer_of(stream)) }
+    }
+
+    unsafe fn of_buffer(address: usize) -> Option<Cursor> {
+        // SAFETY: a buffer, or none.
         unsafe {
-            let class = *(stream as *const usize);
-            let base = stream.wrapping_add_signed(*((class - 24) as *const isize));
-            let address = *((base + BUFFER_AT) as *const usize);
             let buffer = (address as *const Buffer).as_ref()?;
-            let is = |class: *const u8| !class.is_null() && buffer.class == class as usize + 16;
+            let is = |class| buffer.is(class);
             if is(&raw const classes::STRING) {
                 return Some(Cursor::Memory { address: buffer.next });
             }
@@ -126,6 +152,14 @@ impl Cursor {
             }
             [2, address, ..] => Some(Cursor::Memory { address }),
             _ => None,
+        }
+    }
+
+    /// So much further on.
+    fn ahead(self, bytes: usize) -> Cursor {
+        match self {
+            Cursor::File { file, stream, at } => Cursor::File { file, stream, at: at + bytes as u64 },
+            Cursor::Memory { address } => Cursor::Memory { address: address + bytes },
         }
     }
 
@@ -297,6 +331,77 @@ extern "C" fn after_get(call: &Around) {
 
 extern "C" fn after_peek(call: &Around) {
     after_get(call);
+}
+
+extern "C" fn before_buffer(call: &mut Around) {
+    let [_] = thread::arguments(call.own);
+    // SAFETY: the first argument is the buffer.
+    call.kept = Cursor::encoded(unsafe { Cursor::of_buffer(call.arguments[0]) });
+}
+
+/// The byte that was so far on when the call began is returned.
+unsafe fn returns_from_buffer(call: &Around, ahead: usize) {
+    thread::returns(call.own, 0);
+    let is_end = call.result as u32 == u32::MAX;
+    if let Some(before) = Cursor::decoded(call.kept)
+        && !(is_end && matches!(before, Cursor::Memory { .. }))
+    {
+        // SAFETY: as the caller says.
+        unsafe { returns_character(call, before.ahead(ahead)) };
+    }
+}
+
+extern "C" fn after_buffer_get(call: &Around) {
+    // SAFETY: a buffer.
+    unsafe { returns_from_buffer(call, 0) };
+}
+
+extern "C" fn after_buffer_next(call: &Around) {
+    // SAFETY: a buffer.
+    unsafe { returns_from_buffer(call, 1) };
+}
+
+/// All that a buffer has goes into a stream: where that keeps it in memory, with its terms.
+extern "C" fn before_copy(call: &mut Around) {
+    let [_, _] = thread::arguments(call.own);
+    // SAFETY: the second argument is the buffer.
+    call.kept = Cursor::encoded(unsafe { Cursor::of_buffer(call.arguments[1]) });
+}
+
+extern "C" fn after_copy(call: &Around) {
+    thread::returns(call.own, 0);
+    let Some(before) = Cursor::decoded(call.kept) else { return };
+    // SAFETY: a stream and a buffer.
+    unsafe {
+        let Some(now) = Cursor::of_buffer(call.arguments[1]) else { return };
+        let bytes = now.distance(before);
+        decided(before.exists(bytes));
+        if let Some(to) = (buffer_of(call.arguments[0]) as *const Buffer).as_ref()
+            && to.is(&raw const classes::STRING)
+            && bytes <= to.put_next - to.put_start
+        {
+            give(to.put_next - bytes, before, 0, bytes);
+        }
+    }
+}
+
+extern "C" fn before_none(call: &mut Around) {
+    let [_, _] = thread::arguments(call.own);
+}
+
+/// The text of a stream in memory, as a string.
+extern "C" fn after_str(call: &Around) {
+    thread::returns(call.own, 0);
+    // SAFETY: a string that was just made, and a stream.
+    unsafe {
+        let (text, length) = string(call.arguments[0]);
+        if let Some(from) = (buffer_of(call.arguments[1]) as *const Buffer).as_ref()
+            && from.put_start != 0
+            && length <= from.put_next.saturating_sub(from.put_start)
+        {
+            shadow::copy(text, from.put_start, length);
+        }
+    }
 }
 
 /// Bytes into memory of the program's; for a line, its end is taken too.

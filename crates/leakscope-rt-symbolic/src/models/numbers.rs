@@ -107,6 +107,10 @@ unsafe fn parse(text: usize, base: c_int, [text_term, base_term]: [u32; 2], sign
         }
         let mut number = Known::default();
         let mut has_term = false;
+        if base == 0 && shape.base == 10 {
+            // With a zero it would be octal.
+            found(terms::not(terms::equals(byte(shape.digits).term, b'0'.into())));
+        }
         for at in shape.digits..end {
             let (is_digit, digit) = digit(byte(at), shape.base);
             found(is_digit);
@@ -211,15 +215,29 @@ pub fn is_any_digit(byte: Known, base: u64) -> u32 {
     terms::or(decimal, terms::or(letters(b'a'), letters(b'A')))
 }
 
-/// That a byte is a digit of its kind, and its value.
+/// That a byte is a digit, and its value: for any digit the same term, so that a number with letters is
+/// one path.
 pub fn digit(byte: Known, base: u64) -> (u32, Known) {
-    let (first, last, less) = match byte.value as u8 {
-        b'a'..=b'z' => (b'a', u64::from(b'a') + base - 11, u64::from(b'a') - 10),
-        b'A'..=b'Z' => (b'A', u64::from(b'A') + base - 11, u64::from(b'A') - 10),
-        _ => (b'0', u64::from(b'0') + base.min(10) - 1, u64::from(b'0')),
+    let less = |from: Known, less: u64| {
+        let wide = Known { value: from.value, term: terms::cast(Op::ZExt, 64, from.term) };
+        let term =
+            if from.term == 0 { 0 } else { terms::binary(Op::Sub, 64, wide, Known { value: less, term: 0 }) };
+        Known { value: from.value.wrapping_sub(less), term }
     };
-    let wide = Known { value: byte.value, term: terms::cast(Op::ZExt, 64, byte.term) };
-    let term =
-        if byte.term == 0 { 0 } else { terms::binary(Op::Sub, 64, wide, Known { value: less, term: 0 }) };
-    (terms::within(byte.term, first.into(), last), Known { value: byte.value.wrapping_sub(less), term })
+    let decimal = less(byte, u64::from(b'0'));
+    if base <= 10 || byte.term == 0 {
+        let is_decimal = (byte.value as u8).is_ascii_digit();
+        let lower = Known { value: byte.value | CAPITAL, term: 0 };
+        let digit = if is_decimal || base <= 10 { decimal } else { less(lower, FIRST_LETTER) };
+        return (is_any_digit(byte, base), digit);
+    }
+    let lower = terms::binary(Op::Or, 8, byte, Known { value: CAPITAL, term: 0 });
+    let letter = less(Known { value: byte.value | CAPITAL, term: lower }, FIRST_LETTER);
+    let is_decimal = terms::within(byte.term, b'0'.into(), b'9'.into());
+    let value = if (byte.value as u8).is_ascii_digit() { decimal.value } else { letter.value };
+    (is_any_digit(byte, base), Known { value, term: terms::choose(is_decimal, 64, decimal, letter) })
 }
+
+/// What makes a capital letter a small one, and what the first of these is more than its value.
+const CAPITAL: u64 = 0x20;
+const FIRST_LETTER: u64 = b'a' as u64 - 10;

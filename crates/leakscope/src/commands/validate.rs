@@ -308,7 +308,7 @@ impl Judge<'_> {
         let tally = &outcome.tally;
         evidence.insert(
             "objects".to_owned(),
-            json!({"freed_used": tally.freed_used, "freed_unused": tally.freed_unused, "freed_before": tally.freed_before}),
+            json!({"freed_used": tally.freed.used, "freed_unused": tally.freed.unused, "freed_before": tally.freed.before}),
         );
         if !leak.is_null() {
             evidence.insert("leak".to_owned(), leak);
