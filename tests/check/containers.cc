@@ -592,3 +592,24 @@ void refused_elsewhere_bad(int key)
     if (!add(key, number))
         return; // leak @elsewhere: number
 }
+
+// Elements with a destructor: the library ends them buffer by buffer, by functions that are given no container.
+struct token {
+    std::string text;
+    int kind;
+};
+
+void deque_of_objects_good()
+{
+    std::deque<token> all;
+    all.push_back(token{"a", 1});
+    all.pop_front();
+}
+
+void deque_of_objects_bad()
+{
+    std::deque<token> all;
+    char *name = strdup("a"); // alloc @deque_of_objects
+    all.push_back(token{name, 1});
+    all.clear();
+} // leak @deque_of_objects: name

@@ -1,12 +1,13 @@
 //! Every procedure once, bottom-up over the call graph, cycles by fixpoint.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use leakscope_core::{Confidence, Finding};
 use leakscope_ir::{Fingerprint, FuncId, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::callgraph::{Component, call_graph};
 use crate::calls::followed_arguments;
@@ -41,6 +42,8 @@ pub struct Analysis {
     pub summaries: Vec<Option<Arc<Summary>>>,
     /// Functions that were given up, for they took too long.
     pub cut: Vec<String>,
+    /// Functions that the analysis broke down on: errors of its own.
+    pub failed: Vec<String>,
     /// For [`Procedures`] in the next run, if it is something else than in this one.
     pub kept: Option<Vec<u8>>,
 }
@@ -86,24 +89,30 @@ pub fn analyze(
         let is_relevant = relevant[component.functions[0].0 as usize];
         let turns = Cycle::new(&ready, index, component, is_relevant).run(kept, &|cycle, id| {
             if is_relevant {
-                outcome(&world, id, simulate(&world, cycle, id, &options), &options)
+                let simulated = || outcome(&world, id, simulate(&world, cycle, id, &options), &options);
+                // The others are not to suffer for one. Nothing that they see is left half done.
+                catch_unwind(AssertUnwindSafe(simulated))
+                    .unwrap_or_else(|_| Outcome::given_up(&world, id, GivenUp::Failed))
             } else {
-                Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), is_cut: false }
+                Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), given_up: None }
             }
         });
         is_done();
         turns
     });
-    let (mut leaks, mut cut) = (Vec::new(), Vec::new());
+    let (mut leaks, mut cut, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     let all = || outcomes.iter().flat_map(|turns| &turns.all);
     let is_new = all().any(|done| matches!(done, Done::Now(..)));
     let kept = is_new.then(|| kept::write(all().map(Done::entry)));
     for (component, turns) in components.iter().zip(&outcomes) {
         for (id, &last) in component.functions.iter().zip(&turns.last) {
             let done = &turns.all[last];
-            if done.entry().is_cut {
-                cut.push(program.function(*id).display.clone());
-            }
+            let given_up = match done.entry().given_up {
+                Some(GivenUp::TookTooLong) => Some(&mut cut),
+                Some(GivenUp::Failed) => Some(&mut failed),
+                None => None,
+            };
+            given_up.into_iter().for_each(|list| list.push(program.function(*id).display.clone()));
             match done {
                 Done::Before(entry) => leaks.extend(keys.leaks(*entry)),
                 Done::Now(_, outcome) => leaks.extend(outcome.leaks.iter().cloned()),
@@ -124,7 +133,8 @@ pub fn analyze(
     let findings = findings::findings(program, leaks);
     let summaries = ready.told.into_iter().map(|told| told.into_inner()?.summary.into_inner()).collect();
     cut.sort();
-    Analysis { findings, summaries, cut, kept }
+    failed.sort();
+    Analysis { findings, summaries, cut, failed, kept }
 }
 
 /// A procedure that is done: in an earlier run, or just now.
@@ -266,7 +276,9 @@ impl<'c, 'a, 'b> Cycle<'c, 'a, 'b> {
             for (index, &id) in self.functions.iter().enumerate() {
                 let key = keys.key(self.component, index, &self.parts, &self.prints());
                 // What was too much without the others' effects is so with them.
-                let is_same = |&before: &usize| all[before].entry().is_cut || all[before].entry().key == key;
+                let is_same = |&before: &usize| {
+                    all[before].entry().given_up.is_some() || all[before].entry().key == key
+                };
                 let turn = last[index].filter(is_same).unwrap_or_else(|| {
                     all.push(kept.get(key).map_or_else(|| self.done(key, make(&self, id)), Done::Before));
                     all.len() - 1
@@ -299,11 +311,25 @@ pub type Found = (FuncId, Leak, Arc<Origin>);
 pub struct Outcome {
     pub summary: Arc<Summary>,
     pub leaks: Vec<Found>,
-    pub is_cut: bool,
+    pub given_up: Option<GivenUp>,
+}
+
+/// Why nothing is known of a procedure.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum GivenUp {
+    TookTooLong,
+    /// By an error of the analysis.
+    Failed,
+}
+
+impl Outcome {
+    fn given_up(world: &World, id: FuncId, why: GivenUp) -> Outcome {
+        Outcome { summary: Arc::new(silent(world, id)), leaks: Vec::new(), given_up: Some(why) }
+    }
 }
 
 fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simulate::Options) -> Outcome {
-    let is_cut = simulated.is_cut;
+    let given_up = simulated.is_cut.then_some(GivenUp::TookTooLong);
     let leaks = std::mem::take(&mut simulated.leaks);
     let origins = &simulated.scope.sites.origins;
     let is_told = |leak: &Leak| options.pedantic || leak.confidence != Confidence::Possible;
@@ -327,8 +353,8 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
     });
     let inner = std::mem::take(&mut simulated.inner).into_iter().filter(|(_, leak, _)| is_told(leak));
     let leaks = own.chain(inner).collect();
-    let summary = if is_cut { silent(world, id) } else { summarise(id, simulated) };
-    Outcome { summary: Arc::new(summary), leaks, is_cut }
+    let summary = if given_up.is_some() { silent(world, id) } else { summarise(id, simulated) };
+    Outcome { summary: Arc::new(summary), leaks, given_up }
 }
 
 /// Where many do not look whether a callee took what they gave it, that callee is

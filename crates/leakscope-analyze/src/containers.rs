@@ -155,7 +155,8 @@ pub fn role(function: &Function, destroyed: &FxHashSet<&str>) -> Option<Role> {
             _ => None,
         };
     }
-    if !is_container(name) {
+    // What is static has no container.
+    if !is_container(name) || function.parameters == 0 {
         return None;
     }
     // Results of these come in memory of the caller's, before the container.

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::analyze::{Found, Outcome};
+use crate::analyze::{Found, GivenUp, Outcome};
 use crate::callgraph::{CallGraph, closure};
 use crate::rename::{self, Rename};
 use crate::summary::Summary;
@@ -31,8 +31,7 @@ pub struct Entry<'b> {
     pub key: Fingerprint,
     /// All that its callers see of it.
     pub told: Fingerprint,
-    /// It was given up.
-    pub is_cut: bool,
+    pub given_up: Option<GivenUp>,
     #[serde(borrow)]
     leaks: &'b [u8],
     #[serde(borrow)]
@@ -43,7 +42,7 @@ pub struct Entry<'b> {
 pub struct Made {
     key: Fingerprint,
     told: Fingerprint,
-    is_cut: bool,
+    given_up: Option<GivenUp>,
     leaks: Vec<u8>,
     summary: Vec<u8>,
 }
@@ -62,8 +61,8 @@ impl<'b> Procedures<'b> {
 
 impl Made {
     pub fn entry(&self) -> Entry<'_> {
-        let Made { key, told, is_cut, leaks, summary } = self;
-        Entry { key: *key, told: *told, is_cut: *is_cut, leaks, summary }
+        let Made { key, told, given_up, leaks, summary } = self;
+        Entry { key: *key, told: *told, given_up: *given_up, leaks, summary }
     }
 }
 
@@ -226,7 +225,7 @@ impl<'a> Keys<'a> {
         let leaks: Vec<Found> =
             outcome.leaks.iter().map(|found| renamed_leak(&mut recorder, found)).collect();
         let leaks = if leaks.is_empty() { Vec::new() } else { recorder.stored(leaks) };
-        Made { key, told: Fingerprint::of(&parts), is_cut: outcome.is_cut, leaks, summary }
+        Made { key, told: Fingerprint::of(&parts), given_up: outcome.given_up, leaks, summary }
     }
 
     /// The procedures of a cycle are done, and `told` is what callers see of

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub struct Kept {
     pub findings: Vec<Finding>,
     pub cut: Vec<String>,
+    pub failed: Vec<String>,
 }
 
 impl Kept {
@@ -37,10 +38,15 @@ impl Kept {
                 self.findings.push(finding);
             }
         }
-        for function in other.cut {
-            if !self.cut.contains(&function) {
-                self.cut.push(function);
-            }
+        add_names(&mut self.cut, other.cut);
+        add_names(&mut self.failed, other.failed);
+    }
+}
+
+fn add_names(names: &mut Vec<String>, others: Vec<String>) {
+    for name in others {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn run(options: &Check) -> Result<ExitCode> {
     }
     let kept = all;
     let target = Target { program: options.targets[0].display().to_string(), args: Vec::new(), exit: None };
-    note_cut(&kept.cut, &report_options);
+    note_given_up(&kept.cut, &kept.failed, &report_options);
     let mut report = Report::new(core::Command::Check, Engine::Static, target, kept.findings);
     filters.apply(&mut report);
     report.retain(|finding| !is_ignored(finding, &parts.sources));
@@ -78,7 +78,7 @@ fn checked(options: &Check, parts: &Parts, piece: &Piece, models: &Models) -> Re
         let is_written = summary(&program, &analysis, function, options.format);
         return Ok(if is_written { Checked::Summary } else { Checked::Findings(Kept::default()) });
     }
-    let mut kept = Kept { findings: analysis.findings, cut: analysis.cut };
+    let mut kept = Kept { findings: analysis.findings, cut: analysis.cut, failed: analysis.failed };
     parts.store.write(&place, &serde_json::to_vec(&kept)?)?;
     if let Some(now) = &analysis.kept {
         procedures.keep(now)?;
@@ -139,10 +139,11 @@ pub fn progress(quiet: bool) -> impl Fn(usize, usize) + Sync {
     }
 }
 
-pub fn note_cut(cut: &[String], options: &ReportOptions) {
-    if !cut.is_empty() {
-        let functions = if cut.len() == 1 { "function" } else { "functions" };
-        let text = format!("gave up on {} {functions} that took too long: {}", cut.len(), cut.join(", "));
-        note(options, &text);
+/// Says of which functions nothing is known.
+pub fn note_given_up(cut: &[String], failed: &[String], options: &ReportOptions) {
+    let reasons = [(cut, "that took too long"), (failed, "for an error in leakscope, please report it")];
+    for (names, why) in reasons.into_iter().filter(|(names, _)| !names.is_empty()) {
+        let functions = if names.len() == 1 { "function" } else { "functions" };
+        note(options, &format!("gave up on {} {functions} {why}: {}", names.len(), names.join(", ")));
     }
 }

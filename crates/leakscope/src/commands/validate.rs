@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::analysed::Analysed;
 use crate::cli::{Check, Cli, Command, DeriveEngine, Validate};
-use crate::commands::check::{is_ignored, note_cut, progress};
+use crate::commands::check::{is_ignored, note_given_up, progress};
 use crate::commands::derive::{progress_bar, variant};
 use crate::kept_inputs::{self, Kept};
 use crate::models::models;
@@ -104,7 +104,7 @@ fn warned(options: &Validate, analysed: &Analysed, filters: &Filters) -> Result<
                 &Procedures::default(),
                 &progress(report_options.quiet),
             );
-            note_cut(&analysis.cut, &report_options);
+            note_given_up(&analysis.cut, &analysis.failed, &report_options);
             analysis.findings.into_iter().map(Warning::of_finding).collect()
         }
     };
