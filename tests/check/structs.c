@@ -634,3 +634,66 @@ void basket_bad(const char *name)
     basket_empty(basket);
     free(basket); // leak @basket: basket->name
 }
+
+// A list that begins in a place of its own, beside the pointer to it.
+struct token {
+    const char *text;
+    int length;
+};
+
+struct tokens {
+    struct token *list;
+    int size, count;
+    struct token first[8];
+};
+
+static void tokens_begin(struct tokens *tokens)
+{
+    tokens->list = tokens->first;
+    tokens->size = 8;
+    tokens->count = 0;
+}
+
+static void tokens_end(struct tokens *tokens)
+{
+    if (tokens->list != tokens->first)
+        free(tokens->list);
+}
+
+static void tokens_add(struct tokens *tokens, const char *text, int length)
+{
+    if (tokens->count == tokens->size) {
+        tokens->size *= 2;
+        if (tokens->list != tokens->first)
+            tokens->list = realloc(tokens->list, tokens->size * sizeof *tokens->list);
+        else {
+            tokens->list = malloc(tokens->size * sizeof *tokens->list); // alloc @tokens
+            memcpy(tokens->list, tokens->first, sizeof tokens->first);
+        }
+        if (!tokens->list)
+            abort();
+    }
+    struct token *token = &tokens->list[tokens->count++];
+    token->text = text;
+    token->length = length;
+}
+
+int tokens_good(const char *text)
+{
+    struct tokens tokens;
+    tokens_begin(&tokens);
+    for (const char *to; (to = strchr(text, ' ')); text = to + 1)
+        tokens_add(&tokens, text, to - text);
+    int count = tokens.count;
+    tokens_end(&tokens);
+    return count;
+}
+
+int tokens_bad(const char *text)
+{
+    struct tokens tokens;
+    tokens_begin(&tokens);
+    for (const char *to; (to = strchr(text, ' ')); text = to + 1)
+        tokens_add(&tokens, text, to - text);
+    return tokens.count; // leak @tokens: tokens.list
+}

@@ -41,9 +41,7 @@ impl Simulation<'_, '_> {
             call.arguments.iter().map(|argument| self.operand(&case, argument)).collect();
         self.unmake_pointers(call, &mut arguments);
         if self.result.scope.is_in_loop() {
-            let results = self.scope().symbols.results_of(instruction.result);
-            let results: Vec<Base> = results.into_iter().map(Base::Symbol).collect();
-            case.forget_results(self.scope(), &results);
+            case.forget_results(self.scope(), instruction.result, &mut arguments);
         }
         let callees = match &call.callee {
             Callee::Function(function) => Some(vec![*function]),

@@ -306,27 +306,45 @@ impl Case {
         self.memory.retain(|key, cell| !is_gone(key.0) || cell.value.has_heap());
     }
 
-    /// The same of what a call brought when it ran before: of numbers that were
-    /// computed of it, what is known of them stays.
-    pub fn forget_results(&mut self, scope: &mut Scope, gone: &[Base]) {
+    /// The same of what the call `result` brought when it ran before. Of numbers
+    /// that were computed of it, what is known of them stays, also of its arguments.
+    pub fn forget_results(&mut self, scope: &mut Scope, result: ValueId, arguments: &mut [Value]) {
+        let gone: Vec<Base> = scope.symbols.results_of(result).into_iter().map(Base::Symbol).collect();
         let marks = gone.iter().fold(0, |marks, &base| marks | mark(base));
-        let is_gone = |symbols: &Symbols, base: Base| {
-            symbols.marks(base) & marks != 0 && gone.iter().any(|&other| symbols.base_mentions(base, other))
-        };
-        let stale = self.env.iter().filter_map(|(id, value)| match value {
-            Value::Sum(base @ Base::Symbol(_), Offset::At(_)) if is_gone(&scope.symbols, *base) => {
-                Some((*id, self.fact_of(scope, value))).filter(|(_, fact)| *fact != Fact::ANY)
+        let known = |value: &Value| match value {
+            Value::Sum(base @ Base::Symbol(_), Offset::At(_))
+                if scope.symbols.marks(*base) & marks != 0
+                    && gone.iter().any(|&other| scope.symbols.base_mentions(*base, other)) =>
+            {
+                let fact = self.fact_of(scope, value);
+                (![Fact::ANY, Fact::NONZERO, Fact::ADDRESS].contains(&fact)).then_some(fact)
             }
             _ => None,
-        });
-        let stale: Vec<(ValueId, Fact)> = stale.collect();
-        self.forget_all(scope, gone);
-        for (id, fact) in stale {
-            let Some(own) = scope.symbols.get(SymbolKey::Result(id, u32::MAX)) else { continue };
-            self.forget(scope, Base::Symbol(own));
-            self.facts.insert(own, fact);
-            self.set(id, Value::symbol(own));
+        };
+        let held = self.env.iter().filter_map(|(id, value)| Some((*id, known(value)?)));
+        let held: Vec<(ValueId, Fact)> = held.collect();
+        let given: Vec<Option<Fact>> = arguments.iter().map(known).collect();
+        self.forget_all(scope, &gone);
+        for (id, fact) in held {
+            if let Some(value) = self.renamed(scope, SymbolKey::Result(id, u32::MAX), fact) {
+                self.set(id, value);
+            }
         }
+        for ((number, argument), fact) in (1..).zip(arguments).zip(given) {
+            if let Some(fact) = fact
+                && let Some(value) = self.renamed(scope, SymbolKey::Result(result, u32::MAX - number), fact)
+            {
+                *argument = value;
+            }
+        }
+    }
+
+    /// A symbol of which only this is known.
+    fn renamed(&mut self, scope: &mut Scope, key: SymbolKey, fact: Fact) -> Option<Value> {
+        let own = scope.symbols.get(key)?;
+        self.forget(scope, Base::Symbol(own));
+        self.facts.insert(own, fact);
+        Some(Value::symbol(own))
     }
 
     /// The block of a site from now on; what was its most recent one before

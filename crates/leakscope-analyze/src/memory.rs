@@ -116,7 +116,7 @@ impl Case {
                 Offset::Any => found.extend(self.elements(base, 0).map(|cell| cell.value.clone())),
             }
             let is_exact = found.len() > before;
-            if offset != Offset::Any && !self.is_apart(base, offset) {
+            if offset != Offset::Any && !self.is_apart(base, offset) && !self.is_certain(base, offset) {
                 found.extend(self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone()));
             }
             if !is_exact || offset == Offset::Any {
@@ -148,9 +148,7 @@ impl Case {
                 let any = self.memory.get(&(base, Offset::Any)).map(|cell| cell.value.clone());
                 let any = any.filter(|_| !self.is_apart(base, offset));
                 match (exact, any) {
-                    // What was stored there for certain goes before what may
-                    // have been stored anywhere.
-                    (Some(exact), Some(any)) if is_own(&exact) && !any.has_heap() => exact,
+                    (Some(exact), Some(_)) if self.is_certain(base, offset) => exact,
                     (Some(exact), Some(any)) => self.any_of(scope, vec![exact, any]),
                     (Some(one), None) => one,
                     (None, Some(any)) => match self.first_content(scope, base, offset) {
@@ -170,6 +168,13 @@ impl Case {
                 if found.is_empty() { Value::Top } else { self.any_of(scope, found) }
             }
         }
+    }
+
+    /// What was stored at a place for certain, an address of this procedure, goes
+    /// before what may have been stored anywhere, if that is none.
+    fn is_certain(&self, base: Base, offset: Offset) -> bool {
+        let value = |offset| self.memory.get(&(base, offset)).map(|cell| &cell.value);
+        value(offset).is_some_and(is_own) && value(Offset::Any).is_some_and(|any| !any.has_heap())
     }
 
     /// Whether a cell is a number beside an array of pointers, and none of its
