@@ -40,7 +40,7 @@ impl Simulation<'_, '_> {
         if self.result.scope.is_in_loop() {
             let results = self.scope().symbols.results_of(instruction.result);
             let results: Vec<Base> = results.into_iter().map(Base::Symbol).collect();
-            case.forget_all(&self.result.scope, &results);
+            case.forget_results(self.scope(), &results);
         }
         let callees = match &call.callee {
             Callee::Function(function) => Some(vec![*function]),
