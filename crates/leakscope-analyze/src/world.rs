@@ -110,7 +110,7 @@ impl<'a> World<'a> {
         let never_null = NeverNull::new(program, &come_back, is_whole);
         let handlers = handed::handlers(program, is_whole);
         let counting = counts::counting(program);
-        let virtuals = Virtuals::new(program, &Known { roles: &roles, models: &models });
+        let virtuals = Virtuals::new(program, &Known { roles: &roles, models: &models }, is_whole);
         let deleters = owners::deleters(program);
         let class = |id: FuncId| Some(program.function(id).display.split_once("::~unique_ptr")?.0);
         let deleters_by_class = deleters.iter().filter_map(|(&ends, &deleter)| Some((class(ends)?, deleter)));
@@ -146,6 +146,14 @@ impl<'a> World<'a> {
             return None;
         }
         Some(self.first.get(&(global, at)).cloned().unwrap_or(Value::NULL))
+    }
+
+    /// The functions that a call may be of, if they are known.
+    pub fn callees<'c>(&'c self, caller: FuncId, call: ValueId, callee: &'c Callee) -> &'c [FuncId] {
+        match callee {
+            Callee::Function(callee) => std::slice::from_ref(callee),
+            _ => self.virtuals.candidates(caller, call),
+        }
     }
 
     pub fn is_written(&self, global: GlobalId) -> bool {
