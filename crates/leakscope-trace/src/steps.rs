@@ -184,6 +184,12 @@ impl Steps<'_> {
     /// The places of what is wanted at an address: the one that is meant most likely, and
     /// other arms of unions.
     fn places(&self, address: Value, wanted: Wanted) -> Vec<Place> {
+        // What compilers add to an index may lead to an array in a record.
+        let places = address.folded().map_or(Vec::new(), |folded| self.places_at(folded, wanted));
+        if places.is_empty() { self.places_at(address, wanted) } else { places }
+    }
+
+    fn places_at(&self, address: Value, wanted: Wanted) -> Vec<Place> {
         let Value { from, offset, indexes } = self.named(address);
         let word = match from {
             From::Zero => self.variables.global((offset as u64).wrapping_sub(self.bias)),
@@ -283,6 +289,17 @@ impl Value {
             },
             _ => None,
         }
+    }
+
+    /// The same with what is added to indexes as a part of the offset.
+    fn folded(&self) -> Option<Value> {
+        let mut folded = self.clone();
+        let added = |index: &&mut Index| index.plus > 0 && index.stride.is_some();
+        for index in folded.indexes.iter_mut().filter(added) {
+            let added = core::mem::take(&mut index.plus).wrapping_mul(index.stride?);
+            folded.offset = folded.offset.wrapping_add(added);
+        }
+        (folded.offset != self.offset).then_some(folded)
     }
 
     /// Whether it leads to memory: nothing lies in the first page.
