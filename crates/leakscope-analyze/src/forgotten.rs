@@ -15,12 +15,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
-use leakscope_ir::{Callee, FuncId, Linkage, Op, Operand, Program, Signature, Spot, TypeId};
+use leakscope_ir::{Callee, FuncId, Linkage, Op, Program, Signature, Spot, TypeId};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analyze::Found;
-use crate::callgraph::callers;
+use crate::callgraph::{callers, taken};
 use crate::effects::Effects;
 use crate::leaks::Leak;
 use crate::members::{End, Facts, Filled, Finder, Replaced, Source};
@@ -292,27 +292,4 @@ impl Judge<'_> {
         }
         false
     }
-}
-
-fn taken(program: &Program) -> FxHashMap<&Signature, Vec<FuncId>> {
-    let mut all = FxHashSet::default();
-    let mut take = |operand: &Operand| {
-        if let Operand::Function(function) = operand {
-            all.insert(*function);
-        }
-    };
-    for cell in program.globals.iter().flat_map(|global| global.initial.iter().flatten()) {
-        take(&cell.value);
-    }
-    for block in program.functions.iter().filter_map(|f| f.body.as_ref()).flat_map(|body| &body.blocks) {
-        block.instructions.iter().for_each(|instruction| instruction.op.for_each_operand(&mut take));
-        block.end.operand().into_iter().for_each(&mut take);
-    }
-    let mut all: Vec<FuncId> = all.into_iter().collect();
-    all.sort();
-    let mut taken: FxHashMap<&Signature, Vec<FuncId>> = FxHashMap::default();
-    for id in all {
-        taken.entry(&program.function(id).signature).or_default().push(id);
-    }
-    taken
 }
