@@ -7,7 +7,8 @@
 //! released where some other procedure releases such an element; or nobody in
 //! the program ever hands it on or releases it, but to put a new one in its place (deviant behaviour: Engler and
 //! others, SOSP 2001). One who has anything to do with the member, its callees
-//! and callers are not blamed.
+//! and callers are not blamed; nor is one who has asked for the kind of the
+//! element, for those of one kind may have no such member.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -44,7 +45,8 @@ pub fn forgotten(world: &World) -> Vec<Found> {
     let is_whole =
         program.functions.iter().any(|function| function.name == "main" && function.body.is_some());
     let (callers, taken) = (callers(program), taken(program));
-    let judge = Judge { program, records: &records, is_whole, callers, taken, facts: &facts };
+    let rewritten = facts.iter().flat_map(|facts| &facts.rewritten).copied().collect();
+    let judge = Judge { program, records: &records, is_whole, callers, taken, rewritten, facts: &facts };
     let mut found = Vec::new();
     for &id in &ids {
         let mut note = |member: Member, place: Lost| {
@@ -195,6 +197,8 @@ struct Judge<'a> {
     callers: Vec<Vec<usize>>,
     /// Functions whose addresses are used, by what they take.
     taken: FxHashMap<&'a Signature, Vec<FuncId>>,
+    /// Members that change after the element was made.
+    rewritten: FxHashSet<Member>,
     facts: &'a [Facts],
 }
 
@@ -217,6 +221,10 @@ impl Judge<'_> {
             return false;
         }
         if own.touched.contains(&member) || own.filled.contains(&member.0) {
+            return false;
+        }
+        // A number that stays as the element was made with it says of what kind it is.
+        if end.tags.iter().any(|tag| !self.rewritten.contains(tag)) {
             return false;
         }
         let handles = |caller: &usize| self.facts[*caller].handles(member);

@@ -21,6 +21,8 @@ pub struct End {
     pub callee: FuncId,
     pub variable: Option<String>,
     pub from: Source,
+    /// Numbers in the element that are one constant wherever this is reached.
+    pub tags: Vec<Member>,
 }
 
 /// A new block is stored in a member: by whom it is made, and where.
@@ -81,6 +83,8 @@ pub struct Facts {
     pub set_up: FxHashSet<Member>,
     pub replaced: Vec<Replaced>,
     pub outgrown: Vec<Outgrown>,
+    /// Written to in an element that was not made here.
+    pub rewritten: FxHashSet<Member>,
     /// Records that are made here, and by which function.
     pub makes: FxHashSet<(TypeId, FuncId)>,
     pub foreign: FxHashSet<Member>,
@@ -188,6 +192,9 @@ impl<'f, 'a> Finder<'f, 'a> {
             }
         }
         self.note_pairs();
+        for index in 0..self.facts.ends.len() {
+            self.facts.ends[index].tags = self.tags(&self.facts.ends[index]);
+        }
         let mut replaced = std::mem::take(&mut self.facts.replaced);
         replaced.retain(|store| !self.is_tested_before(store));
         self.facts.replaced = replaced;
@@ -269,6 +276,52 @@ impl<'f, 'a> Finder<'f, 'a> {
         self.effects.world.model(*callee).is_some_and(|model| {
             model.cases.iter().all(|case| case.refused.is_empty() && case.blocks.is_empty())
         })
+    }
+
+    /// Members of an element that were equal to a constant on every way to where
+    /// it is released.
+    fn tags(&self, end: &End) -> Vec<Member> {
+        let mut tags = Vec::new();
+        for (id, block) in (0..).map(BlockId).zip(&self.body.blocks) {
+            let Terminator::Branch { condition: Operand::Value(condition), yes, no } = &block.end else {
+                continue;
+            };
+            let Some(Op::Compare { op, left: Operand::Value(left), right: Operand::Int(_) }) =
+                self.values.op(*condition)
+            else {
+                continue;
+            };
+            let equal = match op {
+                Compare::Eq => *yes,
+                Compare::Ne => *no,
+                _ => continue,
+            };
+            let Some(Op::Load { from, shape: Shape::Scalar { is_pointer: false, .. } }) =
+                self.values.op(*left)
+            else {
+                continue;
+            };
+            let members = self.members(from).into_iter().filter(|member| member.0 == end.record);
+            if yes != no && !self.is_reached_without((id, equal), end.block) {
+                tags.extend(members);
+            }
+        }
+        tags
+    }
+
+    /// Whether a way leads to a block that does not take an edge.
+    fn is_reached_without(&self, edge: (BlockId, BlockId), to: BlockId) -> bool {
+        let (mut open, mut seen) = (vec![BlockId(0)], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if id == to {
+                return true;
+            }
+            if seen.insert(id) {
+                let next = self.body.block(id).end.successors();
+                open.extend(next.into_iter().filter(|next| (id, *next) != edge));
+            }
+        }
+        false
     }
 
     /// Which members are released with their elements.
@@ -362,6 +415,9 @@ impl<'f, 'a> Finder<'f, 'a> {
         if matches!(shape, Shape::Record(_)) {
             return self.facts.foreign_records.extend(members.iter().map(|(record, _)| record));
         }
+        if !is_new {
+            self.facts.rewritten.extend(&members);
+        }
         if is_new && *value != Operand::Int(0) {
             self.facts.set_up.extend(&members);
         }
@@ -448,6 +504,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                     callee,
                     variable: self.variable(*value),
                     from: self.origin(argument),
+                    tags: Vec::new(),
                 };
                 self.facts.ends.push(end);
             }

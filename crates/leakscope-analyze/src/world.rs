@@ -23,6 +23,10 @@ use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
 use crate::virtuals::{Known, Virtuals};
 
+/// Functions of so many blocks are followed for what is in memory that they get:
+/// in larger ones, other ways are of more interest.
+const SMALL: usize = 12;
+
 pub struct World<'a> {
     pub program: &'a Program,
     globals: Vec<GlobalUse>,
@@ -203,9 +207,15 @@ impl<'a> World<'a> {
         &self.measured[function.0 as usize]
     }
 
-    /// Whether callers simulate a function again, for what they give it.
+    /// Whether callers may simulate a function again, for what they give it.
     pub fn depends_on_caller(&self, function: FuncId) -> bool {
         !self.called_parameters(function).is_empty() || !self.measured_parameters(function).is_empty()
+    }
+
+    /// Whether they do so for what is in memory that they give it.
+    pub fn is_small(&self, function: FuncId) -> bool {
+        let body = self.program.function(function).body.as_ref();
+        body.is_some_and(|body| body.blocks.len() <= SMALL)
     }
 
     /// The function that a variable holds whenever it holds any.
@@ -240,6 +250,7 @@ impl<'a> World<'a> {
             self.returns[id.0 as usize],
             self.called_parameters(id),
             self.measured_parameters(id),
+            self.is_small(id) && self.depends_on_caller(id),
         );
         (own, body, self.role(id), self.never_null.is_result(id), self.counts(id))
     }
