@@ -522,3 +522,60 @@ void thread_of_lambda_bad()
     std::thread thread([number] { *number = 1; });
     thread.join();
 } // leak @lambda-thread: ?
+
+// --- what was copied into a larger one
+
+class GrownBad
+{
+    int *numbers = nullptr;
+    unsigned used = 0, room = 0;
+
+public:
+    void push(int number)
+    {
+        if (used == room) {
+            room = room ? 2 * room : 4;
+            int *larger = new int[room]; // alloc @grown
+            for (unsigned at = 0; at < used; at++)
+                larger[at] = numbers[at];
+            numbers = larger; // leak @grown: this->numbers
+        }
+        numbers[used++] = number;
+    }
+    ~GrownBad() { delete[] numbers; }
+};
+
+void grown_bad(int count)
+{
+    GrownBad all;
+    for (int at = 0; at < count; at++)
+        all.push(at);
+}
+
+class GrownGood
+{
+    int *numbers = nullptr;
+    unsigned used = 0, room = 0;
+
+public:
+    void push(int number)
+    {
+        if (used == room) {
+            room = room ? 2 * room : 4;
+            int *larger = new int[room];
+            for (unsigned at = 0; at < used; at++)
+                larger[at] = numbers[at];
+            delete[] numbers;
+            numbers = larger;
+        }
+        numbers[used++] = number;
+    }
+    ~GrownGood() { delete[] numbers; }
+};
+
+void grown_good(int count)
+{
+    GrownGood all;
+    for (int at = 0; at < count; at++)
+        all.push(at);
+}

@@ -541,3 +541,40 @@ void uri_good(const unsigned char *path)
     uri->path = (char *)xmlStrdup(path);
     xmlFreeURI(uri);
 }
+
+// --- glib: lists that grow by their first element, and texts
+
+typedef struct GList GList;
+typedef struct GString GString;
+GList *g_list_append(GList *list, void *data);
+void g_list_free_full(GList *list, void (*release)(void *));
+char *g_strdup(const char *text);
+void g_free(void *block);
+GString *g_string_new(const char *text);
+char *g_string_free(GString *text, int frees);
+
+void words_listed_good(const char **words)
+{
+    GList *list = NULL;
+    for (; *words; words++)
+        list = g_list_append(list, g_strdup(*words));
+    g_list_free_full(list, g_free);
+}
+
+void words_listed_bad(const char **words)
+{
+    GList *list = NULL;
+    for (; *words; words++)
+        list = g_list_append(list, g_strdup(*words)); // alloc @list
+} // leak @list: list
+
+void text_built_good(void)
+{
+    g_string_free(g_string_new("x"), 1);
+}
+
+void text_taken_good(void)
+{
+    GString *text = g_string_new("x");
+    g_free(g_string_free(text, 0));
+}

@@ -430,3 +430,54 @@ int main(int argc, char **argv)
     slots_free_good();
     return 0;
 }
+
+/* A cache: who makes an element also drops another one. */
+struct cached {
+    char *key;
+    char *data;
+    long used;
+};
+
+static struct cached *cache[8];
+
+int cache_put_bad(const char *key, const char *data, int oldest)
+{
+    struct cached *entry = malloc(sizeof *entry);
+    if (entry == NULL)
+        return -1;
+    entry->key = strdup(key);
+    entry->data = strdup(data);     // alloc @data
+    entry->used = 0;
+    if (cache[oldest & 7] != NULL) {
+        free(cache[oldest & 7]->key);
+        free(cache[oldest & 7]);    // leak @data: ?
+    }
+    cache[oldest & 7] = entry;
+    return 0;
+}
+
+struct held {
+    char *key;
+    char *data;
+    int used;
+    int unused;
+};
+
+static struct held *all_held[8];
+
+int held_put_good(const char *key, const char *data, int oldest)
+{
+    struct held *entry = malloc(sizeof *entry);
+    if (entry == NULL)
+        return -1;
+    entry->key = strdup(key);
+    entry->data = strdup(data);
+    entry->used = 0;
+    if (all_held[oldest & 7] != NULL) {
+        free(all_held[oldest & 7]->key);
+        free(all_held[oldest & 7]->data);
+        free(all_held[oldest & 7]);
+    }
+    all_held[oldest & 7] = entry;
+    return 0;
+}

@@ -23,7 +23,7 @@ use crate::analyze::Found;
 use crate::callgraph::{callers, taken};
 use crate::effects::Effects;
 use crate::leaks::Leak;
-use crate::members::{End, Facts, Filled, Finder, Replaced, Source};
+use crate::members::{End, Facts, Filled, Finder, Outgrown, Replaced, Source};
 use crate::records::{Member, Records};
 use crate::scope::Origin;
 use crate::world::World;
@@ -70,6 +70,11 @@ pub fn forgotten(world: &World) -> Vec<Found> {
         }
         for Replaced { member, at, variable, .. } in &own.replaced {
             if owned.get(member).is_some_and(|evidence| judge.replaces(id, *member, evidence)) {
+                note(*member, (*at, Cause::Overwritten, variable.as_deref()));
+            }
+        }
+        for Outgrown { member, at, variable } in &own.outgrown {
+            if owned.get(member).is_some_and(|evidence| judge.outgrows(id, *member, evidence)) {
                 note(*member, (*at, Cause::Overwritten, variable.as_deref()));
             }
         }
@@ -250,6 +255,15 @@ impl Judge<'_> {
             && !evidence.is_left_out
             && evidence.released_by.iter().any(|other| *other != id)
             && !self.callers[id.0 as usize].iter().any(has_callers)
+            && !self.is_seen_to(id, member)
+    }
+
+    /// Whether a function that writes over a member whose block it used has
+    /// nothing else to do with it, though others release it.
+    fn outgrows(&self, id: FuncId, member: Member, evidence: &Evidence) -> bool {
+        let handles = |caller: &usize| self.facts[*caller].handles(member);
+        evidence.freed_by.iter().any(|other| *other != id)
+            && !self.callers[id.0 as usize].iter().any(handles)
             && !self.is_seen_to(id, member)
     }
 

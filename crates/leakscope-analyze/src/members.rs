@@ -43,6 +43,14 @@ pub struct Replaced {
     by: ValueId,
 }
 
+/// A new block is stored in a member of what was there before, in a function
+/// that used the one in it, as to copy it.
+pub struct Outgrown {
+    pub member: Member,
+    pub at: Spot,
+    pub variable: Option<String>,
+}
+
 /// Where an element comes from that is released.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -74,6 +82,7 @@ pub struct Facts {
     /// New blocks are stored in elements that were made here, and in others.
     pub set_up: FxHashSet<Member>,
     pub replaced: Vec<Replaced>,
+    pub outgrown: Vec<Outgrown>,
     /// Written to in an element that was not made here.
     pub rewritten: FxHashSet<Member>,
     /// Records that are made here, and by which function.
@@ -194,17 +203,79 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     /// Whether a member is compared with null on a way to where it is written to.
     fn is_tested_before(&self, store: &Replaced) -> bool {
+        let mut looks = self.looks.iter().filter(|(member, _)| *member == store.member);
+        looks.any(|(_, from)| self.reaches(*from, store.by))
+    }
+
+    /// Whether a way leads from one instruction to another.
+    fn reaches(&self, from: ValueId, to: ValueId) -> bool {
         let block = |value: ValueId| self.values.block_of[value.0 as usize];
-        let reaches = |from: ValueId| {
-            let (mut open, mut seen) = (self.body.block(block(from)).end.successors(), FxHashSet::default());
-            while let Some(id) = open.pop() {
-                if seen.insert(id) {
-                    open.extend(self.body.block(id).end.successors());
-                }
+        block(from) == block(to) && from < to || self.blocks_before(block(to), None).contains(&block(from))
+    }
+
+    /// Blocks from which a way leads to one that does not go through `around`.
+    fn blocks_before(&self, to: BlockId, around: Option<BlockId>) -> FxHashSet<BlockId> {
+        let mut leading: FxHashMap<BlockId, Vec<BlockId>> = FxHashMap::default();
+        for (id, block) in (0..).map(BlockId).zip(&self.body.blocks) {
+            block.end.successors().into_iter().for_each(|next| leading.entry(next).or_default().push(id));
+        }
+        let (mut open, mut seen) = (vec![to], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if Some(id) != around {
+                let before = leading.get(&id).into_iter().flatten().copied();
+                open.extend(before.filter(|id| seen.insert(*id)));
             }
-            block(from) == block(store.by) && from < store.by || seen.contains(&block(store.by))
+        }
+        seen
+    }
+
+    /// Whether what one of `members` of what `base` points to led to was used
+    /// before an instruction. Not if it may have become what is stored there, as
+    /// by `realloc`.
+    fn is_used_before(&self, base: &Operand, by: ValueId, members: &[Member]) -> bool {
+        let around = match base {
+            Operand::Value(value) if self.values.op(*value).is_some() => {
+                Some(self.values.block_of[value.0 as usize])
+            }
+            _ => None,
         };
-        self.looks.iter().any(|(member, from)| *member == store.member && reaches(*from))
+        let is_it = |pointer: &Operand| match self.base(pointer) {
+            Operand::Value(loaded) => match self.values.op(*loaded) {
+                Some(Op::Load { from, .. }) if self.base(from) == base => {
+                    self.members(from).iter().any(|member| members.contains(member))
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        let block = |value: ValueId| self.values.block_of[value.0 as usize];
+        let before = self.blocks_before(block(by), around);
+        let is_before =
+            |value: ValueId| block(value) == block(by) && value < by || before.contains(&block(value));
+        let mut is_used = false;
+        for instruction in self.instructions().filter(|made| is_before(made.result)) {
+            is_used |= match &instruction.op {
+                Op::Load { from, .. } => is_it(from),
+                Op::Copy { to, from, .. } => is_it(to) || is_it(from),
+                Op::Store { to, .. } => is_it(to),
+                Op::Call(Call { callee, arguments, .. }) => {
+                    let is_given = arguments.iter().any(is_it);
+                    if is_given && !self.only_looks(callee) {
+                        return false;
+                    }
+                    is_given
+                }
+                _ => false,
+            };
+        }
+        is_used
+    }
+
+    fn only_looks(&self, callee: &Callee) -> bool {
+        let Callee::Function(callee) = callee else { return false };
+        self.effects.world.model(*callee).is_some_and(|model| {
+            model.cases.iter().all(|case| case.refused.is_empty() && case.blocks.is_empty())
+        })
     }
 
     /// Members of an element that were equal to a constant on every way to where
@@ -335,23 +406,26 @@ impl<'f, 'a> Finder<'f, 'a> {
         if members.is_empty() || self.is_local(to) {
             return;
         }
-        self.facts.touched.extend(&members);
+        let next = self.base(to);
+        let (is_new, is_found) = self.origins(next);
+        // What is made here is no element that others forget.
+        if !is_new || is_found {
+            self.facts.touched.extend(&members);
+        }
         if matches!(shape, Shape::Record(_)) {
             return self.facts.foreign_records.extend(members.iter().map(|(record, _)| record));
         }
-        let next = self.base(to);
-        let (is_new, is_found) = self.origins(next);
         if !is_new {
             self.facts.rewritten.extend(&members);
         }
         if is_new && *value != Operand::Int(0) {
             self.facts.set_up.extend(&members);
         }
+        let name = match next {
+            Operand::Value(value) => self.variable(*value),
+            _ => None,
+        };
         if is_found && *value != Operand::Int(0) {
-            let name = match next {
-                Operand::Value(value) => self.variable(*value),
-                _ => None,
-            };
             let replaced = |&member| Replaced { member, at, by: instruction.result, variable: name.clone() };
             self.facts.replaced.extend(members.iter().map(replaced));
         }
@@ -362,6 +436,11 @@ impl<'f, 'a> Finder<'f, 'a> {
                     let is_first = is_new;
                     let filled = |&member| Filled { member, by, at, is_first };
                     self.facts.made.extend(members.iter().map(filled));
+                    if !is_new && self.is_used_before(next, instruction.result, &members) {
+                        let outgrown =
+                            |&member| Outgrown { member, at: instruction.at, variable: name.clone() };
+                        self.facts.outgrown.extend(members.iter().map(outgrown));
+                    }
                 }
                 Stored::Foreign => self.facts.foreign.extend(&members),
             }

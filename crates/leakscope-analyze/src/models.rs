@@ -545,12 +545,17 @@ impl Maker<'_> {
 
     fn buffer(&mut self, argument: u32) -> Vec<ExitCase> {
         let given = self.parameters[argument as usize];
-        let result = Value::one_of([Value::NULL, Value::symbol(given)]).unwrap_or(Value::Top);
-        let mut used = ExitCase::returning(result);
+        let mut results = vec![Value::symbol(given)];
+        results.extend((self.model.fails != Fails::Never).then_some(Value::NULL));
+        let mut used = ExitCase::returning(Value::one_of(results).unwrap_or(Value::Top));
         used.facts.push((given, Fact::NONZERO));
         let mut made = ExitCase::returning(Value::Top);
         made.facts.push((given, Fact::exactly(0)));
         made.result = self.new_block(&mut made, self.model.fails == Fails::Null);
+        let takes = self.model.takes.iter().filter_map(|&index| self.parameters.get(index as usize));
+        for case in [&mut used, &mut made] {
+            case.escaped.extend(takes.clone());
+        }
         vec![used, made]
     }
 

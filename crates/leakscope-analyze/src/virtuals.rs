@@ -4,6 +4,8 @@
 //! whole program, by bodies alone; where one candidate cannot be seen, nothing
 //! is told.
 
+use std::collections::hash_map::Entry;
+
 use leakscope_ir::{
     Body, Call, Callee, Cell, FuncId, Function, Global, Instruction, Op, Operand, Program, Shape, Signature,
     Terminator, ValueId,
@@ -201,8 +203,8 @@ impl Kept<'_> {
                 if !askers.contains(&part) {
                     askers.push(part);
                 }
-                if !self.by.contains_key(&other) {
-                    self.by.insert(other, false);
+                if let Entry::Vacant(entry) = self.by.entry(other) {
+                    entry.insert(false);
                     open.push(other);
                 }
             }
