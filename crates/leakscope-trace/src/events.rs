@@ -76,13 +76,20 @@ impl Events {
         }
         let mut last_uses = HashMap::new();
         for (stacks, (place, variable)) in named.last_uses() {
-            // The compiler needed the register when no variable had it any more.
-            let cause = match by_stack.get(&stacks.0).map_or(Cause::Unknown, |&id| self.event(id).cause) {
-                Cause::Overwritten if variable.is_some() => Cause::ScopeEnd,
-                cause => cause,
+            let variable = variable.clone();
+            let died = by_stack.get(&stacks.0).map(|&id| self.event(id));
+            let (place, cause, exactness) = match died {
+                // Whatever had it in the frame, it went with that.
+                Some(Event { place, cause: Cause::Unwound, exactness, .. }) => {
+                    (*place, Cause::Unwound, *exactness)
+                }
+                // The compiler needed the register when no variable had it any more.
+                Some(Event { cause: Cause::Overwritten, .. }) if variable.is_some() => {
+                    (*place, Cause::ScopeEnd, Exactness::Later)
+                }
+                died => (*place, died.map_or(Cause::Unknown, |event| event.cause), Exactness::Later),
             };
-            let event =
-                Event { place: *place, cause, variable: variable.clone(), exactness: Exactness::Later };
+            let event = Event { place, cause, variable, exactness };
             last_uses.insert(stacks, EventId(self.known.insert_full(event).0));
         }
         let mut later_uses = HashMap::new();

@@ -5,7 +5,7 @@ use addr2line::gimli::Register;
 use leakscope_wire::{Step, StepKind};
 
 use crate::dwarf::Die;
-use crate::types::Wanted;
+use crate::types::{Found, Wanted};
 use crate::variables::{FrameEnd, Held, Variables, Word};
 
 /// A value that the code has: where it begins, so many bytes on, and what is
@@ -17,11 +17,12 @@ struct Value {
     indexes: Vec<Index>,
 }
 
-/// An integer of the source, so many times.
+/// An integer of the source and what is added to it, so many times.
 #[derive(Clone)]
 struct Index {
     /// As the source writes it, if that is known.
     name: Option<String>,
+    plus: i64,
     /// How far apart the elements are.
     stride: Option<i64>,
 }
@@ -33,11 +34,12 @@ enum From {
     /// The end of the frame.
     Frame,
     Register(Register),
-    /// A pointer of the source, and what it points to; or an integer.
-    Pointer(String, Option<Die>),
+    /// A pointer of the source, or an integer; of a union, any of the arms.
+    Pointer(Vec<Place>),
 }
 
 /// Memory that the source has a name for.
+#[derive(Clone)]
 struct Place {
     name: String,
     /// What a pointer there points to, if that is known.
@@ -83,19 +85,19 @@ impl Steps<'_> {
         if target == Target::Object {
             self.object(value)
         } else {
-            Some(self.place(value, Wanted::Word)?.name)
+            Some(self.places(value, Wanted::Word).into_iter().next()?.name)
         }
     }
 
     /// The number of the function's parameter that `steps` lead to, if it points
     /// to nothing of a known size.
     pub fn parameter(&self, steps: &[Step]) -> Option<u32> {
-        let Value { from: From::Pointer(name, target), offset: 0, indexes } = self.named(self.value(steps)?)
-        else {
+        let Value { from: From::Pointer(places), offset: 0, indexes } = self.named(self.value(steps)?) else {
             return None;
         };
+        let Place { name, target } = places.first()?;
         let is_any = target.and_then(|target| self.variables.types.size(target)).is_none_or(|size| size <= 1);
-        self.variables.parameter(self.probe, &name).filter(|_| is_any && indexes.is_empty())
+        self.variables.parameter(self.probe, name).filter(|_| is_any && indexes.is_empty())
     }
 
     fn value(&self, steps: &[Step]) -> Option<Value> {
@@ -115,9 +117,12 @@ impl Steps<'_> {
             Value { from: From::Frame, offset, indexes } if indexes.is_empty() => {
                 self.variables.held(self.probe, Held::Below(-offset), self.end)?.object
             }
-            Value { from: From::Pointer(pointer, target), offset, indexes } if indexes.is_empty() => {
-                let path = self.variables.types.object(target?, u64::try_from(offset).ok()?)?;
-                Some(arrow(&pointer, &path))
+            Value { from: From::Pointer(places), offset, indexes } if indexes.is_empty() => {
+                let offset = u64::try_from(offset).ok()?;
+                places.iter().find_map(|Place { name, target }| {
+                    let path = self.variables.types.object((*target)?, offset)?;
+                    Some(arrow(name, &path))
+                })
             }
             _ => None,
         }
@@ -136,11 +141,11 @@ impl Steps<'_> {
             StepKind::Constant => Some(Value::at(From::Zero, value.into())),
             StepKind::Load => {
                 let wanted = if value == 8 { Wanted::Word } else { Wanted::Number };
-                let place = values.pop()?.and_then(|from| self.place(from, wanted));
-                place.map(|Place { name, target }| match wanted {
-                    Wanted::Word => Value::at(From::Pointer(name, target), 0),
-                    Wanted::Number => Value::index(name),
-                })
+                let places = values.pop()?.map_or(Vec::new(), |from| self.places(from, wanted));
+                match wanted {
+                    Wanted::Word => (!places.is_empty()).then(|| Value::at(From::Pointer(places), 0)),
+                    Wanted::Number => places.into_iter().next().map(|place| Value::index(place.name)),
+                }
             }
             StepKind::Add => {
                 let (b, a) = (values.pop()?, values.pop()?);
@@ -148,9 +153,9 @@ impl Steps<'_> {
             }
             StepKind::Times => values.pop()?.and_then(|number| number.into_integer()?.times(value.into())),
             StepKind::Also => match self.register(value) {
-                Some(Word { name, target, .. }) => {
+                Some(word) => {
                     values.pop();
-                    Some(Value::at(From::Pointer(name, target), 0))
+                    Some(Value::at(From::pointer(word), 0))
                 }
                 None => return Some(()),
             },
@@ -169,63 +174,98 @@ impl Steps<'_> {
     fn named(&self, address: Value) -> Value {
         match address.from {
             From::Register(register) => match self.register(register.0.into()) {
-                Some(Word { name, target, .. }) => Value { from: From::Pointer(name, target), ..address },
+                Some(word) => Value { from: From::pointer(word), ..address },
                 None => address,
             },
             _ => address,
         }
     }
 
-    /// The place of what is wanted at an address.
-    fn place(&self, address: Value, wanted: Wanted) -> Option<Place> {
-        let Value { from, offset, indexes } = self.named(address);
-        let word = match from {
-            From::Zero => self.variables.global((offset as u64).wrapping_sub(self.bias))?,
-            From::Frame => self.variables.held(self.probe, Held::Below(-offset), self.end)?,
-            From::Register(_) => return None,
-            From::Pointer(name, target) => return self.behind(name, target, offset, indexes, wanted),
-        };
-        let name = match wanted {
-            Wanted::Number if word.number.is_some() => word.number?,
-            _ => Some(word.name).filter(|_| word.has_type)?,
-        };
-        Some(Place { name: with_indexes(&name, indexes)?, target: word.target })
+    /// The places of what is wanted at an address: the one that is meant most likely, and
+    /// other arms of unions.
+    fn places(&self, address: Value, wanted: Wanted) -> Vec<Place> {
+        // What compilers add to an index may lead to an array in a record.
+        let places = address.folded().map_or(Vec::new(), |folded| self.places_at(folded, wanted));
+        if places.is_empty() { self.places_at(address, wanted) } else { places }
     }
 
-    /// The place so far behind where a pointer points to.
-    fn behind(
-        &self,
-        pointer: String,
-        target: Option<Die>,
-        offset: i64,
-        mut indexes: Vec<Index>,
-        wanted: Wanted,
-    ) -> Option<Place> {
+    fn places_at(&self, address: Value, wanted: Wanted) -> Vec<Place> {
+        let Value { from, offset, indexes } = self.named(address);
+        let word = match from {
+            From::Zero => self.variables.global((offset as u64).wrapping_sub(self.bias)),
+            From::Frame => self.variables.held(self.probe, Held::Below(-offset), self.end),
+            From::Register(_) => None,
+            From::Pointer(pointers) => {
+                let behind = |pointer| self.behind(pointer, offset, &indexes, wanted);
+                return pointers.iter().flat_map(behind).collect();
+            }
+        };
+        let place = word.and_then(|word| {
+            let name = match wanted {
+                Wanted::Number if word.number.is_some() => word.number?,
+                _ => Some(word.name).filter(|_| word.has_type)?,
+            };
+            Some(Place { name: with_indexes(&name, indexes)?, target: word.target })
+        });
+        Vec::from_iter(place)
+    }
+
+    /// The places so far behind where a pointer points to.
+    fn behind(&self, pointer: &Place, mut offset: i64, indexes: &[Index], wanted: Wanted) -> Vec<Place> {
         let types = &self.variables.types;
-        let offset = u64::try_from(offset).ok()?;
-        let kind = target?;
-        let size = types.size(kind).filter(|&size| size > 0)?;
-        let inside = if indexes.is_empty() { offset % size } else { offset };
-        let found = types.descend(kind, inside, wanted)?;
-        // How far a number goes of which nothing is known, nobody knows: what is there
-        // must be what it goes through.
-        if wanted == Wanted::Word && !found.is_pointer && indexes.iter().any(|index| index.stride.is_none()) {
-            return None;
+        let sized = pointer.target.and_then(|kind| Some((kind, types.size(kind).filter(|&size| size > 0)?)));
+        let Some((kind, size)) = sized else { return Vec::new() };
+        let mut indexes = indexes.to_vec();
+        // Elements further on may be counted in the code's own constant.
+        let element = |index: &&mut Index| index.name.is_some() && index.stride == Some(size.cast_signed());
+        if let Some(index) = indexes.iter_mut().find(element) {
+            index.plus += offset.div_euclid(size.cast_signed());
+            offset = offset.rem_euclid(size.cast_signed());
         }
-        let is_element = |index: &Index| match index.stride {
-            Some(stride) => stride.cast_unsigned() == size,
-            // An array inside is nearer than one of which the pointer leads to an element.
-            None => !found.path.contains("[0]"),
+        let Ok(offset) = u64::try_from(offset) else { return Vec::new() };
+        let inside = if indexes.is_empty() { offset % size } else { offset };
+        let place = |found: Found| {
+            // How far a number goes of which nothing is known, nobody knows: what is there
+            // must be what it goes through.
+            let is_vague = indexes.iter().any(|index| index.stride.is_none());
+            if wanted == Wanted::Word && !found.is_pointer && is_vague {
+                return None;
+            }
+            let mut indexes = indexes.clone();
+            let is_element = |index: &Index| match index.stride {
+                Some(stride) => stride.cast_unsigned() == size,
+                // An array inside is nearer than one of which the pointer leads to an element.
+                None => !found.path.contains("[0]"),
+            };
+            let element = indexes.iter().position(is_element).filter(|_| offset < size);
+            let element = element.map(|at| indexes.remove(at).text());
+            let path = with_indexes(&found.path, indexes)?;
+            let pointer = &pointer.name;
+            let name = match element {
+                Some(index) => format!("{pointer}[{index}]{path}"),
+                None if offset < size => arrow(pointer, &path),
+                None => format!("{pointer}[{}]{path}", offset / size),
+            };
+            Some(Place { name, target: found.target })
         };
-        let element = indexes.iter().position(is_element).filter(|_| offset < size);
-        let element = element.map(|at| indexes.remove(at).name.unwrap_or("...".to_owned()));
-        let path = with_indexes(&found.path, indexes)?;
-        let name = match element {
-            Some(index) => format!("{pointer}[{index}]{path}"),
-            None if offset < size => arrow(&pointer, &path),
-            None => format!("{pointer}[{}]{path}", offset / size),
-        };
-        Some(Place { name, target: found.target })
+        types.arms(kind, inside, wanted).into_iter().filter_map(place).collect()
+    }
+}
+
+impl From {
+    fn pointer(Word { name, target, .. }: Word) -> From {
+        From::Pointer(vec![Place { name, target }])
+    }
+}
+
+impl Index {
+    fn text(&self) -> String {
+        match (&self.name, self.plus) {
+            (None, _) => "...".to_owned(),
+            (Some(name), 0) => name.clone(),
+            (Some(name), plus @ 1..) => format!("{name} + {plus}"),
+            (Some(name), minus) => format!("{name} - {}", minus.unsigned_abs()),
+        }
     }
 }
 
@@ -235,18 +275,36 @@ impl Value {
     }
 
     fn index(name: String) -> Value {
-        Value { from: From::Zero, offset: 0, indexes: vec![Index { name: Some(name), stride: Some(1) }] }
+        let index = Index { name: Some(name), plus: 0, stride: Some(1) };
+        Value { from: From::Zero, offset: 0, indexes: vec![index] }
     }
 
     /// The same as a number, if it is no address.
     fn into_integer(self) -> Option<Value> {
-        match self.from {
+        match &self.from {
             From::Zero => Some(self),
-            From::Pointer(name, None) if self.offset == 0 && self.indexes.is_empty() => {
-                Some(Value::index(name))
-            }
+            From::Pointer(places) if self.offset == 0 && self.indexes.is_empty() => match &places[..] {
+                [Place { name, target: None }, ..] => Some(Value::index(name.clone())),
+                _ => None,
+            },
             _ => None,
         }
+    }
+
+    /// The same with what is added to indexes as a part of the offset.
+    fn folded(&self) -> Option<Value> {
+        let mut folded = self.clone();
+        let added = |index: &&mut Index| index.plus > 0 && index.stride.is_some();
+        for index in folded.indexes.iter_mut().filter(added) {
+            let added = core::mem::take(&mut index.plus).wrapping_mul(index.stride?);
+            folded.offset = folded.offset.wrapping_add(added);
+        }
+        (folded.offset != self.offset).then_some(folded)
+    }
+
+    /// Whether it leads to memory: nothing lies in the first page.
+    fn is_address(&self) -> bool {
+        !matches!(self.from, From::Zero) || self.offset.unsigned_abs() >= 4096
     }
 
     fn times(mut self, factor: i64) -> Option<Value> {
@@ -262,22 +320,32 @@ fn sum(a: Option<Value>, b: Option<Value>) -> Option<Value> {
     let (a, b) = match (a, b) {
         (Some(a), Some(b)) => (a, b),
         (Some(address), None) | (None, Some(address)) => {
-            let unknown =
-                Value { indexes: vec![Index { name: None, stride: None }], ..Value::at(From::Zero, 0) };
-            (address, unknown)
+            let index = Index { name: None, plus: 0, stride: None };
+            (address, Value { indexes: vec![index], ..Value::at(From::Zero, 0) })
         }
         (None, None) => return None,
     };
-    // The address is the one that is no integer; of two integers, the first.
-    let (address, number) = match (a.clone().into_integer(), b.clone().into_integer()) {
-        (Some(a), Some(b)) => (a, b),
+    // The address is the one that is no integer; of two integers, the one that may be a
+    // variable's.
+    let (address, mut number) = match (a.clone().into_integer(), b.clone().into_integer()) {
+        (Some(a), Some(b)) if a.is_address() || a.indexes.is_empty() => (a, b),
+        (Some(a), Some(b)) => (b, a),
         (None, Some(b)) => (a, b),
         (Some(a), None) => (b, a),
         (None, None) => return None,
     };
+    // `table[i - 1]` is so far from where it begins for each `i`.
+    if let [Index { name: Some(_), plus, stride: Some(stride @ 1..) }] = &mut number.indexes[..]
+        && address.is_address()
+        && number.offset % *stride == 0
+    {
+        *plus += number.offset / *stride;
+        number.offset = 0;
+    }
     let mut sum = Value { offset: address.offset.wrapping_add(number.offset), ..address };
     for index in number.indexes {
-        let same = sum.indexes.iter_mut().find(|it| it.name.is_some() && it.name == index.name);
+        let is_same = |it: &&mut Index| it.name.is_some() && (&it.name, it.plus) == (&index.name, index.plus);
+        let same = sum.indexes.iter_mut().find(is_same);
         match (same, index.stride) {
             (Some(Index { stride: Some(stride), .. }), Some(more)) => *stride = stride.wrapping_add(more),
             _ => sum.indexes.push(index),
@@ -289,13 +357,13 @@ fn sum(a: Option<Value>, b: Option<Value>) -> Option<Value> {
 /// `table[0].name[0]` with other indexes, if first elements are meant there.
 fn with_indexes(path: &str, mut indexes: Vec<Index>) -> Option<String> {
     indexes.sort_by_key(|index| index.stride.unwrap_or(0));
-    indexes.iter().try_fold(path.to_owned(), |path, index| with_index(&path, index.name.as_deref()))
+    indexes.iter().try_fold(path.to_owned(), |path, index| with_index(&path, &index.text()))
 }
 
 /// `table[0].name` with another index, if the first element is meant.
-fn with_index(path: &str, index: Option<&str>) -> Option<String> {
+fn with_index(path: &str, index: &str) -> Option<String> {
     let at = path.rfind("[0]")?;
-    Some(format!("{}[{}]{}", &path[..at], index.unwrap_or("..."), &path[at + 3..]))
+    Some(format!("{}[{index}]{}", &path[..at], &path[at + 3..]))
 }
 
 /// How the source writes what `path` leads to behind a pointer.
@@ -315,7 +383,7 @@ mod tests {
     #[test]
     fn names_are_written_as_in_the_source() {
         let check = |pointer: &str, path: &str, index: Option<&str>, expected: &str| {
-            let path = index.map_or(Some(path.to_owned()), |index| with_index(path, Some(index)));
+            let path = index.map_or(Some(path.to_owned()), |index| with_index(path, index));
             let name = path.map_or("-".to_owned(), |path| arrow(pointer, &path));
             assert_eq!(as_written(&name), expected);
         };

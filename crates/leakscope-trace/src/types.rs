@@ -14,6 +14,7 @@ pub struct Types {
 }
 
 /// A word in memory of some type.
+#[derive(Clone)]
 pub struct Found {
     /// How the source writes it, after the name of the whole: `.head[3]`.
     pub path: String,
@@ -82,30 +83,34 @@ impl Types {
 
     /// The word or number at an offset of a type.
     pub fn descend(&self, kind: Die, offset: u64, wanted: Wanted) -> Option<Found> {
-        self.descend_from(kind, offset, wanted, 0)
+        self.arms(kind, offset, wanted).into_iter().next()
     }
 
-    fn descend_from(&self, kind: Die, offset: u64, wanted: Wanted, depth: usize) -> Option<Found> {
+    /// The same in each arm of the unions there, those that are pointers first.
+    pub fn arms(&self, kind: Die, offset: u64, wanted: Wanted) -> Vec<Found> {
+        self.arms_from(kind, offset, wanted, 0).unwrap_or_default()
+    }
+
+    fn arms_from(&self, kind: Die, offset: u64, wanted: Wanted, depth: usize) -> Option<Vec<Found>> {
         let (kind, entry) = self.plain(kind)?;
         if depth > DEPTH_MAX {
             return None;
         }
-        match entry.tag() {
+        let found = match entry.tag() {
             gimli::DW_TAG_pointer_type
             | gimli::DW_TAG_reference_type
-            | gimli::DW_TAG_rvalue_reference_type => (offset == 0).then(|| Found {
-                path: String::new(),
-                is_pointer: true,
-                target: self.type_of(kind, &entry),
-            }),
+            | gimli::DW_TAG_rvalue_reference_type => {
+                let found =
+                    || Found { path: String::new(), is_pointer: true, target: self.type_of(kind, &entry) };
+                Vec::from_iter((offset == 0).then(found))
+            }
             gimli::DW_TAG_base_type => {
                 let fits = offset == 0 && (wanted == Wanted::Number || self.size(kind) == Some(8));
-                fits.then(|| Found { path: String::new(), is_pointer: false, target: None })
+                Vec::from_iter(fits.then(|| Found { path: String::new(), is_pointer: false, target: None }))
             }
             gimli::DW_TAG_array_type => {
                 let element = self.type_of(kind, &entry)?;
                 let size = self.size(element).filter(|&size| size > 0)?;
-                let found = self.descend_from(element, offset % size, wanted, depth + 1)?;
                 let mut index = offset / size;
                 // The last dimension varies fastest.
                 let mut path = String::new();
@@ -114,21 +119,31 @@ impl Types {
                     path = format!("[{}]{path}", index % count);
                     index /= count;
                 }
-                Some(Found { path: format!("[{index}]{path}{}", found.path), ..found })
+                let found = self.arms_from(element, offset % size, wanted, depth + 1)?;
+                let inside = |found: Found| Found { path: format!("[{index}]{path}{}", found.path), ..found };
+                found.into_iter().map(inside).collect()
             }
             tag if is_record(tag) => {
                 let members = self.debug.children(kind);
                 let at = |(die, member): &(Die, Entry)| self.member(*die, member, offset, wanted, depth);
-                let found = || members.iter().filter_map(at);
-                // Of the arms of a union, one that is a pointer is meant.
-                found().find(|found| found.is_pointer).or_else(|| found().next())
+                let mut found: Vec<Found> = members.iter().filter_map(at).flatten().collect();
+                found.sort_by_key(|found| !found.is_pointer);
+                found
             }
-            _ => None,
-        }
+            _ => Vec::new(),
+        };
+        Some(found)
     }
 
     /// The same in a member of a record, if that is where it is.
-    fn member(&self, die: Die, member: &Entry, offset: u64, wanted: Wanted, depth: usize) -> Option<Found> {
+    fn member(
+        &self,
+        die: Die,
+        member: &Entry,
+        offset: u64,
+        wanted: Wanted,
+        depth: usize,
+    ) -> Option<Vec<Found>> {
         if !matches!(member.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance) {
             return None;
         }
@@ -136,12 +151,13 @@ impl Types {
         let kind = self.type_of(die, member)?;
         // An array without a length goes on to the end of the block.
         let is_within = self.size(kind).is_none_or(|size| size == 0 || inside < size);
-        let found = is_within.then(|| self.descend_from(kind, inside, wanted, depth + 1)).flatten()?;
+        let found = is_within.then(|| self.arms_from(kind, inside, wanted, depth + 1)).flatten()?;
         let name = member.attr_value(gimli::DW_AT_name).and_then(|name| self.debug.text(die, name));
-        Some(match name {
+        let named = |found: Found| match &name {
             Some(name) => Found { path: format!(".{name}{}", found.path), ..found },
             None => found,
-        })
+        };
+        Some(found.into_iter().map(named).collect())
     }
 
     /// The object of a library's type around an offset of a type, as the source

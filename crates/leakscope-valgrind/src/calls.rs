@@ -226,8 +226,7 @@ impl Calls {
     /// The user's function that runs has jumped to another, which takes its place, with
     /// the stack pointer at `stack`; `address` is as if the jump were a call.
     pub fn jump(&mut self, stack: usize, address: usize, arguments: [usize; ARGUMENTS]) {
-        // Valgrind may not have noted the last register that was restored.
-        let Some(top) = self.list.last_mut().filter(|top| top.slot.wrapping_sub(stack) <= 8) else { return };
+        let Some(top) = self.list.last_mut().filter(|top| top.slot == stack) else { return };
         (top.jumped, top.arguments) = (address, arguments);
         (top.context, top.by) = (UNKNOWN, Caller::User);
         forget_now();

@@ -412,9 +412,8 @@ pub unsafe extern "C" fn on_raise(guest: *const u8, low: usize, now: usize, site
 /// frame is gone.
 pub unsafe extern "C" fn on_jump(guest: *const u8, low: usize, now: usize, site: u32) {
     let thread = tool::current();
-    // Valgrind may not have noted the last register that was restored.
     let end = thread.calls.frame_end().wrapping_sub(8);
-    if end.wrapping_sub(now) > 8 || end.wrapping_sub(low) >= FRAME_MAX {
+    if now != end || end.wrapping_sub(low) >= FRAME_MAX {
         return;
     }
     // SAFETY: VEX gives the guest state.

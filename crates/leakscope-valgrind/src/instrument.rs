@@ -84,6 +84,7 @@ pub unsafe extern "C" fn block(
             known,
             entry: core::ptr::null_mut(),
             stack: Known::Stack(0),
+            stack_noted: 0,
             lowest: 0,
             instruction: 0,
             next: start as u64,
@@ -165,8 +166,9 @@ struct Block<'a> {
     known: &'a mut List<Known>,
     /// The stack pointer at the start.
     entry: *mut IRExpr,
-    /// The stack pointer now, and how low it was.
+    /// The stack pointer now, in which instruction that was noted, and how low it was.
     stack: Known,
+    stack_noted: u64,
     lowest: i64,
     /// Address of the instruction that we are in, and of the next.
     instruction: u64,
@@ -366,6 +368,7 @@ impl Block<'_> {
         }
         if register == RSP {
             self.stack = self.known(data);
+            self.stack_noted = self.instruction;
             if let Known::Stack(offset) = self.stack {
                 self.lowest = self.lowest.min(offset);
             }
@@ -503,15 +506,22 @@ impl Block<'_> {
         if self.instruction == 0 || !is_jump(self.instruction as usize) {
             return;
         }
-        let is_raised = matches!(self.stack, Known::Stack(offset) if offset > self.lowest && offset > 0);
+        // Valgrind leaves out what is written to the stack pointer right before the jump, if it
+        // is written to again before memory is needed.
+        let is_noted = self.before == 0 || self.stack_noted == self.before;
+        let more = if is_noted { 0 } else { machine::raises_by(self.before as usize) };
+        let raised = |offset: i64| offset + more.cast_signed();
+        let is_raised =
+            matches!(self.stack, Known::Stack(offset) if raised(offset) > self.lowest && raised(offset) > 0);
+        let stack = self.code.register(RSP);
+        let stack = self.code.binary(vg::Iop_Add64, stack, constant(more), vg::Ity_I64);
         if is_raised {
-            self.raise(&ON_JUMP, Cause::ScopeEnd, None);
+            self.raise_to(stack, &ON_JUMP, Cause::ScopeEnd, None);
         }
         // Without a frame to give back, a jump to nobody knows where may be a `switch`.
         let leads_away = |stretch: &Stretch| to.map_or(is_raised, |to| !stretch.is_of_function(to));
         if self.stretch.as_ref().is_some_and(leads_away) {
             let at = self.note_jump();
-            let stack = self.code.register(RSP);
             self.code.call(None, &ON_TAIL_CALL, &[ir::guest_state(), stack, constant(at)]);
         }
     }
@@ -519,9 +529,14 @@ impl Block<'_> {
     /// Calls a helper for what dies below the stack pointer; `more` is its last
     /// argument.
     fn raise(&mut self, helper: &Helper, cause: Cause, more: Option<u64>) {
+        let now = self.code.register(RSP);
+        self.raise_to(now, helper, cause, more);
+    }
+
+    /// The same with the stack pointer at `now`.
+    fn raise_to(&mut self, now: *mut IRExpr, helper: &Helper, cause: Cause, more: Option<u64>) {
         let (helper, more) = if self.stack.is_stack() { (helper, more) } else { (&ON_SWITCH, None) };
         let low = self.code.binary(vg::Iop_Add64, self.entry, constant(self.lowest as u64), vg::Ity_I64);
-        let now = self.code.register(RSP);
         let site = self.site(cause as u32);
         match more {
             Some(more) => self.code.call(None, helper, &[ir::guest_state(), low, now, site, constant(more)]),

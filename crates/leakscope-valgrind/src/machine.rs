@@ -89,6 +89,18 @@ pub fn is_way_out(mut address: usize, result: Result) -> bool {
     false
 }
 
+/// How far the instruction at an address raises the stack pointer, if it is a pop or an addition.
+pub fn raises_by(address: usize) -> u64 {
+    // SAFETY: Valgrind has just translated the instruction and the jump behind it: three bytes
+    // at least, and the addition has a fourth.
+    let code = |bytes| unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
+    match *code(3) {
+        [0x58..=0x5f, ..] | [0x41, 0x58..=0x5f, _] => 8,
+        [0x48, 0x83, 0xc4] => code(4)[3].cast_signed().try_into().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// Whether the instruction at an address is a jump that is always taken.
 pub fn is_jump(address: usize) -> bool {
     // SAFETY: Valgrind has just translated the instruction, and no jump is shorter.

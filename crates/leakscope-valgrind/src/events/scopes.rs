@@ -24,13 +24,19 @@ pub unsafe extern "C" fn on_scope_end(base: usize, slot: u64, site: u32) {
 }
 
 /// The same in optimised code, with the stack pointer at `stack`: the variable is of a function that
-/// was inlined, or of a block. Behind a call, that must have returned; else `returned` is 0.
+/// was inlined, or of a block.
 pub unsafe extern "C" fn on_inlined_end(stack: usize, slot: u64, site: u32, returned: usize) {
     let thread = tool::current();
     let (end, below) = (thread.calls.frame_end(), slot as u32 as usize);
-    if (returned == 0 || thread.returned_to == returned) && below <= end.wrapping_sub(stack).min(FRAME_MAX) {
+    if is_from(thread, returned) && below <= end.wrapping_sub(stack).min(FRAME_MAX) {
         variable_ends(thread, slot, site, Before::Perhaps);
     }
+}
+
+/// Whether control came from the call that returns to `returned`, if it is not 0: jumps may
+/// lead to the same place.
+fn is_from(thread: &Thread, returned: usize) -> bool {
+    returned == 0 || thread.returned_to == returned
 }
 
 /// What it means that a variable has ended before.
@@ -111,9 +117,10 @@ pub unsafe extern "C" fn on_scope_end_behind_call(base: usize, slot: u64, site: 
 
 /// A variable that is in a register of optimised code, and points into the heap,
 /// ends while its function goes on.
-pub unsafe extern "C" fn on_variable_end(word: usize, site: u32) {
+pub unsafe extern "C" fn on_variable_end(word: usize, site: u32, returned: usize) {
     let thread = tool::current();
-    if thread.calls.may_hold_last()
+    if is_from(thread, returned)
+        && thread.calls.may_hold_last()
         && !thread.calls.is_stale(word)
         && let Some(block) = heap::pointed_to(word)
     {

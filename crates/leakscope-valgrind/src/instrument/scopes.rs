@@ -36,7 +36,7 @@ impl Block<'_> {
             });
             // Other registers may have anything now.
             self.changed = !events::KEPT;
-            self.end_registers(address - 1, address, None);
+            self.end_registers(address - 1, address, None, returned);
             self.end_inlined(address - 1, address, None, returned);
         }
     }
@@ -62,7 +62,7 @@ impl Block<'_> {
 
     /// The variables that end where control goes on with `to`.
     pub(super) fn end_scopes(&mut self, to: u64, guard: Option<*mut IRExpr>) {
-        self.end_registers(self.instruction, to, guard);
+        self.end_registers(self.instruction, to, guard, constant(0));
         self.end_inlined(self.instruction, to, guard, constant(0));
         self.end_scopes_between(self.instruction, to, |code, arguments| {
             code.call(guard, &ON_SCOPE_END, &arguments);
@@ -86,8 +86,8 @@ impl Block<'_> {
     }
 
     /// The same for variables in registers, but for those that the instruction itself
-    /// wrote to.
-    fn end_registers(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>) {
+    /// wrote to; `returned` is where a call has to have returned to, if it is one.
+    fn end_registers(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>, returned: *mut IRExpr) {
         let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
         let branches = self.leaves(from);
         let is_out = branches && self.is_way_out(to, machine::Result::Constant);
@@ -103,11 +103,10 @@ impl Block<'_> {
                 None => is_heap,
             };
             let site = stamps::new_end(from + 1, Way::to_register(register), leaves);
-            self.code.call(Some(guard), &ON_VARIABLE_END, &[word, constant(u64::from(site))]);
+            self.code.call(Some(guard), &ON_VARIABLE_END, &[word, constant(u64::from(site)), returned]);
         }
     }
-    /// The same for variables of inner scopes that are in the frame of optimised code;
-    /// `returned` is where a call has to have returned to, if it is one.
+    /// The same for variables of inner scopes that are in the frame of optimised code.
     fn end_inlined(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>, returned: *mut IRExpr) {
         let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
         for slot in stretch.ends_in_frame(from, to) {

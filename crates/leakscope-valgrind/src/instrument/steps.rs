@@ -224,7 +224,7 @@ impl Block<'_> {
                 vg::Iex_Unop if is_conversion(arm.Unop.op) => self.follow(arm.Unop.arg, index, depth, steps),
                 vg::Iex_Binop => {
                     let operation = arm.Binop;
-                    let constant = ir::constant_value(operation.arg2);
+                    let constant = ir::integer_value(operation.arg2);
                     match (operation.op, constant, ir::byte_value(operation.arg2)) {
                         (vg::Iop_Add64, ..) => {
                             self.follow(operation.arg1, index, depth, steps);
@@ -234,6 +234,13 @@ impl Block<'_> {
                         (vg::Iop_Sub64, Some(less), _) => {
                             self.follow(operation.arg1, index, depth, steps);
                             steps.push_constant(less.wrapping_neg());
+                            steps.push(StepKind::Add, 0);
+                        }
+                        (vg::Iop_Add32 | vg::Iop_Sub32, Some(constant), _) => {
+                            let more = i64::from(constant as i32);
+                            let more = if operation.op == vg::Iop_Add32 { more } else { -more };
+                            self.follow(operation.arg1, index, depth, steps);
+                            steps.push_constant(more.cast_unsigned());
                             steps.push(StepKind::Add, 0);
                         }
                         (vg::Iop_Shl64, _, Some(bits)) if bits < 31 => {
