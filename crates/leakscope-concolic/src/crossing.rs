@@ -36,6 +36,9 @@ const PARTS_EVERY: usize = 2;
 /// And one of so many others has a counted text that is longer, where there are such.
 const LENGTHS_EVERY: usize = 8;
 
+/// Texts may get so many times as long as others: a session is many lines.
+const LONGER: usize = 2;
+
 /// Texts with brackets are stepped by these one time in so many.
 const NESTS_EVERY: usize = 2;
 
@@ -186,11 +189,11 @@ fn crossed(base: &Input, other: &Input, bounds: &Bounds, choices: &mut Choices) 
                 child.args.truncate((bounds.args as usize).max(base.args.len()));
             }
             Part::Stdin => {
-                let most = (bounds.stdin_bytes as usize).max(base.stdin.len());
+                let most = (LONGER * bounds.stdin_bytes as usize).max(base.stdin.len());
                 child.stdin = text_step(&child.stdin, &other.stdin, most, choices);
             }
             Part::File(name) => {
-                let most = (bounds.file_bytes as usize).max(base.files[name].len());
+                let most = (LONGER * bounds.file_bytes as usize).max(base.files[name].len());
                 let from = other.files.get(name).unwrap_or(&other.stdin);
                 let text = text_step(&child.files[name], from, most, choices);
                 child.files.insert(name.clone(), text);
@@ -221,7 +224,7 @@ fn crossed_parts(
         step(&mut mine, &foreign, choices);
     }
     let mut made = head.to_vec();
-    let most = which.most(bounds).max(which.of(base).map_or(0, Vec::len));
+    let most = (LONGER * which.most(bounds)).max(which.of(base).map_or(0, Vec::len));
     for part in mine.into_iter().filter(|part| !part.is_empty()) {
         if made.len() + part.len() <= most {
             made.extend(part);
@@ -409,7 +412,7 @@ mod tests {
         let base = Input { args: vec![b"x".to_vec(); 2], stdin: b"abc\nabc\n".to_vec(), ..Input::default() };
         for _ in 0..1000 {
             let child = crossed(&base, &base, &bounds, &mut choices);
-            assert!(child.stdin.len() <= 8 && child.args.len() <= 2, "{child:?}");
+            assert!(child.stdin.len() <= 16 && child.args.len() <= 2, "{child:?}");
         }
     }
 }

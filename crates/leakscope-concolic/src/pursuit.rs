@@ -189,6 +189,7 @@ impl Pursuit {
                     missing_in_run: 0,
                     objects_in_run: 0,
                     distance,
+                    to_open: UNKNOWN,
                     leaves,
                 });
             }
@@ -386,8 +387,7 @@ impl Pursuit {
         let leak = self.tally.leak();
         let shown = leak.map(|leak| leak.run).or(self.tally.shown);
         let elsewhere = self.tally.elsewhere.filter(|_| leak.is_none());
-        let elsewhere =
-            elsewhere.map(|_| "other objects of the allocation leak where another warning says".to_owned());
+        let elsewhere = elsewhere.map(|_| "other objects of the allocation leak elsewhere".to_owned());
         Outcome {
             verdict,
             reason,
@@ -470,7 +470,7 @@ impl Pursuit {
             Some(mark) => format!("{} was never reached", mark.text),
             None if !automaton.has_allocation() => "the warning names no allocation in the code".to_owned(),
             None if self.tally.elsewhere.is_some() => {
-                "every run that followed the path left objects that another warning is about".to_owned()
+                "every run that followed the path left objects that were lost elsewhere".to_owned()
             }
             None if self.tally.has_lost_before => {
                 "every run that followed the path left objects that were lost before the leak point"

@@ -251,21 +251,35 @@ impl<'p> Reach<'p> {
         self.program.files.get(file.0 as usize).is_some_and(|file| place.spot().is_in(file))
     }
 
-    /// Ways to a line.
-    pub fn distances(&self, spot: &Spot) -> Distances {
-        let mut distances = Distances {
+    /// No way to a line is known yet.
+    fn no_way(&self, spot: &Spot) -> Distances {
+        Distances {
             file: self.program.files.iter().map(|file| spot.is_in(file)).collect(),
             line: spot.line,
             down: vec![None; self.program.functions.len()],
             is_reachable: false,
-        };
+        }
+    }
+
+    /// Functions that have code of a line.
+    fn holding(&self, line: &Distances) -> impl Iterator<Item = FuncId> {
         let holds = |(id, body): (FuncId, &'p Body)| {
-            let has = |block: &Block| {
-                (0..=block.instructions.len()).any(|index| distances.is_on_line(block, index))
-            };
+            let has =
+                |block: &Block| (0..=block.instructions.len()).any(|index| line.is_on_line(block, index));
             body.blocks.iter().any(has).then_some(id)
         };
-        let mut open: VecDeque<FuncId> = self.bodies().filter_map(holds).collect();
+        self.bodies().filter_map(holds)
+    }
+
+    /// The functions of a line.
+    pub fn functions_on(&self, spot: &Spot) -> FxHashSet<FuncId> {
+        self.holding(&self.no_way(spot)).collect()
+    }
+
+    /// Ways to a line.
+    pub fn distances(&self, spot: &Spot) -> Distances {
+        let mut distances = self.no_way(spot);
+        let mut open: VecDeque<FuncId> = self.holding(&distances).collect();
         while let Some(id) = open.pop_front() {
             let Some(body) = self.program.function(id).body.as_deref() else { continue };
             let before = distances.entry(id);

@@ -48,6 +48,8 @@ pub struct Candidate {
     pub objects_in_run: usize,
     /// To the next mark.
     pub distance: Cost,
+    /// To a branch before the leak point of which one way was never gone, by what it reads.
+    pub to_open: Cost,
     /// The function of the decision, if the next mark is outside of it: it
     /// matters only by what it leaves behind.
     pub leaves: Option<FuncId>,
@@ -76,6 +78,8 @@ pub enum Rank {
     /// The same, where each time that a run comes to a place counts for itself: what is new
     /// in the first message may be new again in the second.
     NearestInRound,
+    /// To a branch before the leak point of which one way was never gone, whatever marks its run passed.
+    NearestToOpen,
     Newest,
 }
 
@@ -102,6 +106,8 @@ pub struct Detour {
     /// Of the branch.
     pub ways: Range<WayId>,
     pub writes: Vec<Arc<Distances>>,
+    /// The branch itself, if it is one before the leak point of which runs went the other way.
+    open: Option<Arc<Distances>>,
     /// How far it is to the nearest write behind an edge.
     near: FxHashMap<(PlaceId, Way), Cost>,
     /// Decisions of each run right behind which something was written.
@@ -109,12 +115,25 @@ pub struct Detour {
 }
 
 impl Detour {
-    pub fn new(ways: Range<WayId>, writes: Vec<Arc<Distances>>) -> Detour {
-        Detour { ways, writes, ..Detour::default() }
+    pub fn new(ways: Range<WayId>, writes: Vec<Arc<Distances>>, open: Option<Arc<Distances>>) -> Detour {
+        Detour { ways, writes, open, ..Detour::default() }
     }
 
     /// Takes in a candidate: its edge, and its run.
-    fn see(&mut self, reach: &Reach<'_>, candidate: &Candidate) {
+    fn see(&mut self, reach: &Reach<'_>, candidate: &mut Candidate) {
+        self.see_writes(reach, candidate);
+        if let Some(branch) = &self.open {
+            let Edge { place, way, .. } = candidate.edge;
+            let (trace, stack) = (&candidate.run.trace, candidate.decision().stack);
+            let after = |to: &Arc<Distances>| reach.after(to, place, way, trace.frames(stack));
+            candidate.to_open = match self.writes.iter().map(after).min() {
+                Some(write) if self.progress(candidate) == 0 => write.saturating_add(UNWRITTEN),
+                _ => after(branch),
+            };
+        }
+    }
+
+    fn see_writes(&mut self, reach: &Reach<'_>, candidate: &Candidate) {
         if self.writes.is_empty() {
             return;
         }
@@ -180,6 +199,9 @@ const AT_WRITE: Cost = 1;
 const WRITTEN: u64 = 8;
 const MOST_WRITTEN: usize = 4;
 
+/// Where none came yet, so much further is it to a branch of which one way is open.
+const UNWRITTEN: Cost = 16;
+
 /// Each doubling of the turns in a function that changed nothing outside of it.
 const IDLE: u64 = 8;
 
@@ -202,17 +224,22 @@ const FAILED: u64 = 8;
 const CRASHED: u64 = 48;
 
 impl Schedule {
-    pub fn push(&mut self, candidate: Candidate, reach: &Reach<'_>) {
-        self.detour.see(reach, &candidate);
+    pub fn push(&mut self, mut candidate: Candidate, reach: &Reach<'_>) {
+        self.detour.see(reach, &mut candidate);
         self.candidates.push(candidate);
     }
 
     /// Goes by other writes from now on.
     pub fn go_by(&mut self, detour: Detour, reach: &Reach<'_>) {
         self.detour = detour;
-        for candidate in &self.candidates {
+        for candidate in &mut self.candidates {
             self.detour.see(reach, candidate);
         }
+    }
+
+    /// Whether some branch before the leak point went one way only.
+    pub fn has_open_way(&self) -> bool {
+        self.detour.open.is_some()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -279,7 +306,7 @@ impl Schedule {
         let depth = u64::from((candidate.decision as u32 + 1).ilog2());
         let is_known = match rank {
             Rank::NearestInRound => known.edges_in_rounds.contains(&in_round),
-            Rank::Nearest | Rank::Newest => known.edges.contains(&candidate.edge),
+            Rank::Nearest | Rank::NearestToOpen | Rank::Newest => known.edges.contains(&candidate.edge),
         };
         // A function that writes what the next branch reads is not idle, and what none has tried there
         // may be the one way that matters: a checksum that is right.
@@ -287,7 +314,7 @@ impl Schedule {
         let idle = candidate.leaves.filter(|_| worth == 0 && was_tried);
         let idle = idle.map_or(0, |function| IDLE * known.influence.idleness(function));
         match rank {
-            Rank::Nearest | Rank::NearestInRound => {
+            Rank::Nearest | Rank::NearestInRound | Rank::NearestToOpen => {
                 let missing = MARK / 2 * (candidate.missing + candidate.missing_in_run) as u64;
                 let known = if is_known { KNOWN } else { 0 };
                 // What a failure leads to is for the candidates behind it; all others are in the run
@@ -304,7 +331,10 @@ impl Schedule {
                     + crashed;
                 let stale = if candidate.run.is_new { 0 } else { STALE };
                 let lonely = OBJECT * FEW_OBJECTS.saturating_sub(candidate.objects_in_run) as u64;
-                let far = missing + u64::from(candidate.distance);
+                let far = match rank {
+                    Rank::NearestToOpen => u64::from(candidate.to_open),
+                    _ => missing + u64::from(candidate.distance),
+                };
                 let score = far + known + again + idle + fails + stale + lonely + depth / 2;
                 let lost = if candidate.run.lost.contains(&candidate.edge) { LOST } else { 0 };
                 (BASE + score).saturating_sub(worth + lost + self.detour.progress(candidate))

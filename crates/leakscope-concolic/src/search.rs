@@ -95,7 +95,7 @@ enum Belongs {
     Here,
     /// Before they came to the leak point.
     Before,
-    ToAnother,
+    Elsewhere,
 }
 
 /// What is told while the search goes on.
@@ -254,28 +254,30 @@ impl<'a> Search<'a> {
         let open = |pursuit: &&mut Pursuit| pursuit.outcome.is_none();
         for pursuit in self.pursuits.iter_mut().filter(open) {
             let gone = &self.known.gone;
-            let frontier = match pursuit.distances.get(pursuit.passed) {
-                Some(to) => self.frontiers.nearest(self.reach, to, gone),
+            let (frontier, open) = match pursuit.distances.get(pursuit.passed) {
+                Some(to) => (self.frontiers.nearest(self.reach, to, gone), None),
                 // All ways into the leak point are to be gone.
                 None => match pursuit.open_leak_way(gone) {
-                    Some((place, way)) => self.frontiers.at(self.reach, place, way),
+                    Some((place, way)) => (self.frontiers.at(self.reach, place, way), Some(place)),
                     None => continue,
                 },
             };
-            if frontier == pursuit.frontier {
+            if frontier == pursuit.frontier && pursuit.schedule.has_open_way() == open.is_some() {
                 continue;
             }
-            let distances = |spot: &Spot| {
+            let mut distances = |spot: &Spot| {
                 let known = self.distances.entry(spot.clone());
                 known.or_insert_with(|| Arc::new(self.reach.distances(spot))).clone()
             };
-            let writes: Vec<Arc<Distances>> = frontier.writes.iter().map(distances).collect();
+            let writes: Vec<Arc<Distances>> = frontier.writes.iter().map(&mut distances).collect();
+            let open = open.and_then(|place| self.subject.places.get(place));
+            let open = open.map(|branch| distances(&branch.spot()));
             let leading = |write: &Arc<Distances>| self.frontiers.leading(self.reach, write);
             pursuit.writing = writes.iter().flat_map(leading).collect();
             pursuit.written = 0;
             pursuit.runs_before_frontier = pursuit.runs;
             pursuit.joined.clear();
-            pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes), self.reach);
+            pursuit.schedule.go_by(Detour::new(frontier.ways.clone(), writes, open), self.reach);
             pursuit.frontier = frontier;
         }
     }
@@ -349,7 +351,7 @@ impl<'a> Search<'a> {
             match self.belongs(index, leak) {
                 Belongs::Here => break,
                 Belongs::Before => self.pursuits[index].tally.leave_lost_before(),
-                Belongs::ToAnother => self.pursuits[index].tally.leave(),
+                Belongs::Elsewhere => self.pursuits[index].tally.leave(),
             }
         }
         while !self.pursuits[index].has_sure_other_way
@@ -379,8 +381,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether what a run left was lost at the leak point or behind it, before, or at the leak point of
-    /// another warning about the same allocation.
+    /// Whether what a run left was lost at the leak point or behind it, before, or elsewhere: at the leak point
+    /// of another warning about the same allocation, or in another function.
     fn belongs(&self, index: usize, leak: Leak) -> Belongs {
         let (warnings, number) = (self.subject.warnings, self.pursuits[index].number);
         let own = &warnings[number];
@@ -399,7 +401,13 @@ impl<'a> Search<'a> {
         let is_own = |lost: &Spot| near(&own_leak, lost).is_some_and(|own| own <= NEAR);
         match self.fate_of(index, leak) {
             Fate::Lost(at) if at.is_empty() => Belongs::Here,
-            Fate::Lost(at) if at.iter().all(is_others) => Belongs::ToAnother,
+            Fate::Lost(at) if at.iter().all(is_others) => Belongs::Elsewhere,
+            // The path's own object was freed, and what the run left was lost where the leak point is not near.
+            Fate::Lost(at)
+                if leak.newest_was_freed && at.iter().all(|lost| self.is_apart(&own_leak, lost)) =>
+            {
+                Belongs::Elsewhere
+            }
             Fate::Lost(at) if !at.iter().any(is_own) && self.were_lost_before(index, leak, &at) => {
                 Belongs::Before
             }
@@ -407,10 +415,17 @@ impl<'a> Search<'a> {
             Fate::Unknown
                 if !others.is_empty() && !leak.has_newest && !self.known.runs[leak.run].fails.is_empty() =>
             {
-                Belongs::ToAnother
+                Belongs::Elsewhere
             }
             _ => Belongs::Here,
         }
+    }
+
+    /// Whether the functions of two lines are others, and none of the first leads to one of the second: what is
+    /// lost there is not lost by a call on the first line.
+    fn is_apart(&self, from: &Spot, lost: &Spot) -> bool {
+        let (from, lost) = (self.reach.functions_on(from), self.reach.functions_on(lost));
+        !from.is_empty() && !lost.is_empty() && from.iter().all(|&id| self.reach.below(id).is_disjoint(&lost))
     }
 
     /// Whether a run came to the places where its objects were lost before it came to the leak point.

@@ -28,18 +28,18 @@ pub struct Succession {
 
 impl Succession {
     /// Takes in a run that went a new way: what is worth a try behind it, or behind those before. Texts count
-    /// of which every line begins with a word that the program knows.
+    /// of which every line begins with a word that the program knows, or has one behind its first: a tag.
     pub fn add(&mut self, input: &Input, is_known: impl Fn(&[u8]) -> bool) -> Vec<(Next, Input)> {
         let mut found = Vec::new();
         for which in [Text::Stdin].into_iter().chain(input.files.keys().cloned().map(Text::File)) {
             let text = which.of(input).map(Vec::as_slice).unwrap_or_default();
             let lines = || text.split_inclusive(|&byte| byte == b'\n');
-            let begins_known = |line: &[u8]| words(line).next().is_some_and(&is_known);
-            if text.is_empty() || self.runs.len() == MOST_RUNS || !lines().all(begins_known) {
+            let is_command = |line: &[u8]| command(line, &is_known).is_some();
+            if text.is_empty() || self.runs.len() == MOST_RUNS || !lines().all(is_command) {
                 continue;
             }
             for line in lines() {
-                let shape = |line| (words(line).next(), words(line).count());
+                let shape = |line| (command(line, &is_known), words(line).count());
                 if self.lines.len() < MOST_LINES && self.lines.iter().all(|known| shape(known) != shape(line))
                 {
                     self.lines.push(line.to_vec());
@@ -69,6 +69,11 @@ impl Next {
     }
 }
 
+/// The word of the program's that a line begins with, or has behind its first.
+fn command(line: &[u8], is_known: impl Fn(&[u8]) -> bool) -> Option<&[u8]> {
+    words(line).take(2).find(|word| is_known(word))
+}
+
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
@@ -93,5 +98,20 @@ mod tests {
         check("open 1", &["open 1\nopen 1"]);
         check("close\n", &["open 1\nclose\n", "close\nopen 1", "close\nclose\n"]);
         check("open 2\nclose\n", &["open 2\nclose\nopen 1", "open 2\nclose\nclose\n"]);
+        check("a aa open\n", &[]);
+    }
+
+    #[test]
+    fn a_tag_may_stand_before_the_command() {
+        let mut succession = Succession::default();
+        let mut found = |stdin: &str| {
+            let input = Input { stdin: stdin.into(), ..Input::default() };
+            let found = succession.add(&input, |word| [&b"open"[..], b"close"].contains(&word));
+            let made = found.iter().filter_map(|(next, from)| next.behind(from, &Bounds::default()));
+            made.map(|input| String::from_utf8_lossy(&input.stdin).into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("a open 1\n"), ["a open 1\na open 1\n"]);
+        assert_eq!(found("b open 2\n"), ["b open 2\na open 1\n"]);
+        assert_eq!(found("b close\n")[0], "a open 1\nb close\n");
     }
 }

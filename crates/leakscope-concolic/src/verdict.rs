@@ -83,6 +83,8 @@ pub struct Leak {
     pub bytes: u64,
     /// Whether one of them was the last that was made when the leak point was passed.
     pub has_newest: bool,
+    /// Whether the last one that was made was freed before, each time that the leak point was passed.
+    pub newest_was_freed: bool,
     /// Whether the run went a new way.
     pub is_new: bool,
     pub way: LeakWay,
@@ -160,7 +162,7 @@ pub struct Tally {
     pub leaks: Leaks,
     /// Whether runs left what was lost before it came to the leak point.
     pub has_lost_before: bool,
-    /// Leaks that another warning about the same allocation names the place of.
+    /// Leaks at the place of another warning about the same allocation, or in another function.
     pub elsewhere: Option<Leak>,
     /// Leaks where the program gave up; they count if no run frees.
     pub given_up: Option<Leak>,
@@ -176,11 +178,14 @@ impl Tally {
         let has_gone = coverage.objects.iter().any(went);
         let is_left = |object: &&Object| !object.state.is_freed() && (object.state.has_passed() || !has_gone);
         let left: Vec<&Object> = coverage.objects.iter().filter(is_left).collect();
+        let newest = || coverage.objects.iter().filter(|object| object.was_newest);
         let leak = |way| Leak {
             run,
             blocks: left.len() as u64,
             bytes: left.iter().map(|object| u64::from(object.bytes)).sum(),
             has_newest: left.iter().any(|object| object.was_newest),
+            newest_was_freed: newest().next().is_some()
+                && newest().all(|object| object.state == State::Freed1),
             is_new: coverage.is_new,
             way,
             end: coverage.end,
@@ -221,7 +226,7 @@ impl Tally {
         self.freed.add(freed);
     }
 
-    /// The leak that was found first belongs to another warning; the next one takes its place.
+    /// The leak that was found first is another one; the next one takes its place.
     pub fn leave(&mut self) {
         self.elsewhere = self.elsewhere.or(self.leaks.pop());
     }

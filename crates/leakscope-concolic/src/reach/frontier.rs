@@ -276,15 +276,18 @@ fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, ca
         }
         let Some(op) = values.get(&value).filter(|_| depth > 0 && seen.insert(value)) else { continue };
         if let Op::Phi { incoming } = op {
-            for way in incoming {
-                let is_counted = |value: &ValueId| matches!(values.get(value), Some(Op::Binary { .. }));
-                match &way.1 {
-                    Operand::Value(value) if is_counted(value) => {
-                        found.counted.extend(left_at(program, id, way.0));
-                    }
-                    Operand::Value(_) => {}
-                    _ => found.spots.extend(left_at(program, id, way.0)),
-                }
+            let written: Vec<Option<Written>> =
+                incoming.iter().map(|way| written_on(program, id, values, way)).collect();
+            let is_computed = written.contains(&Some(Written::Computed));
+            for ((from, _), written) in incoming.iter().zip(written) {
+                let found = match written {
+                    Some(Written::Counted) => &mut found.counted,
+                    // Where it is computed elsewhere, what it was before is no write.
+                    Some(Written::Kept) if is_computed => continue,
+                    Some(_) => &mut found.spots,
+                    None => continue,
+                };
+                found.extend(left_at(program, id, *from));
             }
         }
         match op {
@@ -321,6 +324,39 @@ fn reads(program: &Program, id: FuncId, values: &Values<'_>, value: &Operand, ca
             op => op.for_each_operand(&mut |operand| open.push((operand.clone(), depth - 1))),
         }
     }
+}
+
+/// What comes of a local on a way to where it is read.
+#[derive(PartialEq)]
+enum Written {
+    Constant,
+    /// The same where a condition did not hold: what it was before.
+    Kept,
+    Computed,
+    /// From what it was.
+    Counted,
+}
+
+fn written_on(
+    program: &Program,
+    id: FuncId,
+    values: &Values<'_>,
+    (from, value): &(BlockId, Operand),
+) -> Option<Written> {
+    let goes_on = || {
+        let body = program.function(id).body.as_deref();
+        body.is_some_and(|body| matches!(body.block(*from).end, Terminator::Jump(_)))
+    };
+    let Operand::Value(result) = value else {
+        return Some(if goes_on() { Written::Constant } else { Written::Kept });
+    };
+    let Some(op @ Op::Binary { .. }) = values.get(result) else { return None };
+    let mut counts = false;
+    op.for_each_operand(&mut |operand| {
+        counts |=
+            matches!(operand, Operand::Value(value) if matches!(values.get(value), Some(Op::Phi { .. })));
+    });
+    if counts || !goes_on() { Some(Written::Counted) } else { Some(Written::Computed) }
 }
 
 type Values<'p> = FxHashMap<ValueId, &'p Op>;
@@ -508,5 +544,22 @@ int main(void) {
 }
 ";
         check(source, 16, 17, &[5]);
+    }
+
+    #[test]
+    fn what_a_local_was_before_is_no_write_where_it_is_computed() {
+        let source = "\
+extern int in(void);
+int main(void) {
+    int mode = -1;
+    if (in())
+        if (in())
+            mode = in() - 97;
+    if (mode >= 0)
+        return 1;
+    return 0;
+}
+";
+        check(source, 7, 8, &[6]);
     }
 }

@@ -170,6 +170,7 @@ impl Search<'_> {
                     let rank = match pursuit.chosen % RANKS_EVERY {
                         0 | 4 => Rank::Newest,
                         1 | 7 => Rank::NearestInRound,
+                        3 | 5 if pursuit.schedule.has_open_way() => Rank::NearestToOpen,
                         _ => Rank::Nearest,
                     };
                     let mut candidates = pursuit.schedule.take(rank, &self.known, IN_ONE_GO);
