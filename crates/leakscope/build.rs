@@ -121,7 +121,7 @@ fn only_member(target: &Path, name: &str, out: &Path) -> PathBuf {
 /// Parts of the runtime that a program needs in a copy of itself, which writes
 /// the records, or only if pointers are followed, it is C++ or has pools of its
 /// own; or seldom.
-const APART: [&str; 28] = [
+const APART: [&str; 30] = [
     "6record",
     "4scan",
     "7holders",
@@ -149,6 +149,8 @@ const APART: [&str; 28] = [
     "4only",
     "4maps",
     "4mode",
+    "6folder4tell",
+    "6folder8make_all",
     "4lock",
 ];
 

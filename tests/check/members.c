@@ -330,6 +330,69 @@ void job_end_good(void)
     }
 }
 
+// Slots of one kind have no label; how far one has come says nothing of that.
+enum kind { EMPTY, LABELLED };
+
+struct slot {
+    enum kind kind;
+    int state;
+    char *label;
+    struct slot *next;
+};
+
+static struct slot *slots;
+
+static struct slot *slot_new(enum kind kind)
+{
+    struct slot *slot = calloc(1, sizeof *slot);
+    if (slot == NULL)
+        abort();
+    slot->kind = kind;
+    slot->next = slots;
+    slots = slot;
+    return slot;
+}
+
+void slot_label(const char *text)
+{
+    struct slot *slot = slot_new(LABELLED);
+    slot->label = strdup(text); // alloc @label
+}
+
+void slot_run(void)
+{
+    for (struct slot *slot = slots; slot != NULL; slot = slot->next)
+        slot->state++;
+}
+
+void slot_merge_good(void)
+{
+    struct slot *first = slots, *next = first != NULL ? first->next : NULL;
+    if (next != NULL && next->kind == EMPTY && first->kind == EMPTY) {
+        first->next = next->next;
+        free(next);
+    }
+}
+
+void slot_done_bad(void)
+{
+    struct slot *slot = slots;
+    if (slot != NULL && slot->state == 3) {
+        slots = slot->next;
+        free(slot); // leak @label: slot->label
+    }
+}
+
+void slots_free_good(void)
+{
+    while (slots != NULL) {
+        struct slot *slot = slots;
+        slots = slot->next;
+        free(slot->label);
+        free(slot);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct router router = { NULL, 0 };
@@ -359,5 +422,11 @@ int main(int argc, char **argv)
     job_run();
     job_skip_good();
     job_end_good();
+    slot_new(EMPTY);
+    slot_label(argv[0]);
+    slot_run();
+    slot_merge_good();
+    slot_done_bad();
+    slots_free_good();
     return 0;
 }

@@ -1,5 +1,6 @@
 //! Every procedure once, bottom-up over the call graph, cycles by fixpoint.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -94,7 +95,7 @@ pub fn analyze(
                 catch_unwind(AssertUnwindSafe(simulated))
                     .unwrap_or_else(|_| Outcome::given_up(&world, id, GivenUp::Failed))
             } else {
-                Outcome { summary: Arc::new(without_effect()), leaks: Vec::new(), given_up: None }
+                Outcome::of(without_effect())
             }
         });
         is_done();
@@ -280,7 +281,8 @@ impl<'c, 'a, 'b> Cycle<'c, 'a, 'b> {
                     all[before].entry().given_up.is_some() || all[before].entry().key == key
                 };
                 let turn = last[index].filter(is_same).unwrap_or_else(|| {
-                    all.push(kept.get(key).map_or_else(|| self.done(key, make(&self, id)), Done::Before));
+                    let known = keys.known(kept, key);
+                    all.push(known.map_or_else(|| self.done(key, make(&self, id)), Done::Before));
                     all.len() - 1
                 });
                 last[index] = Some(turn);
@@ -311,6 +313,8 @@ pub type Found = (FuncId, Leak, Arc<Origin>);
 pub struct Outcome {
     pub summary: Arc<Summary>,
     pub leaks: Vec<Found>,
+    /// Procedures that were simulated again for it.
+    pub followed: BTreeSet<FuncId>,
     pub given_up: Option<GivenUp>,
 }
 
@@ -323,8 +327,13 @@ pub enum GivenUp {
 }
 
 impl Outcome {
+    fn of(summary: Summary) -> Outcome {
+        let summary = Arc::new(summary);
+        Outcome { summary, leaks: Vec::new(), followed: BTreeSet::new(), given_up: None }
+    }
+
     fn given_up(world: &World, id: FuncId, why: GivenUp) -> Outcome {
-        Outcome { summary: Arc::new(silent(world, id)), leaks: Vec::new(), given_up: Some(why) }
+        Outcome { given_up: Some(why), ..Outcome::of(silent(world, id)) }
     }
 }
 
@@ -353,8 +362,9 @@ fn outcome(world: &World, id: FuncId, mut simulated: Simulated, options: &simula
     });
     let inner = std::mem::take(&mut simulated.inner).into_iter().filter(|(_, leak, _)| is_told(leak));
     let leaks = own.chain(inner).collect();
+    let followed = std::mem::take(&mut simulated.followed);
     let summary = if given_up.is_some() { silent(world, id) } else { summarise(id, simulated) };
-    Outcome { summary: Arc::new(summary), leaks, given_up }
+    Outcome { leaks, followed, given_up, ..Outcome::of(summary) }
 }
 
 /// Where many do not look whether a callee took what they gave it, that callee is

@@ -54,20 +54,42 @@ pub fn binary(scope: &mut Scope, op: Binary, left: &Value, right: &Value) -> Val
         {
             Value::Int(x.wrapping_sub(*y))
         }
+        _ if op == Binary::Sub => {
+            difference(scope, left, right).unwrap_or_else(|| named(scope, op, left, right))
+        }
         _ => named(scope, op, left, right),
     }
 }
 
-/// Whether a result counts something, and is not negative: a pointer is not
-/// behind the one that it is measured from.
-pub fn is_count(op: Binary, [left, right]: [Fact; 2]) -> bool {
+/// What is known of a result by its sides. Nothing overflows, and a pointer is
+/// not behind the one that it is measured from.
+pub fn range(op: Binary, [left, right]: [Fact; 2]) -> Fact {
+    let are_counts = left.low >= 0 && right.low >= 0;
     match op {
-        Binary::Distance => true,
-        Binary::Div | Binary::Shr | Binary::Mul => left.low >= 0 && right.low >= 0,
-        Binary::Rem => left.low >= 0,
-        Binary::And => right.low >= 0,
-        _ => false,
+        Binary::Add if are_counts => Fact::at_least(left.low.saturating_add(right.low)),
+        Binary::Mul if are_counts => Fact::at_least(left.low.saturating_mul(right.low)),
+        Binary::Div | Binary::Shr if are_counts => Fact::NOT_NEGATIVE,
+        Binary::Rem if left.low >= 0 => Fact::NOT_NEGATIVE,
+        Binary::And if right.low >= 0 => Fact::NOT_NEGATIVE,
+        Binary::Distance => Fact::NOT_NEGATIVE,
+        _ => Fact::ANY,
     }
+}
+
+/// `sum - part` where that is one of the two that were added up.
+pub fn difference(scope: &Scope, sum: &Value, part: &Value) -> Option<Value> {
+    let (Value::Sum(Base::Symbol(sum), Offset::At(more)), Value::Sum(part, Offset::At(less))) = (sum, part)
+    else {
+        return None;
+    };
+    let SymbolKey::Binary(Binary::Add, a, b) = scope.symbols.key(*sum) else { return None };
+    let without = |one: &Value, other: &Value| match one {
+        Value::Sum(base, Offset::At(at)) if base == part => {
+            Some(other.plus(Offset::At(more.wrapping_add(*at).wrapping_sub(*less))))
+        }
+        _ => None,
+    };
+    without(a, b).or_else(|| without(b, a))
 }
 
 /// Bits that were set or cleared before, as those of bit fields.

@@ -1,10 +1,10 @@
 //! Who calls whom, for the order in which procedures are analysed.
 
-use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program};
+use leakscope_ir::{Callee, FuncId, GlobalId, Op, Operand, Program, Signature};
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{DfsPostOrder, NodeFiltered};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::world::World;
 
@@ -112,6 +112,30 @@ pub fn callers(program: &Program) -> Vec<Vec<usize>> {
     }
     callers.iter_mut().for_each(Vec::dedup);
     callers
+}
+
+/// Functions whose addresses are used, by what they take.
+pub fn taken(program: &Program) -> FxHashMap<&Signature, Vec<FuncId>> {
+    let mut all = FxHashSet::default();
+    let mut take = |operand: &Operand| {
+        if let Operand::Function(function) = operand {
+            all.insert(*function);
+        }
+    };
+    for cell in program.globals.iter().flat_map(|global| global.initial.iter().flatten()) {
+        take(&cell.value);
+    }
+    for block in program.functions.iter().filter_map(|f| f.body.as_ref()).flat_map(|body| &body.blocks) {
+        block.instructions.iter().for_each(|instruction| instruction.op.for_each_operand(&mut take));
+        block.end.operand().into_iter().for_each(&mut take);
+    }
+    let mut all: Vec<FuncId> = all.into_iter().collect();
+    all.sort();
+    let mut taken: FxHashMap<&Signature, Vec<FuncId>> = FxHashMap::default();
+    for id in all {
+        taken.entry(&program.function(id).signature).or_default().push(id);
+    }
+    taken
 }
 
 /// Functions and globals with all that tables which nobody changes lead to.

@@ -26,9 +26,6 @@ use crate::world::World;
 const EFFECTS_PER_WORK: usize = 2;
 /// Functions that get functions, one in another, that are followed.
 const MAX_CALLBACKS: usize = 4;
-/// Functions of so many blocks are followed for what is in memory that they get:
-/// in larger ones, other ways are of more interest.
-const SMALL: usize = 12;
 /// Bytes up to which a function is followed for how far it goes.
 const MAX_MEASURE: i64 = 64;
 /// Functions in the memory that one argument leads to.
@@ -43,7 +40,7 @@ impl Simulation<'_, '_> {
         if self.result.scope.is_in_loop() {
             let results = self.scope().symbols.results_of(instruction.result);
             let results: Vec<Base> = results.into_iter().map(Base::Symbol).collect();
-            case.forget_all(&self.result.scope, &results);
+            case.forget_results(self.scope(), &results);
         }
         let callees = match &call.callee {
             Callee::Function(function) => Some(vec![*function]),
@@ -273,8 +270,7 @@ impl Simulation<'_, '_> {
     /// the functions that it gets here.
     fn with_callbacks(&mut self, callee: FuncId, arguments: &[Value], case: &Case) -> Option<Arc<Summary>> {
         let world = self.result.scope.world;
-        let body = world.program.function(callee).body.as_ref();
-        let is_small = body.is_some_and(|body| body.blocks.len() <= SMALL);
+        let is_small = world.is_small(callee);
         let given = |&index: &u32| match arguments.get(index as usize)? {
             value @ Value::Sum(Base::Function(_), _) => Some((index, Given::Value(value.clone()))),
             value @ Value::Sum(Base::Global(table), _) if world.has_known_functions(*table) => {
@@ -307,16 +303,16 @@ impl Simulation<'_, '_> {
         }
         let bounds = Bounds { callbacks: &key.1, depth: self.depth + 1, ..Bounds::default() };
         let mut simulated = simulate_with(world, self.summaries, callee, self.options, &bounds);
-        let summary = (!simulated.is_cut).then(|| {
-            if self.search.is_none() {
-                confirm_leaks(world, self.summaries, callee, self.options, &bounds, &mut simulated);
-                self.result.inner.append(&mut simulated.inner);
-                let origins = &simulated.scope.sites.origins;
-                let leaks = std::mem::take(&mut simulated.leaks).into_iter();
-                self.result.inner.extend(leaks.map(|(site, leak)| (callee, leak, origins[site].clone())));
-            }
-            Arc::new(summarise(callee, simulated))
-        });
+        if !simulated.is_cut && self.search.is_none() {
+            confirm_leaks(world, self.summaries, callee, self.options, &bounds, &mut simulated);
+            self.result.inner.append(&mut simulated.inner);
+            let origins = &simulated.scope.sites.origins;
+            let leaks = std::mem::take(&mut simulated.leaks).into_iter();
+            self.result.inner.extend(leaks.map(|(site, leak)| (callee, leak, origins[site].clone())));
+        }
+        self.result.followed.insert(callee);
+        self.result.followed.append(&mut simulated.followed);
+        let summary = (!simulated.is_cut).then(|| Arc::new(summarise(callee, simulated)));
         self.with_functions.insert(key, summary.clone());
         summary
     }

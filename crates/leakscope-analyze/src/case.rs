@@ -13,6 +13,7 @@ use leakscope_ir::{BlockId, FuncId, Spot, ValueId, VariableId};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
+use crate::arithmetic;
 use crate::fact::Fact;
 use crate::leaks::LastPointer;
 use crate::scope::Scope;
@@ -152,8 +153,13 @@ impl Case {
     pub fn fact(&self, scope: &Scope, id: SymbolId) -> Fact {
         match self.facts.get(&id) {
             Some(fact) => *fact,
-            None if matches!(scope.symbols.key(id), SymbolKey::Compare(..)) => Fact::TRUTH,
-            None => Fact::ANY,
+            None => match scope.symbols.key(id) {
+                SymbolKey::Compare(..) => Fact::TRUTH,
+                SymbolKey::Binary(op, left, right) => {
+                    arithmetic::range(*op, [left, right].map(|side| self.fact_of(scope, side)))
+                }
+                _ => Fact::ANY,
+            },
         }
     }
 
@@ -298,6 +304,29 @@ impl Case {
         self.env.iter_mut().for_each(|(_, value)| renew(value));
         self.memory.update(|_, cell| is_stale(&cell.value), |cell| renew(&mut cell.value));
         self.memory.retain(|key, cell| !is_gone(key.0) || cell.value.has_heap());
+    }
+
+    /// The same of what a call brought when it ran before: of numbers that were
+    /// computed of it, what is known of them stays.
+    pub fn forget_results(&mut self, scope: &mut Scope, gone: &[Base]) {
+        let marks = gone.iter().fold(0, |marks, &base| marks | mark(base));
+        let is_gone = |symbols: &Symbols, base: Base| {
+            symbols.marks(base) & marks != 0 && gone.iter().any(|&other| symbols.base_mentions(base, other))
+        };
+        let stale = self.env.iter().filter_map(|(id, value)| match value {
+            Value::Sum(base @ Base::Symbol(_), Offset::At(_)) if is_gone(&scope.symbols, *base) => {
+                Some((*id, self.fact_of(scope, value))).filter(|(_, fact)| *fact != Fact::ANY)
+            }
+            _ => None,
+        });
+        let stale: Vec<(ValueId, Fact)> = stale.collect();
+        self.forget_all(scope, gone);
+        for (id, fact) in stale {
+            let Some(own) = scope.symbols.get(SymbolKey::Result(id, u32::MAX)) else { continue };
+            self.forget(scope, Base::Symbol(own));
+            self.facts.insert(own, fact);
+            self.set(id, Value::symbol(own));
+        }
     }
 
     /// The block of a site from now on; what was its most recent one before

@@ -220,6 +220,7 @@ pub fn confirm_leaks(
     simulated: &mut Simulated,
 ) {
     let (sites, memory, flow) = (&simulated.scope.sites, simulated.memory, simulated.flow.as_ref());
+    let followed = &mut simulated.followed;
     simulated.leaks.retain(|&site, leak| {
         let mut is_cut = false;
         let places = [(leak.at, leak.cause, leak.variable.clone())].into_iter().chain(leak.others.clone());
@@ -234,6 +235,7 @@ pub fn confirm_leaks(
             let bounds = Bounds { target: Some(target), flow, ..*with };
             let search = simulate_with(world, summaries, id, options, &bounds);
             is_cut |= search.is_cut;
+            followed.extend(search.followed);
             if let Some(found) = search.confirmed {
                 let others = leak.others.split_off(number.min(leak.others.len()));
                 // Where ways meet there is no line; the way came from a branch.

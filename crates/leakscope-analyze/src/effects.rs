@@ -153,20 +153,28 @@ pub struct Made {
 }
 
 impl Outline {
-    fn new(function: &Function, body: &Body) -> Outline {
+    fn new(world: &World, id: FuncId, body: &Body) -> Outline {
+        let function = world.program.function(id);
         let values = Values::new(body);
         let mut own = vec![Effect::default(); function.parameters as usize];
         let mut passed = Vec::new();
         for (index, effect) in (0..).zip(&mut own) {
             values.each_use(ValueId(index), &mut |how| match how {
-                Use::Argument(_, Call { callee: Callee::Function(callee), .. }, at) => {
-                    passed.push((index, *callee, *at));
+                Use::Argument(call, Call { callee, .. }, at) => {
+                    let callees = world.callees(id, call.result, callee);
+                    passed.extend(callees.iter().map(|callee| (index, *callee, *at)));
+                    effect.keeps |= callees.is_empty();
                 }
-                Use::Argument(..) | Use::Stored | Use::Returned | Use::Kept => effect.keeps = true,
+                Use::Stored | Use::Returned | Use::Kept => effect.keeps = true,
                 Use::Tested(_) | Use::Flows(_) => {}
             });
         }
-        Outline { own, passed, returned: returned(body, &values), stored: stored(function, body, &values) }
+        Outline {
+            own,
+            passed,
+            returned: returned(world, id, body, &values),
+            stored: stored(function, body, &values),
+        }
     }
 }
 
@@ -185,14 +193,14 @@ fn stored(function: &Function, body: &Body, values: &Values) -> Vec<(u32, FuncId
     stored
 }
 
-fn returned(body: &Body, values: &Values) -> Option<Made> {
+fn returned(world: &World, id: FuncId, body: &Body, values: &Values) -> Option<Made> {
     let mut made = Made::default();
     for block in &body.blocks {
         let Terminator::Return(value) = &block.end else { continue };
         for source in values.sources(value.as_ref()?) {
             match source {
                 Operand::Int(0) => {}
-                Operand::Value(value) => made.add(values, *value, 0)?,
+                Operand::Value(value) => made.add(world, id, values, *value, 0)?,
                 _ => return None,
             }
         }
@@ -202,17 +210,26 @@ fn returned(body: &Body, values: &Values) -> Option<Made> {
 
 impl Made {
     /// A block that a call made, and that nothing but so many stores keep.
-    pub fn add(&mut self, values: &Values, value: ValueId, stores: usize) -> Option<()> {
+    pub fn add(
+        &mut self,
+        world: &World,
+        id: FuncId,
+        values: &Values,
+        value: ValueId,
+        stores: usize,
+    ) -> Option<()> {
         let instruction = values.of[value.0 as usize]?;
         let Op::Call(Call { callee: Callee::Function(callee), .. }) = &instruction.op else { return None };
         let (mut count, mut is_kept) = (0, false);
         values.each_use(value, &mut |how| match how {
             Use::Stored => count += 1,
-            Use::Argument(_, Call { callee: Callee::Function(callee), .. }, at) => {
-                self.shown.push((*callee, *at));
+            Use::Argument(call, Call { callee, .. }, at) => {
+                let callees = world.callees(id, call.result, callee);
+                self.shown.extend(callees.iter().map(|callee| (*callee, *at)));
+                is_kept |= callees.is_empty();
             }
             Use::Returned if stores == 0 => {}
-            Use::Argument(..) | Use::Kept | Use::Returned => is_kept = true,
+            Use::Kept | Use::Returned => is_kept = true,
             Use::Tested(_) | Use::Flows(_) => {}
         });
         self.by.push((*callee, instruction.at));
@@ -235,8 +252,8 @@ impl<'a> Effects<'a> {
     pub fn new(world: &'a World<'a>) -> Effects<'a> {
         let program = world.program;
         let outline = |(index, function): (usize, &Function)| {
-            let body = function.body.as_ref()?;
-            world.model(FuncId(index as u32)).is_none().then(|| Outline::new(function, body))
+            let (id, body) = (FuncId(index as u32), function.body.as_ref()?);
+            world.model(id).is_none().then(|| Outline::new(world, id, body))
         };
         let outlines: Vec<Option<Outline>> = program.functions.iter().enumerate().map(outline).collect();
         let parameters =

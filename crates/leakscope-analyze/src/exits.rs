@@ -14,7 +14,7 @@ use crate::refine::is_never_null;
 use crate::scope::Scope;
 use crate::simulate::{Simulated, steps};
 use crate::summary::{Exit, ExitCase, Summary, Write};
-use crate::value::{Base, HeapId, Point, SymbolId, SymbolKey, Symbols, Value};
+use crate::value::{Base, HeapId, Offset, Point, SymbolId, SymbolKey, Symbols, Value};
 
 /// Stands for the result, so that it is joined like any value.
 const RESULT: ValueId = ValueId(u32::MAX);
@@ -67,7 +67,9 @@ fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -
     let mut count = 0;
     for (exit, mut case, value) in exits {
         let class = if by_class { class_of(case.fact_of(scope, &value)) } else { Class::Other };
-        let is_tested = matches!(value, Value::OneOf(_)) && is_never_null(&case, scope, &value);
+        // A place in a text, too: what the text is may be several things in a caller.
+        let is_several = matches!(value, Value::OneOf(_) | Value::Sum(Base::Symbol(_), Offset::Any));
+        let is_tested = is_several && is_never_null(&case, scope, &value);
         if is_tested || case.get(HAS_RESULT) == Value::Top {
             case.set(HAS_RESULT, Value::Int(is_tested.into()));
         }

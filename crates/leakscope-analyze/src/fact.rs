@@ -26,6 +26,10 @@ impl Fact {
         Fact { low: number, high: number, is_nonzero: number != 0 }
     }
 
+    pub fn at_least(low: i64) -> Fact {
+        Fact { low, ..Fact::ANY }.and(Fact::ANY).unwrap_or(Fact::ANY)
+    }
+
     pub fn number(self) -> Option<i64> {
         (self.low == self.high).then_some(self.low)
     }
@@ -188,6 +192,17 @@ pub fn negated(op: Compare) -> Compare {
         Compare::Above => Compare::NotAbove,
         Compare::NotBelow => Compare::Below,
         Compare::Other => Compare::Other,
+    }
+}
+
+/// The comparison of numbers with a sign that is the same where nothing overflows.
+pub fn of_signed(op: Compare) -> Compare {
+    match op {
+        Compare::Below => Compare::Lt,
+        Compare::NotAbove => Compare::Le,
+        Compare::Above => Compare::Gt,
+        Compare::NotBelow => Compare::Ge,
+        same => same,
     }
 }
 

@@ -7,19 +7,20 @@
 //! released where some other procedure releases such an element; or nobody in
 //! the program ever hands it on or releases it, but to put a new one in its place (deviant behaviour: Engler and
 //! others, SOSP 2001). One who has anything to do with the member, its callees
-//! and callers are not blamed.
+//! and callers are not blamed; nor is one who has asked for the kind of the
+//! element, for those of one kind may have no such member.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use leakscope_core::{Cause, Confidence};
-use leakscope_ir::{Callee, FuncId, Linkage, Op, Operand, Program, Signature, Spot, TypeId};
+use leakscope_ir::{Callee, FuncId, Linkage, Op, Program, Signature, Spot, TypeId};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analyze::Found;
-use crate::callgraph::callers;
+use crate::callgraph::{callers, taken};
 use crate::effects::Effects;
 use crate::leaks::Leak;
 use crate::members::{End, Facts, Filled, Finder, Replaced, Source};
@@ -44,7 +45,8 @@ pub fn forgotten(world: &World) -> Vec<Found> {
     let is_whole =
         program.functions.iter().any(|function| function.name == "main" && function.body.is_some());
     let (callers, taken) = (callers(program), taken(program));
-    let judge = Judge { program, records: &records, is_whole, callers, taken, facts: &facts };
+    let rewritten = facts.iter().flat_map(|facts| &facts.rewritten).copied().collect();
+    let judge = Judge { program, records: &records, is_whole, callers, taken, rewritten, facts: &facts };
     let mut found = Vec::new();
     for &id in &ids {
         let mut note = |member: Member, place: Lost| {
@@ -190,6 +192,8 @@ struct Judge<'a> {
     callers: Vec<Vec<usize>>,
     /// Functions whose addresses are used, by what they take.
     taken: FxHashMap<&'a Signature, Vec<FuncId>>,
+    /// Members that change after the element was made.
+    rewritten: FxHashSet<Member>,
     facts: &'a [Facts],
 }
 
@@ -212,6 +216,10 @@ impl Judge<'_> {
             return false;
         }
         if own.touched.contains(&member) || own.filled.contains(&member.0) {
+            return false;
+        }
+        // A number that stays as the element was made with it says of what kind it is.
+        if end.tags.iter().any(|tag| !self.rewritten.contains(tag)) {
             return false;
         }
         let handles = |caller: &usize| self.facts[*caller].handles(member);
@@ -284,27 +292,4 @@ impl Judge<'_> {
         }
         false
     }
-}
-
-fn taken(program: &Program) -> FxHashMap<&Signature, Vec<FuncId>> {
-    let mut all = FxHashSet::default();
-    let mut take = |operand: &Operand| {
-        if let Operand::Function(function) = operand {
-            all.insert(*function);
-        }
-    };
-    for cell in program.globals.iter().flat_map(|global| global.initial.iter().flatten()) {
-        take(&cell.value);
-    }
-    for block in program.functions.iter().filter_map(|f| f.body.as_ref()).flat_map(|body| &body.blocks) {
-        block.instructions.iter().for_each(|instruction| instruction.op.for_each_operand(&mut take));
-        block.end.operand().into_iter().for_each(&mut take);
-    }
-    let mut all: Vec<FuncId> = all.into_iter().collect();
-    all.sort();
-    let mut taken: FxHashMap<&Signature, Vec<FuncId>> = FxHashMap::default();
-    for id in all {
-        taken.entry(&program.function(id).signature).or_default().push(id);
-    }
-    taken
 }

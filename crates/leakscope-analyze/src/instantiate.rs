@@ -112,6 +112,9 @@ struct Instance<'a> {
     blocks: FxHashMap<HeapId, HeapId>,
     /// Symbols of the caller that stand for blocks.
     addresses: Vec<SymbolId>,
+    /// Those that stand for numbers that are computed of too much, and what is
+    /// known of them.
+    ranges: Vec<(SymbolId, Fact)>,
     /// What was the most recent block of a site before is an older one.
     renamed: Vec<HeapId>,
     /// It would release what is in the middle of a block.
@@ -137,6 +140,7 @@ impl<'a> Instance<'a> {
             symbols,
             blocks: FxHashMap::default(),
             addresses: Vec::new(),
+            ranges: Vec::new(),
             renamed: Vec::new(),
             frees_member: false,
         }

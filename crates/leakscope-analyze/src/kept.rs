@@ -3,9 +3,9 @@
 //! The key of a procedure is a hash of all that its outcome depends on: its
 //! body, what the rest of the program says of the functions and globals in it,
 //! and what callees do. Of a callee that is its summary, so that a change that
-//! leaves the summary as it was goes no further; only those that call functions
-//! which they are given, and so are simulated again by their callers, count with
-//! all that they are made of. In a cycle it is what is known of the others when
+//! leaves the summary as it was goes no further. Those that were simulated again,
+//! for functions that they were given, count with all that they are made of: which
+//! ones these are is only known afterwards, and stands in the entry. In a cycle it is what is known of the others when
 //! the procedure's turn comes, and each turn has a key.
 
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use leakscope_ir::{FileId, Fingerprint, FuncId, GlobalId, Label, Program, Spot};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::analyze::{Found, GivenUp, Outcome};
 use crate::callgraph::{CallGraph, closure};
@@ -32,10 +32,18 @@ pub struct Entry<'b> {
     /// All that its callers see of it.
     pub told: Fingerprint,
     pub given_up: Option<GivenUp>,
-    #[serde(borrow)]
+    /// What was simulated again for it: see [`Followed`].
+    #[serde(borrow, serialize_with = "at_once")]
+    followed: &'b [u8],
+    #[serde(borrow, serialize_with = "at_once")]
     leaks: &'b [u8],
-    #[serde(borrow)]
+    #[serde(borrow, serialize_with = "at_once")]
     summary: &'b [u8],
+}
+
+/// As a slice, they would be written one by one.
+fn at_once<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bytes(bytes)
 }
 
 /// The same, just made.
@@ -43,6 +51,7 @@ pub struct Made {
     key: Fingerprint,
     told: Fingerprint,
     given_up: Option<GivenUp>,
+    followed: Vec<u8>,
     leaks: Vec<u8>,
     summary: Vec<u8>,
 }
@@ -53,22 +62,21 @@ impl<'b> Procedures<'b> {
         let entries: Vec<Entry> = postcard::from_bytes(bytes).unwrap_or_default();
         Procedures(entries.into_iter().map(|entry| (entry.key, entry)).collect())
     }
-
-    pub fn get(&self, key: Fingerprint) -> Option<Entry<'b>> {
-        self.0.get(&key).copied()
-    }
 }
 
 impl Made {
     pub fn entry(&self) -> Entry<'_> {
-        let Made { key, told, given_up, leaks, summary } = self;
-        Entry { key: *key, told: *told, given_up: *given_up, leaks, summary }
+        let Made { key, told, given_up, followed, leaks, summary } = self;
+        Entry { key: *key, told: *told, given_up: *given_up, followed, leaks, summary }
     }
 }
 
 pub fn write<'e>(entries: impl Iterator<Item = Entry<'e>>) -> Vec<u8> {
     postcard::to_stdvec(&entries.collect::<Vec<_>>()).expect("plain data has bytes")
 }
+
+/// Procedures by name and number, with their keys.
+type Followed<'n> = Vec<(&'n str, u32, Option<Fingerprint>)>;
 
 /// Content with ids that count into the lists beside it.
 #[derive(Serialize, Deserialize)]
@@ -95,7 +103,7 @@ pub struct Keys<'a> {
 
 /// A procedure whose callers' keys can be made.
 struct Done {
-    /// All that it depends on.
+    /// All that it depends on, but for what was simulated again.
     key: Fingerprint,
     told: Fingerprint,
 }
@@ -171,7 +179,7 @@ impl<'a> Keys<'a> {
             if does.contains_key(&other) {
                 continue;
             }
-            let is_simulated = self.is_simulated(cycle[other]);
+            let is_simulated = self.world.depends_on_caller(cycle[other]);
             if is_simulated {
                 open.extend(mentioned(other));
             }
@@ -182,11 +190,6 @@ impl<'a> Keys<'a> {
         let mut does: Vec<Fingerprint> = does.into_values().collect();
         does.sort();
         Fingerprint::of(&(parts.0[index], does))
-    }
-
-    /// Whether callers simulate it again.
-    fn is_simulated(&self, id: FuncId) -> bool {
-        self.world.depends_on_caller(id)
     }
 
     /// What is known of functions and globals that a cycle mentions.
@@ -201,8 +204,7 @@ impl<'a> Keys<'a> {
             let fact = self.function_facts[id.0 as usize];
             let is_outside = self.graph.component_of[id.0 as usize] != Some(component);
             let done = self.done[id.0 as usize].get().filter(|_| is_outside);
-            let does = done.map(|done| if self.is_simulated(*id) { done.key } else { done.told });
-            Fingerprint::of(&(fact, does))
+            Fingerprint::of(&(fact, done.map(|done| done.told)))
         };
         let start = parts.len();
         parts.extend(functions.iter().map(function));
@@ -215,7 +217,7 @@ impl<'a> Keys<'a> {
     pub fn make(&self, component: usize, key: Fingerprint, outcome: &Outcome) -> Made {
         let mut recorder = Recorder::new(self);
         let summary = rename::summary(&mut recorder, &outcome.summary);
-        let (functions, globals) = (recorder.functions.clone(), recorder.globals.clone());
+        let (functions, globals) = (recorder.values.clone(), recorder.globals.clone());
         let summary = recorder.stored(summary);
         let (functions, globals) = closure(self.world, functions, globals);
         let mut parts = vec![Fingerprint::of(&summary)];
@@ -225,7 +227,37 @@ impl<'a> Keys<'a> {
         let leaks: Vec<Found> =
             outcome.leaks.iter().map(|found| renamed_leak(&mut recorder, found)).collect();
         let leaks = if leaks.is_empty() { Vec::new() } else { recorder.stored(leaks) };
-        Made { key, told: Fingerprint::of(&parts), given_up: outcome.given_up, leaks, summary }
+        let followed = self.followed(component, outcome);
+        Made { key, told: Fingerprint::of(&parts), given_up: outcome.given_up, followed, leaks, summary }
+    }
+
+    /// What was simulated again outside of the cycle: in it, keys tell.
+    fn followed(&self, component: usize, outcome: &Outcome) -> Vec<u8> {
+        let is_outside = |id: &&FuncId| self.graph.component_of[id.0 as usize] != Some(component);
+        let with_key = |id: &FuncId| {
+            let index = id.0 as usize;
+            (self.world.program.functions[index].name.as_str(), self.functions[index], self.key_of(*id))
+        };
+        let followed: Followed = outcome.followed.iter().filter(is_outside).map(with_key).collect();
+        postcard::to_stdvec(&followed).expect("plain data has bytes")
+    }
+
+    fn key_of(&self, id: FuncId) -> Option<Fingerprint> {
+        Some(self.done[id.0 as usize].get()?.key)
+    }
+
+    /// The outcome of an earlier run, if nothing that it depends on has changed.
+    pub fn known<'b>(&self, kept: &Procedures<'b>, key: Fingerprint) -> Option<Entry<'b>> {
+        let entry = *kept.0.get(&key)?;
+        let followed: Followed = postcard::from_bytes(entry.followed).ok()?;
+        let is_same = |(name, number, key): (&str, u32, Option<Fingerprint>)| {
+            self.ids().functions.get(&(name, number)).is_some_and(|id| self.key_of(*id) == key)
+        };
+        followed.into_iter().all(is_same).then_some(entry)
+    }
+
+    fn ids(&self) -> &Ids<'a> {
+        self.ids.get_or_init(|| Ids::new(self.world.program, &self.functions, &self.globals))
     }
 
     /// The procedures of a cycle are done, and `told` is what callers see of
@@ -255,7 +287,7 @@ impl<'a> Keys<'a> {
     fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Option<(T, Reader<'a>)> {
         let stored: Stored<T> = postcard::from_bytes(bytes).ok()?;
         let program = self.world.program;
-        let ids = self.ids.get_or_init(|| Ids::new(program, &self.functions, &self.globals));
+        let ids = self.ids();
         let functions = stored.functions.iter().map(|(name, number)| ids.functions.get(&(name, *number)));
         let globals = stored.globals.into_iter().map(|label| ids.globals.get(&label));
         let files = stored.files.iter().map(|path| ids.files.get(path.as_str()));
@@ -306,13 +338,16 @@ impl<'a> Ids<'a> {
 struct Recorder<'k, 'a> {
     keys: &'k Keys<'a>,
     functions: Vec<FuncId>,
+    /// Those that stand there as values, and not only as places.
+    values: Vec<FuncId>,
     globals: Vec<GlobalId>,
     files: Vec<FileId>,
 }
 
 impl<'k, 'a> Recorder<'k, 'a> {
     fn new(keys: &'k Keys<'a>) -> Recorder<'k, 'a> {
-        Recorder { keys, functions: Vec::new(), globals: Vec::new(), files: Vec::new() }
+        let (functions, values, globals, files) = Default::default();
+        Recorder { keys, functions, values, globals, files }
     }
 
     fn stored<T: Serialize>(self, content: T) -> Vec<u8> {
@@ -339,6 +374,7 @@ fn position<T: Copy + PartialEq>(known: &mut Vec<T>, id: T) -> u32 {
 
 impl Rename for Recorder<'_, '_> {
     fn function(&mut self, id: FuncId) -> FuncId {
+        position(&mut self.values, id);
         FuncId(position(&mut self.functions, id))
     }
 
@@ -349,7 +385,7 @@ impl Rename for Recorder<'_, '_> {
     fn place(&mut self, function: FuncId, at: Spot) -> (FuncId, Spot) {
         let relative = at.relative_to(self.keys.world.program.function(function).at);
         let file = FileId(position(&mut self.files, at.file));
-        (self.function(function), Spot { file, ..relative })
+        (FuncId(position(&mut self.functions, function)), Spot { file, ..relative })
     }
 }
 

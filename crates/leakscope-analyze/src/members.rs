@@ -3,13 +3,14 @@
 //! only whether they release or keep an argument.
 
 use leakscope_ir::{
-    BlockId, Body, Call, Callee, Compare, FuncId, Function, Instruction, Op, Operand, Shape, Spot,
-    Terminator, Type, TypeId, ValueId, Width,
+    BlockId, Body, Call, Callee, Compare, FuncId, Instruction, Op, Operand, Shape, Spot, Terminator, Type,
+    TypeId, ValueId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::effects::{Effect, Effects, Made, Use, Values};
+use crate::effects::{Effects, Made, Use, Values};
 use crate::records::{Member, Records};
+use crate::types::Types;
 use crate::value::{Base, SymbolId, SymbolKey};
 
 /// A place where an element is released.
@@ -20,6 +21,8 @@ pub struct End {
     pub callee: FuncId,
     pub variable: Option<String>,
     pub from: Source,
+    /// Numbers in the element that are one constant wherever this is reached.
+    pub tags: Vec<Member>,
 }
 
 /// A new block is stored in a member: by whom it is made, and where.
@@ -71,6 +74,8 @@ pub struct Facts {
     /// New blocks are stored in elements that were made here, and in others.
     pub set_up: FxHashSet<Member>,
     pub replaced: Vec<Replaced>,
+    /// Written to in an element that was not made here.
+    pub rewritten: FxHashSet<Member>,
     /// Records that are made here, and by which function.
     pub makes: FxHashSet<(TypeId, FuncId)>,
     pub foreign: FxHashSet<Member>,
@@ -92,11 +97,10 @@ impl Facts {
 pub struct Finder<'f, 'a> {
     effects: &'f Effects<'a>,
     records: &'f Records<'a>,
-    function: &'a Function,
+    id: FuncId,
     body: &'a Body,
     values: Values<'a>,
-    /// By value, the records that it points to.
-    types: Vec<Vec<TypeId>>,
+    types: Types<'f, 'a>,
     /// By comparison with null, what is compared.
     tests: FxHashMap<ValueId, Vec<Member>>,
     /// What was loaded to be compared with null.
@@ -111,119 +115,27 @@ impl<'f, 'a> Finder<'f, 'a> {
     pub fn new(effects: &'f Effects<'a>, records: &'f Records<'a>, id: FuncId) -> Option<Finder<'f, 'a>> {
         let function = effects.world.program.function(id);
         let body = function.body.as_ref().filter(|_| effects.world.model(id).is_none())?;
-        let mut finder = Finder {
+        let values = Values::new(body);
+        Some(Finder {
             effects,
             records,
-            function,
+            id,
             body,
-            values: Values::new(body),
-            types: vec![Vec::new(); body.values as usize],
+            types: Types::new(records, function, body, &values),
+            values,
             tests: FxHashMap::default(),
             looks: Vec::new(),
             facts: Facts::default(),
-        };
-        finder.infer_types();
-        Some(finder)
+        })
     }
 
     fn instructions(&self) -> impl Iterator<Item = &'a Instruction> + use<'a> {
         self.body.blocks.iter().flat_map(|block| &block.instructions)
     }
 
-    fn infer_types(&mut self) {
-        let records = self.records;
-        for (index, ty) in
-            self.function.types.iter().skip(1).enumerate().take(self.function.parameters as usize)
-        {
-            self.types[index].extend(records.pointee(*ty));
-        }
-        for instruction in self.instructions() {
-            match &instruction.op {
-                Op::Name { variable, value: Operand::Value(value) } => {
-                    let record = records.pointee(self.body.variables[variable.0 as usize].ty);
-                    let known = &mut self.types[value.0 as usize];
-                    known.extend(record.filter(|record| !known.contains(record)));
-                }
-                Op::Local { variable: Some(variable), .. } => {
-                    let ty = self.body.variables[variable.0 as usize].ty;
-                    self.types[instruction.result.0 as usize].extend(ty.map(|ty| records.same(ty)));
-                }
-                _ => {}
-            }
-        }
-        for _ in 0..2 {
-            for instruction in self.instructions() {
-                let (value, found) = match &instruction.op {
-                    Op::Store { to, value: Operand::Value(value), .. } => (*value, self.held(to)),
-                    _ => (instruction.result, self.inferred(instruction)),
-                };
-                let known = &mut self.types[value.0 as usize];
-                if known.is_empty() {
-                    known.extend(found);
-                }
-            }
-        }
-    }
-
-    fn inferred(&self, instruction: &Instruction) -> Option<TypeId> {
-        let records = self.records;
-        let of = |operand: &Operand| match operand {
-            Operand::Value(value) => self.types[value.0 as usize].first().copied(),
-            Operand::Global(global, 0) => Some(records.same(records.program.global(*global).ty?)),
-            _ => None,
-        };
-        match &instruction.op {
-            Op::Load { from, shape: Shape::Scalar { is_pointer: true, .. } } => self.held(from),
-            Op::Step { base, offset, terms } => {
-                let base = of(base)?;
-                let whole = if *offset == 0 { base } else { records.field((base, *offset))?.0 };
-                match records.ty(whole) {
-                    Type::Array(element, _) if !terms.is_empty() => Some(records.same(*element)),
-                    _ if *offset == 0 && terms.is_empty() => Some(records.field((base, 0))?.0),
-                    _ => Some(whole),
-                }
-            }
-            Op::Cast { value, width: Width::Kept } => of(value),
-            Op::Select { yes, no, .. } => of(yes).or_else(|| of(no)),
-            Op::Phi { incoming } => incoming.iter().find_map(|(_, value)| of(value)),
-            Op::Call(Call { callee: Callee::Function(callee), .. }) => {
-                records.pointee(records.program.function(*callee).types.first().copied().flatten())
-            }
-            _ => None,
-        }
-    }
-
-    /// What the pointer at an address leads to.
-    fn held(&self, address: &Operand) -> Option<TypeId> {
-        self.records.pointee(self.records.content(*self.places(address).first()?))
-    }
-
     /// The members that an address is of, seen from each record around.
     fn members(&self, address: &Operand) -> Vec<Member> {
-        let mut places = self.places(address);
-        places.retain(|(ty, _)| self.records.is_record(*ty));
-        places
-    }
-
-    /// The same in anything that has a type.
-    fn places(&self, address: &Operand) -> Vec<Member> {
-        let (mut found, mut at, mut next) = (Vec::new(), 0, address);
-        while let Operand::Value(value) = next {
-            found.extend(self.types[value.0 as usize].iter().map(|&ty| (ty, at)));
-            match self.values.op(*value) {
-                Some(Op::Step { base, offset, terms }) if terms.is_empty() => {
-                    at += offset;
-                    next = base;
-                }
-                Some(Op::Cast { value, width: Width::Kept }) => next = value,
-                _ => break,
-            }
-        }
-        if let Operand::Global(global, offset) = next {
-            let ty = self.records.program.global(*global).ty;
-            found.extend(ty.map(|ty| (self.records.same(ty), at + offset)));
-        }
-        found
+        self.types.members(&self.values, address)
     }
 
     fn is_local(&self, address: &Operand) -> bool {
@@ -271,6 +183,9 @@ impl<'f, 'a> Finder<'f, 'a> {
             }
         }
         self.note_pairs();
+        for index in 0..self.facts.ends.len() {
+            self.facts.ends[index].tags = self.tags(&self.facts.ends[index]);
+        }
         let mut replaced = std::mem::take(&mut self.facts.replaced);
         replaced.retain(|store| !self.is_tested_before(store));
         self.facts.replaced = replaced;
@@ -290,6 +205,52 @@ impl<'f, 'a> Finder<'f, 'a> {
             block(from) == block(store.by) && from < store.by || seen.contains(&block(store.by))
         };
         self.looks.iter().any(|(member, from)| *member == store.member && reaches(*from))
+    }
+
+    /// Members of an element that were equal to a constant on every way to where
+    /// it is released.
+    fn tags(&self, end: &End) -> Vec<Member> {
+        let mut tags = Vec::new();
+        for (id, block) in (0..).map(BlockId).zip(&self.body.blocks) {
+            let Terminator::Branch { condition: Operand::Value(condition), yes, no } = &block.end else {
+                continue;
+            };
+            let Some(Op::Compare { op, left: Operand::Value(left), right: Operand::Int(_) }) =
+                self.values.op(*condition)
+            else {
+                continue;
+            };
+            let equal = match op {
+                Compare::Eq => *yes,
+                Compare::Ne => *no,
+                _ => continue,
+            };
+            let Some(Op::Load { from, shape: Shape::Scalar { is_pointer: false, .. } }) =
+                self.values.op(*left)
+            else {
+                continue;
+            };
+            let members = self.members(from).into_iter().filter(|member| member.0 == end.record);
+            if yes != no && !self.is_reached_without((id, equal), end.block) {
+                tags.extend(members);
+            }
+        }
+        tags
+    }
+
+    /// Whether a way leads to a block that does not take an edge.
+    fn is_reached_without(&self, edge: (BlockId, BlockId), to: BlockId) -> bool {
+        let (mut open, mut seen) = (vec![BlockId(0)], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if id == to {
+                return true;
+            }
+            if seen.insert(id) {
+                let next = self.body.block(id).end.successors();
+                open.extend(next.into_iter().filter(|next| (id, *next) != edge));
+            }
+        }
+        false
     }
 
     /// Which members are released with their elements.
@@ -340,10 +301,15 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     fn note_uses(&mut self, members: &[Member], value: ValueId) {
-        let Finder { values, facts, effects, tests, looks, .. } = self;
+        let Finder { id, values, facts, effects, tests, looks, .. } = self;
         values.each_use(value, &mut |how| match how {
-            Use::Argument(call, Call { callee: Callee::Function(callee), .. }, at) => {
-                let Effect { frees, keeps } = effects.of(*callee, *at);
+            Use::Argument(call, Call { callee, .. }, at) => {
+                let callees = effects.world.callees(*id, call.result, callee);
+                let each = || callees.iter().map(|callee| effects.of(*callee, *at));
+                let (frees, keeps) = (
+                    each().any(|effect| effect.frees),
+                    callees.is_empty() || each().any(|effect| effect.keeps),
+                );
                 if frees {
                     let block = values.block_of[call.result.0 as usize];
                     facts.freed.extend(members.iter().map(|member| (*member, block)));
@@ -358,7 +324,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 looks.extend(members.iter().map(|&member| (member, value)));
                 tests.entry(*by).or_default().extend(members);
             }
-            Use::Argument(..) | Use::Stored | Use::Returned | Use::Kept => facts.kept.extend(members),
+            Use::Stored | Use::Returned | Use::Kept => facts.kept.extend(members),
             Use::Flows(_) => {}
         });
     }
@@ -375,6 +341,9 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
         let next = self.base(to);
         let (is_new, is_found) = self.origins(next);
+        if !is_new {
+            self.facts.rewritten.extend(&members);
+        }
         if is_new && *value != Operand::Int(0) {
             self.facts.set_up.extend(&members);
         }
@@ -411,7 +380,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             return Stored::Nothing;
         }
         let mut made = Made::default();
-        let is_single = made.add(&self.values, value, 1).is_some();
+        let is_single = made.add(self.effects.world, self.id, &self.values, value, 1).is_some();
         match made.by.first() {
             Some(&(by, at)) if is_single && self.effects.is_new(&made) => Stored::New(by, at),
             _ => Stored::Foreign,
@@ -422,7 +391,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         if let Callee::Function(callee) = call.callee
             && self.effects.is_maker[callee.0 as usize]
         {
-            let made = self.types[instruction.result.0 as usize].iter().copied();
+            let made = self.types.of(instruction.result).iter().copied();
             let made = made.filter(|ty| self.records.is_record(*ty));
             self.facts.makes.extend(made.map(|ty| (ty, callee)));
         }
@@ -436,7 +405,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 self.facts.seen_to.extend(members.iter().map(|(record, _)| record));
                 continue;
             };
-            let own = self.types[value.0 as usize].iter().copied();
+            let own = self.types.of(*value).iter().copied();
             let own: Vec<TypeId> = own.filter(|ty| self.records.is_record(*ty)).collect();
             self.note_parts(callee, at, argument, &members, instruction.at);
             let effect = self.effects.of(callee, at);
@@ -456,6 +425,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                     callee,
                     variable: self.variable(*value),
                     from: self.origin(argument),
+                    tags: Vec::new(),
                 };
                 self.facts.ends.push(end);
             }
@@ -531,7 +501,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             if !seen.insert(*value) {
                 continue;
             }
-            let own = &self.types[value.0 as usize];
+            let own = self.types.of(*value);
             match self.values.op(*value) {
                 None => {}
                 Some(Op::Load { from, .. }) if self.members(from).iter().any(|(of, _)| own.contains(of)) => {

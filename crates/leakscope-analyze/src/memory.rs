@@ -150,7 +150,7 @@ impl Case {
                 match (exact, any) {
                     // What was stored there for certain goes before what may
                     // have been stored anywhere.
-                    (Some(exact), Some(any)) if exact.has_heap() && !any.has_heap() => exact,
+                    (Some(exact), Some(any)) if is_own(&exact) && !any.has_heap() => exact,
                     (Some(exact), Some(any)) => self.any_of(scope, vec![exact, any]),
                     (Some(one), None) => one,
                     (None, Some(any)) => match self.first_content(scope, base, offset) {
@@ -458,6 +458,11 @@ impl Case {
             _ => {}
         }
     }
+}
+
+/// The address of a block or variable of this procedure.
+fn is_own(value: &Value) -> bool {
+    value.bases().any(|(base, _)| matches!(base, Base::Heap(_) | Base::Local(_)))
 }
 
 /// The one address that a value is.

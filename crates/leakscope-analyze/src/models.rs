@@ -75,6 +75,8 @@ struct Entry {
     #[serde(default)]
     noreturn_if: BTreeMap<String, String>,
     #[serde(default)]
+    fills: BTreeMap<String, u32>,
+    #[serde(default)]
     zeroed: bool,
     #[serde(default)]
     pure: bool,
@@ -129,6 +131,9 @@ pub struct Model {
     fails: Fails,
     is_noreturn: bool,
     noreturn_if: Vec<(u32, Fact)>,
+    /// The first is written to, up to as many bytes as the second says: it is
+    /// null only where these are none.
+    fills: Vec<(u32, u32)>,
     /// Writes nothing through its arguments.
     is_pure: bool,
     /// The same texts give the same number.
@@ -151,6 +156,8 @@ enum Place {
     Within(u32),
     NonNull,
     Positive,
+    Count,
+    Length,
     Null,
     Realloc,
     /// A byte that is 1.
@@ -220,7 +227,11 @@ impl Model {
         };
         let place = |key, text: &str| {
             Place::named(text).ok_or_else(|| {
-                wrong(key, "new, table, borrowed, argN, withinN, nonnull, positive or null", text)
+                wrong(
+                    key,
+                    "new, table, borrowed, argN, withinN, nonnull, positive, count, length or null",
+                    text,
+                )
             })
         };
         let returns = entry.returns.as_deref().map(|text| place("returns", text)).transpose()?;
@@ -245,6 +256,11 @@ impl Model {
             };
             noreturn_if.push((number, fact));
         }
+        let fills = entry.fills.iter().map(|(to, &bytes)| match to.parse() {
+            Ok(to) => Ok((to, bytes)),
+            Err(_) => Err(wrong("fills", "an argument's number", to)),
+        });
+        let fills = fills.collect::<Result<_, _>>()?;
         let fails = match entry.fails.as_deref() {
             None if returns == Some(Place::New) => Fails::Null,
             None | Some("never") => Fails::Never,
@@ -270,6 +286,7 @@ impl Model {
             fails,
             is_noreturn: entry.noreturn,
             noreturn_if,
+            fills,
             is_pure: entry.pure || entry.compares,
             compares: entry.compares,
             runs: entry.runs,
@@ -307,6 +324,7 @@ impl Model {
             fails: if returns { Fails::Null } else { Fails::Never },
             is_noreturn: function.is_noreturn,
             noreturn_if: Vec::new(),
+            fills: Vec::new(),
             is_pure: false,
             compares: false,
             runs: None,
@@ -379,6 +397,15 @@ impl Maker<'_> {
             for &(index, fact) in &model.noreturn_if {
                 case.facts.push((self.parameters[index as usize], fact));
             }
+        }
+        for &(to, bytes) in &model.fills {
+            let [to, bytes] = [to, bytes].map(|index| self.parameters[index as usize]);
+            let mut measuring = cases.clone();
+            cases.iter_mut().for_each(|case| case.facts.push((to, Fact::NONZERO)));
+            for case in &mut measuring {
+                case.facts.extend([(to, Fact::exactly(0)), (bytes, Fact::exactly(0))]);
+            }
+            cases.append(&mut measuring);
         }
         cases
     }
@@ -471,6 +498,8 @@ impl Maker<'_> {
             }
             Some(Place::NonNull) => self.unknown(case, Fact::ADDRESS),
             Some(Place::Positive) => self.unknown(case, Fact::POSITIVE),
+            Some(Place::Count) => self.unknown(case, Fact::NOT_NEGATIVE),
+            Some(Place::Length) => self.unknown(case, Fact::at_least(-1)),
             Some(Place::Null) => Value::NULL,
             Some(Place::Borrowed | Place::Realloc | Place::Set) | None => self.unknown(case, fact),
         }
@@ -486,7 +515,9 @@ impl Maker<'_> {
                 Place::Within(index) => {
                     Value::Sum(Base::Symbol(self.parameters[index as usize]), Offset::Any)
                 }
-                Place::Borrowed | Place::NonNull | Place::Positive => self.unknown(case, Fact::ANY),
+                Place::Borrowed | Place::NonNull | Place::Positive | Place::Count | Place::Length => {
+                    self.unknown(case, Fact::ANY)
+                }
                 Place::Set => Value::Int(1),
                 Place::Realloc => continue,
             };
@@ -567,6 +598,8 @@ impl Place {
             "borrowed" => Place::Borrowed,
             "nonnull" => Place::NonNull,
             "positive" => Place::Positive,
+            "count" => Place::Count,
+            "length" => Place::Length,
             "null" => Place::Null,
             "realloc" => Place::Realloc,
             "set" => Place::Set,

@@ -7,6 +7,8 @@
 //! that may bring null. Only what the flow of one body shows counts: addresses,
 //! what was compared with null, and what was used as an address.
 
+use std::collections::BTreeSet;
+
 use leakscope_ir::{
     BlockId, Body, Callee, Compare, FuncId, Instruction, Op, Operand, Program, Terminator, ValueId, Width,
 };
@@ -133,8 +135,9 @@ impl Finder<'_> {
         }
         let mut entries: Vec<Option<Values>> = vec![None; body.blocks.len()];
         entries[0] = Some(first);
-        let mut open = vec![BlockId(0)];
-        while let Some(id) = open.pop() {
+        // Blocks come roughly in the order in which they run.
+        let mut open = BTreeSet::from([BlockId(0)]);
+        while let Some(id) = open.pop_first() {
             let entry = entries[id.0 as usize].clone().expect("a block that was reached");
             let Some(state) = self.run(id, entry, &mut |_, _, _| {}) else { continue };
             for to in body.block(id).end.successors() {
@@ -147,8 +150,8 @@ impl Finder<'_> {
                         true
                     }
                 };
-                if is_changed && !open.contains(&to) {
-                    open.push(to);
+                if is_changed {
+                    open.insert(to);
                 }
             }
         }

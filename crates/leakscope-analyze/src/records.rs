@@ -75,6 +75,26 @@ impl<'a> Records<'a> {
         }
     }
 
+    /// The innermost record that a place is in, and where.
+    pub fn innermost(&self, (mut ty, mut at): Member) -> Option<Member> {
+        let mut found = None;
+        loop {
+            match self.ty(ty) {
+                Type::Record(fields) => {
+                    found = Some((self.same(ty), at));
+                    let field = field_at(self.program, fields, at)?;
+                    at -= field.offset;
+                    ty = field.ty;
+                }
+                Type::Array(element, bytes) if *bytes > 0 => {
+                    at %= *bytes as i64;
+                    ty = *element;
+                }
+                _ => return found,
+            }
+        }
+    }
+
     /// What is loaded at a place.
     pub fn content(&self, (mut ty, at): Member) -> Option<TypeId> {
         if at != 0 {

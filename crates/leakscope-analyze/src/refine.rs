@@ -3,9 +3,10 @@
 
 use leakscope_ir::{Binary, Compare};
 
+use crate::arithmetic;
 use crate::case::{Block, Case};
 use crate::containers::is_found;
-use crate::fact::{Fact, negated, swapped};
+use crate::fact::{Fact, negated, of_signed, swapped};
 use crate::scope::Scope;
 use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Value};
 
@@ -43,6 +44,13 @@ fn decide(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right: &Val
     }
     if let Some(answer) = case.fact_of(scope, left).compare(op, case.fact_of(scope, right)) {
         return Some(answer);
+    }
+    for (op, left, right) in [(op, left, right), (swapped(op), right, left)] {
+        if let Some(more) = arithmetic::difference(scope, left, right)
+            && let Some(answer) = case.fact_of(scope, &more).compare(of_signed(op), Fact::exactly(0))
+        {
+            return Some(answer);
+        }
     }
     if let Value::OneOf(parts) = left {
         let mut answers = parts.iter().map(|part| decide(case, scope, op, part, right));
@@ -83,8 +91,33 @@ fn are_distinct(case: &Case, scope: &Scope, a: Base, b: Base) -> bool {
     }
 }
 
+/// The outcome of the same comparison earlier on the way, or of two that say as
+/// much.
+fn known_outcome(case: &Case, scope: &Scope, op: Compare, left: &Value, right: &Value) -> Option<bool> {
+    let known = |op| same_outcome(case, scope, op, left, right);
+    known(op).or_else(|| {
+        // What is known of numbers is a fact.
+        if matches!(right, Value::Int(_)) || matches!(left, Value::Int(_)) {
+            return None;
+        }
+        let (strict, weak) = match op {
+            Compare::Lt | Compare::Ge => (Compare::Lt, Compare::Le),
+            Compare::Gt | Compare::Le => (Compare::Gt, Compare::Ge),
+            Compare::Below | Compare::NotBelow => (Compare::Below, Compare::NotAbove),
+            Compare::Above | Compare::NotAbove => (Compare::Above, Compare::NotBelow),
+            Compare::Eq | Compare::Ne | Compare::Other => return None,
+        };
+        let holds = match (known(weak), known(Compare::Ne)) {
+            (Some(false), _) | (_, Some(false)) => false,
+            (Some(true), Some(true)) => true,
+            _ => return None,
+        };
+        Some(holds == (op == strict))
+    })
+}
+
 /// The outcome of the same comparison earlier on the way.
-fn known_outcome(case: &Case, scope: &mut Scope, op: Compare, left: &Value, right: &Value) -> Option<bool> {
+fn same_outcome(case: &Case, scope: &Scope, op: Compare, left: &Value, right: &Value) -> Option<bool> {
     let spellings = [(op, left, right), (swapped(op), right, left)];
     for (op, left, right) in spellings {
         for (op, holds) in [(op, true), (negated(op), false)] {

@@ -78,6 +78,8 @@ pub struct Simulated<'a> {
     pub memory: Memory,
     /// Those of procedures that it gives functions to.
     pub inner: Vec<(FuncId, Leak, Arc<Origin>)>,
+    /// These procedures, and those that they give functions to.
+    pub followed: BTreeSet<FuncId>,
     /// It was given up, for it took too long.
     pub is_cut: bool,
     /// The leak that was looked for.
@@ -190,9 +192,9 @@ pub fn simulate_with<'a>(
 
 impl<'a> Simulated<'a> {
     fn of(scope: Scope<'a>) -> Simulated<'a> {
-        let (exits, leaks, inner) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let (exits, leaks, inner, followed) = (Vec::new(), BTreeMap::new(), Vec::new(), BTreeSet::new());
         let memory = Memory::Followed;
-        Simulated { scope, exits, leaks, memory, inner, is_cut: false, confirmed: None, flow: None }
+        Simulated { scope, exits, leaks, memory, inner, followed, is_cut: false, confirmed: None, flow: None }
     }
 }
 

@@ -207,10 +207,11 @@ impl Simulation<'_, '_> {
                     Value::OneOf(_) if *op == Binary::Distance => Value::Top,
                     value => value,
                 };
+                let has_name = value != Value::Top;
                 let value = self.named(case, result, value);
-                let sides = [&left, &right].map(|side| case.fact_of(&self.result.scope, side));
-                if arithmetic::is_count(*op, sides) {
-                    note(case, &self.result.scope, &value, Fact::NOT_NEGATIVE);
+                if !has_name {
+                    let sides = [&left, &right].map(|side| case.fact_of(&self.result.scope, side));
+                    note(case, &self.result.scope, &value, arithmetic::range(*op, sides));
                 }
                 case.set(result, value);
             }

@@ -1,7 +1,8 @@
-//! Virtual calls on objects of which the class is not known: arguments that no
-//! class's function at that place of its table keeps, releases or changes
-//! pointers of are only looked at. Decided for the whole program, by bodies
-//! alone; where one candidate cannot be seen, nothing is told.
+//! Calls of functions that are found in the tables of classes, or in members of
+//! records (`slots`): arguments that none of those that the program puts there
+//! keeps, releases or changes pointers of are only looked at. Decided for the
+//! whole program, by bodies alone; where one candidate cannot be seen, nothing
+//! is told.
 
 use leakscope_ir::{
     Body, Call, Callee, Cell, FuncId, Function, Global, Instruction, Op, Operand, Program, Shape, Signature,
@@ -10,6 +11,7 @@ use leakscope_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::containers::Role;
+use crate::slots;
 use crate::summary::Summary;
 use crate::value::{Base, SymbolKey};
 
@@ -25,29 +27,46 @@ pub struct Known<'k> {
     pub models: &'k [Option<std::sync::Arc<Summary>>],
 }
 
-/// By call, its arguments: whether one is only looked at.
+/// What is known of calls of which the callee is not: by their results.
 #[derive(Default)]
-pub struct Virtuals(FxHashMap<FuncId, Vec<(ValueId, Vec<bool>)>>);
+pub struct Virtuals {
+    /// Of arguments, whether they are only looked at.
+    looked_at: FxHashMap<FuncId, Vec<(ValueId, Vec<bool>)>>,
+    candidates: Candidates,
+}
+
+/// By function, the functions that its calls may be of.
+pub type Candidates = FxHashMap<FuncId, Vec<(ValueId, Vec<FuncId>)>>;
 
 impl Virtuals {
-    pub fn new(program: &Program, known: &Known) -> Virtuals {
-        let places = places(program);
-        if places.is_empty() {
+    pub fn new(program: &Program, known: &Known, is_whole: bool) -> Virtuals {
+        let candidates = candidates(program, is_whole);
+        if candidates.is_empty() {
             return Virtuals::default();
         }
-        let kept = Kept::new(program, known, &places);
-        let of_function = |(id, function): (u32, &Function)| {
-            let body = function.body.as_ref()?;
-            let calls: Vec<(ValueId, Vec<bool>)> = virtual_calls(body)
-                .filter_map(|(result, call, place)| {
-                    let candidates = places.get(&(place, &call.signature))?;
-                    let is_looked_at = |at| !kept.by_any(candidates, at);
-                    Some((result, (0..call.arguments.len()).map(is_looked_at).collect()))
-                })
-                .collect();
-            (!calls.is_empty()).then_some((FuncId(id), calls))
+        let mut kept = Kept {
+            program,
+            known,
+            candidates: &candidates,
+            by: FxHashMap::default(),
+            askers: FxHashMap::default(),
         };
-        Virtuals((0..).zip(&program.functions).filter_map(of_function).collect())
+        let calls = || candidates.iter().flat_map(|(id, calls)| calls.iter().map(move |call| (*id, call)));
+        let asked = calls().flat_map(|(id, (result, functions))| {
+            let Some(call) = call_of(program, id, *result) else { return Vec::new() };
+            pointers(call).flat_map(|at| functions.iter().map(move |function| (*function, at))).collect()
+        });
+        kept.settle(asked.collect());
+        let mut looked_at: FxHashMap<FuncId, Vec<(ValueId, Vec<bool>)>> = FxHashMap::default();
+        for (id, (result, functions)) in calls() {
+            let Some(call) = call_of(program, id, *result) else { continue };
+            let mut arguments = vec![false; call.arguments.len()];
+            for at in pointers(call) {
+                arguments[at as usize] = functions.iter().all(|function| !kept.by[&(*function, at)]);
+            }
+            looked_at.entry(id).or_default().push((*result, arguments));
+        }
+        Virtuals { looked_at, candidates }
     }
 
     /// The arguments of a call, by whether they are only looked at.
@@ -58,8 +77,53 @@ impl Virtuals {
 
     /// All that is told of calls in a function.
     pub fn of(&self, function: FuncId) -> &[(ValueId, Vec<bool>)] {
-        self.0.get(&function).map_or(&[], Vec::as_slice)
+        self.looked_at.get(&function).map_or(&[], Vec::as_slice)
     }
+
+    /// The functions that a call may be of, if they are known.
+    pub fn candidates(&self, function: FuncId, call: ValueId) -> &[FuncId] {
+        of_call(&self.candidates, function, call)
+    }
+}
+
+fn of_call(candidates: &Candidates, function: FuncId, call: ValueId) -> &[FuncId] {
+    let calls = candidates.get(&function).map_or(&[][..], Vec::as_slice);
+    calls.iter().find(|(result, _)| *result == call).map_or(&[], |(_, functions)| functions)
+}
+
+fn call_of(program: &Program, function: FuncId, result: ValueId) -> Option<&Call> {
+    let body = program.function(function).body.as_ref()?;
+    instructions(body).find_map(|made| match &made.op {
+        Op::Call(call) if made.result == result => Some(call),
+        _ => None,
+    })
+}
+
+/// Arguments that are pointers: of numbers, nobody knows what they stand for.
+fn pointers(call: &Call) -> impl Iterator<Item = u32> {
+    let kinds = call.signature.0.bytes().skip(1);
+    (0..call.arguments.len() as u32).zip(kinds).filter(|(_, kind)| *kind == b'p').map(|(at, _)| at)
+}
+
+fn candidates(program: &Program, is_whole: bool) -> Candidates {
+    let mut candidates = slots::called_members(program, is_whole);
+    let places = places(program);
+    if places.is_empty() {
+        return candidates;
+    }
+    for (id, function) in (0..).map(FuncId).zip(&program.functions) {
+        let Some(body) = &function.body else { continue };
+        let found = virtual_calls(body).filter_map(|(result, call, place)| {
+            Some((result, places.get(&(place, &call.signature))?.clone()))
+        });
+        let found: Vec<(ValueId, Vec<FuncId>)> = found.collect();
+        if !found.is_empty() {
+            let known = candidates.entry(id).or_default();
+            known.retain(|(result, _)| found.iter().all(|(other, _)| other != result));
+            known.extend(found);
+        }
+    }
+    candidates
 }
 
 /// Functions of classes, by their place in the table and their kind.
@@ -107,49 +171,149 @@ fn instructions(body: &Body) -> impl Iterator<Item = &Instruction> {
     body.blocks.iter().flat_map(|block| &block.instructions)
 }
 
+/// A parameter.
+type Part = (FuncId, u32);
+
 /// By function and parameter, whether it may be kept, released or changed, or
-/// something that it leads to. Least fixpoint: nothing is, until shown.
-struct Kept {
-    parameters: Vec<Vec<bool>>,
-    /// The same of arguments beyond the parameters.
-    variadic: Vec<bool>,
+/// something that it leads to. Least fixpoint: nothing is, until shown. Only
+/// what somebody asks for is looked at.
+struct Kept<'k> {
+    program: &'k Program,
+    known: &'k Known<'k>,
+    candidates: &'k Candidates,
+    by: FxHashMap<Part, bool>,
+    /// What has to be looked at again when one is kept after all.
+    askers: FxHashMap<Part, Vec<Part>>,
 }
 
-impl Kept {
-    fn new(program: &Program, known: &Known, places: &Places) -> Kept {
-        let of_function = |(index, function): (usize, &Function)| {
-            (0..function.parameters).map(|at| of_library(function, index, at, known)).collect()
-        };
-        let mut kept = Kept {
-            parameters: program.functions.iter().enumerate().map(of_function).collect(),
-            variadic: known.models.iter().map(Option::is_none).collect(),
-        };
-        let wanted = reached(program, known, places);
-        loop {
-            let mut is_changed = false;
-            for &id in &wanted {
-                let function = program.function(id);
-                let Some(body) = &function.body else { continue };
-                for at in 0..function.parameters {
-                    let is_new =
-                        !kept.by(id, at as usize) && is_kept(body, ValueId(at), known, &kept, places);
-                    kept.parameters[id.0 as usize][at as usize] |= is_new;
-                    is_changed |= is_new;
-                }
+impl Kept<'_> {
+    fn settle(&mut self, mut open: Vec<Part>) {
+        while let Some(part) = open.pop() {
+            if self.by.get(&part) == Some(&true) {
+                continue;
             }
-            if !is_changed {
-                return kept;
+            let mut asked = Vec::new();
+            let is_kept = self.is_kept(part, &mut asked);
+            self.by.insert(part, is_kept);
+            open.extend(self.askers.get(&part).filter(|_| is_kept).into_iter().flatten());
+            for other in asked.into_iter().filter(|_| !is_kept) {
+                let askers = self.askers.entry(other).or_default();
+                if !askers.contains(&part) {
+                    askers.push(part);
+                }
+                if !self.by.contains_key(&other) {
+                    self.by.insert(other, false);
+                    open.push(other);
+                }
             }
         }
     }
 
-    fn by(&self, function: FuncId, at: usize) -> bool {
-        let index = function.0 as usize;
-        self.parameters[index].get(at).copied().unwrap_or(self.variadic[index])
+    fn is_kept(&self, (id, at): Part, asked: &mut Vec<Part>) -> bool {
+        let function = self.program.function(id);
+        let index = id.0 as usize;
+        if self.known.roles[index].is_some()
+            || self.known.models[index].is_some()
+            || at >= function.parameters
+        {
+            return of_library(function, index, at, self.known);
+        }
+        match &function.body {
+            Some(body) => self.is_kept_by(id, body, ValueId(at), asked),
+            None => true,
+        }
     }
 
-    fn by_any(&self, functions: &[FuncId], at: usize) -> bool {
-        functions.iter().any(|function| self.by(*function, at))
+    /// Whether a body keeps, releases or changes what a parameter is, or leads to.
+    fn is_kept_by(&self, id: FuncId, body: &Body, parameter: ValueId, asked: &mut Vec<Part>) -> bool {
+        let locals: FxHashSet<ValueId> = instructions(body)
+            .filter(|instruction| matches!(instruction.op, Op::Local { .. }))
+            .map(|instruction| instruction.result)
+            .collect();
+        let local_of = |operand: &Operand| match operand {
+            Operand::Value(value) if locals.contains(value) => Some(*value),
+            _ => None,
+        };
+        // What is, or holds, the parameter or something that was loaded from it.
+        let mut derived: FxHashSet<ValueId> = [parameter].into_iter().collect();
+        loop {
+            let before = derived.len();
+            for instruction in instructions(body) {
+                let is_derived =
+                    |operand: &Operand| matches!(operand, Operand::Value(value) if derived.contains(value));
+                let mut found = None;
+                match &instruction.op {
+                    Op::Step { base: from, .. }
+                    | Op::Cast { value: from, .. }
+                    | Op::Extract { record: from, .. }
+                        if is_derived(from) =>
+                    {
+                        found = Some(instruction.result);
+                    }
+                    Op::Load { from, shape } if is_derived(from) && has_pointers(shape) => {
+                        found = Some(instruction.result);
+                    }
+                    Op::Select { yes, no, .. } if is_derived(yes) || is_derived(no) => {
+                        found = Some(instruction.result);
+                    }
+                    Op::Insert { record, value, .. } if is_derived(record) || is_derived(value) => {
+                        found = Some(instruction.result);
+                    }
+                    Op::Phi { incoming } if incoming.iter().any(|(_, value)| is_derived(value)) => {
+                        found = Some(instruction.result);
+                    }
+                    Op::Store { to, value, shape } if has_pointers(shape) => match local_of(to) {
+                        Some(local) if is_derived(value) => found = Some(local),
+                        None if is_derived(value) || is_derived(to) => return true,
+                        _ => {}
+                    },
+                    Op::Copy { to, from, .. } => match local_of(to) {
+                        Some(local) if is_derived(from) => found = Some(local),
+                        None if is_derived(from) || is_derived(to) => return true,
+                        _ => {}
+                    },
+                    Op::Exchange { at, value, .. } if is_derived(at) || is_derived(value) => return true,
+                    Op::Variadic { .. } => return true,
+                    Op::Call(call) => {
+                        for (at, _) in
+                            call.arguments.iter().enumerate().filter(|(_, value)| is_derived(value))
+                        {
+                            let callees = match &call.callee {
+                                Callee::Function(callee) => std::slice::from_ref(callee),
+                                _ => of_call(self.candidates, id, instruction.result),
+                            };
+                            if callees.is_empty() {
+                                return true;
+                            }
+                            for part in callees.iter().map(|callee| (*callee, at as u32)) {
+                                if self.by.get(&part) == Some(&true) {
+                                    return true;
+                                }
+                                asked.push(part);
+                            }
+                            let leads_on = matches!(&call.callee, Callee::Function(callee) if self.known.roles[callee.0 as usize].is_some_and(leads_to_elements));
+                            if leads_on {
+                                found = Some(instruction.result);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+                derived.extend(found);
+            }
+            let is_derived =
+                |operand: &Operand| matches!(operand, Operand::Value(value) if derived.contains(value));
+            let returns = body.blocks.iter().any(|block| match &block.end {
+                Terminator::Return(Some(value)) => is_derived(value),
+                _ => false,
+            });
+            if returns {
+                return true;
+            }
+            if derived.len() == before {
+                return false;
+            }
+        }
     }
 }
 
@@ -171,118 +335,6 @@ fn of_library(function: &Function, index: usize, at: u32, known: &Known) -> bool
 
 fn leads_to_elements(role: Role) -> bool {
     matches!(role, Role::Access | Role::Find | Role::End)
-}
-
-/// Functions of classes, and those that they call.
-fn reached(program: &Program, known: &Known, places: &Places) -> Vec<FuncId> {
-    let mut seen: FxHashSet<FuncId> = FxHashSet::default();
-    let mut open: Vec<FuncId> = places.values().flatten().copied().collect();
-    while let Some(id) = open.pop() {
-        let index = id.0 as usize;
-        let is_told = known.roles[index].is_some() || known.models[index].is_some();
-        if !is_told && seen.insert(id) {
-            let body = program.function(id).body.iter();
-            let calls = body.flat_map(|body| instructions(body)).filter_map(|made| match &made.op {
-                Op::Call(Call { callee: Callee::Function(callee), .. }) => Some(*callee),
-                _ => None,
-            });
-            open.extend(calls);
-        }
-    }
-    let mut all: Vec<FuncId> = seen.into_iter().collect();
-    all.sort();
-    all
-}
-
-/// Whether a body keeps, releases or changes what a parameter is, or leads to.
-fn is_kept(body: &Body, parameter: ValueId, known: &Known, kept: &Kept, places: &Places) -> bool {
-    let virtual_calls: FxHashMap<ValueId, i64> =
-        virtual_calls(body).map(|(result, _, place)| (result, place)).collect();
-    let locals: FxHashSet<ValueId> = instructions(body)
-        .filter(|instruction| matches!(instruction.op, Op::Local { .. }))
-        .map(|instruction| instruction.result)
-        .collect();
-    let local_of = |operand: &Operand| match operand {
-        Operand::Value(value) if locals.contains(value) => Some(*value),
-        _ => None,
-    };
-    // What is, or holds, the parameter or something that was loaded from it.
-    let mut derived: FxHashSet<ValueId> = [parameter].into_iter().collect();
-    loop {
-        let before = derived.len();
-        for instruction in instructions(body) {
-            let is_derived =
-                |operand: &Operand| matches!(operand, Operand::Value(value) if derived.contains(value));
-            let mut found = None;
-            match &instruction.op {
-                Op::Step { base: from, .. }
-                | Op::Cast { value: from, .. }
-                | Op::Extract { record: from, .. }
-                    if is_derived(from) =>
-                {
-                    found = Some(instruction.result);
-                }
-                Op::Load { from, shape } if is_derived(from) && has_pointers(shape) => {
-                    found = Some(instruction.result);
-                }
-                Op::Select { yes, no, .. } if is_derived(yes) || is_derived(no) => {
-                    found = Some(instruction.result);
-                }
-                Op::Insert { record, value, .. } if is_derived(record) || is_derived(value) => {
-                    found = Some(instruction.result);
-                }
-                Op::Phi { incoming } if incoming.iter().any(|(_, value)| is_derived(value)) => {
-                    found = Some(instruction.result);
-                }
-                Op::Store { to, value, shape } if has_pointers(shape) => match local_of(to) {
-                    Some(local) if is_derived(value) => found = Some(local),
-                    None if is_derived(value) || is_derived(to) => return true,
-                    _ => {}
-                },
-                Op::Copy { to, from, .. } => match local_of(to) {
-                    Some(local) if is_derived(from) => found = Some(local),
-                    None if is_derived(from) || is_derived(to) => return true,
-                    _ => {}
-                },
-                Op::Exchange { at, value, .. } if is_derived(at) || is_derived(value) => return true,
-                Op::Variadic { .. } => return true,
-                Op::Call(call) => {
-                    for (at, _) in call.arguments.iter().enumerate().filter(|(_, value)| is_derived(value)) {
-                        let is_kept = match &call.callee {
-                            Callee::Function(callee) => kept.by(*callee, at),
-                            _ => {
-                                let place = virtual_calls.get(&instruction.result);
-                                let candidates =
-                                    place.and_then(|place| places.get(&(*place, &call.signature)));
-                                candidates.is_none_or(|candidates| kept.by_any(candidates, at))
-                            }
-                        };
-                        if is_kept {
-                            return true;
-                        }
-                        let leads_on = matches!(&call.callee, Callee::Function(callee) if known.roles[callee.0 as usize].is_some_and(leads_to_elements));
-                        if leads_on {
-                            found = Some(instruction.result);
-                        }
-                    }
-                }
-                _ => {}
-            }
-            derived.extend(found);
-        }
-        let is_derived =
-            |operand: &Operand| matches!(operand, Operand::Value(value) if derived.contains(value));
-        let returns = body.blocks.iter().any(|block| match &block.end {
-            Terminator::Return(Some(value)) => is_derived(value),
-            _ => false,
-        });
-        if returns {
-            return true;
-        }
-        if derived.len() == before {
-            return false;
-        }
-    }
 }
 
 fn has_pointers(shape: &Shape) -> bool {

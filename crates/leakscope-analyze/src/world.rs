@@ -23,6 +23,10 @@ use crate::summary::Summary;
 use crate::value::{Base, Offset, Value};
 use crate::virtuals::{Known, Virtuals};
 
+/// Functions of so many blocks are followed for what is in memory that they get:
+/// in larger ones, other ways are of more interest.
+const SMALL: usize = 12;
+
 pub struct World<'a> {
     pub program: &'a Program,
     globals: Vec<GlobalUse>,
@@ -106,7 +110,7 @@ impl<'a> World<'a> {
         let never_null = NeverNull::new(program, &come_back, is_whole);
         let handlers = handed::handlers(program, is_whole);
         let counting = counts::counting(program);
-        let virtuals = Virtuals::new(program, &Known { roles: &roles, models: &models });
+        let virtuals = Virtuals::new(program, &Known { roles: &roles, models: &models }, is_whole);
         let deleters = owners::deleters(program);
         let class = |id: FuncId| Some(program.function(id).display.split_once("::~unique_ptr")?.0);
         let deleters_by_class = deleters.iter().filter_map(|(&ends, &deleter)| Some((class(ends)?, deleter)));
@@ -142,6 +146,14 @@ impl<'a> World<'a> {
             return None;
         }
         Some(self.first.get(&(global, at)).cloned().unwrap_or(Value::NULL))
+    }
+
+    /// The functions that a call may be of, if they are known.
+    pub fn callees<'c>(&'c self, caller: FuncId, call: ValueId, callee: &'c Callee) -> &'c [FuncId] {
+        match callee {
+            Callee::Function(callee) => std::slice::from_ref(callee),
+            _ => self.virtuals.candidates(caller, call),
+        }
     }
 
     pub fn is_written(&self, global: GlobalId) -> bool {
@@ -195,9 +207,15 @@ impl<'a> World<'a> {
         &self.measured[function.0 as usize]
     }
 
-    /// Whether callers simulate a function again, for what they give it.
+    /// Whether callers may simulate a function again, for what they give it.
     pub fn depends_on_caller(&self, function: FuncId) -> bool {
         !self.called_parameters(function).is_empty() || !self.measured_parameters(function).is_empty()
+    }
+
+    /// Whether they do so for what is in memory that they give it.
+    pub fn is_small(&self, function: FuncId) -> bool {
+        let body = self.program.function(function).body.as_ref();
+        body.is_some_and(|body| body.blocks.len() <= SMALL)
     }
 
     /// The function that a variable holds whenever it holds any.
@@ -232,6 +250,7 @@ impl<'a> World<'a> {
             self.returns[id.0 as usize],
             self.called_parameters(id),
             self.measured_parameters(id),
+            self.is_small(id) && self.depends_on_caller(id),
         );
         (own, body, self.role(id), self.never_null.is_result(id), self.counts(id))
     }

@@ -201,6 +201,26 @@ void other(void) { char *q = malloc(2); free(q); }";
 }
 
 #[test]
+fn a_place_inside_of_a_callee_is_none_of_its_callers_business() {
+    let source = "void give(char *p, char *q) { free(p); opaque(); }
+void pass(char *p) { give(p, 0); }
+void use(void) { pass(malloc(3)); }";
+    let kept = source.replace("opaque()", "keep(q)");
+    assert_eq!(analysed(source, &kept), ["give", "pass"]);
+}
+
+#[test]
+fn what_is_simulated_again_for_a_caller_counts_with_its_body() {
+    let source = "extern void (*hook)(char *);
+void give(char *p) { free(p); }
+void each(char *p, void (*f)(char *)) { char *own = malloc(3); free(own); f(p); }
+void known(void) { each(malloc(1), give); }
+void unknown(void) { each(malloc(1), hook); }";
+    let larger = source.replace("malloc(3)", "malloc(4)");
+    assert_eq!(analysed(source, &larger), ["give", "each", "known"]);
+}
+
+#[test]
 fn a_change_in_a_cycle_is_followed_no_further() {
     let source = "int odd(int n);
 int even(int n) { char *p = malloc(3); free(p); return n ? odd(n - 1) : 1; }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use leakscope_core::{Amount, Frame, Live, Place};
 
@@ -146,30 +147,39 @@ impl Change {
     }
 }
 
-/// Changes as a table; drag and idle times change all the time, and do not
-/// count.
-pub fn changes_text(changes: &[Change]) -> String {
-    let amounts = |live: &Live| (live.in_use, live.lost, live.stale);
-    let counted: Vec<&Change> =
-        changes.iter().filter(|change| amounts(&change.before) != amounts(&change.after)).collect();
+/// Changes as a table, a line for each place that is shown, whoever called it;
+/// drag and idle times change all the time, and do not count.
+pub fn changes_text(changes: &[Change], base: Option<&Path>) -> String {
+    let mut shown: BTreeMap<String, [[Amount; 3]; 2]> = BTreeMap::new();
+    for Change { place, before, after } in changes {
+        let place = place.headline();
+        let place = place.map_or_else(|| "unknown code".to_owned(), |frame| wording::frame(frame, base));
+        for (sums, live) in shown.entry(place).or_default().iter_mut().zip([before, after]) {
+            for (sum, amount) in sums.iter_mut().zip([live.in_use, live.lost, live.stale]) {
+                sum.add(amount.blocks, amount.bytes);
+            }
+        }
+    }
+    let mut counted: Vec<_> = shown.into_iter().filter(|(_, [before, after])| before != after).collect();
     if counted.is_empty() {
         return "nothing changed\n".to_owned();
     }
+    let growth = |[before, after]: &[[Amount; 3]; 2]| after[0].bytes as i64 - before[0].bytes as i64;
+    counted.sort_by_key(|(_, sums)| std::cmp::Reverse(growth(sums)));
     let signed = |after: u64, before: u64| match after.cmp(&before) {
         std::cmp::Ordering::Equal => String::new(),
         std::cmp::Ordering::Greater => format!("+{}", wording::number(after - before)),
         std::cmp::Ordering::Less => format!("-{}", wording::number(before - after)),
     };
     let mut out = format!("{:>12} {:>14} {:>12} {:>12}  allocated in\n", "blocks", "bytes", "lost", "stale");
-    for Change { place, before, after } in counted {
+    for (place, [before, after]) in counted {
         let _ = writeln!(
             out,
-            "{:>12} {:>14} {:>12} {:>12}  {}",
-            signed(after.in_use.blocks, before.in_use.blocks),
-            signed(after.in_use.bytes, before.in_use.bytes),
-            signed(after.lost.blocks, before.lost.blocks),
-            signed(after.stale.blocks, before.stale.blocks),
-            place.headline().map_or_else(|| "unknown code".to_owned(), |frame| wording::frame(frame, None)),
+            "{:>12} {:>14} {:>12} {:>12}  {place}",
+            signed(after[0].blocks, before[0].blocks),
+            signed(after[0].bytes, before[0].bytes),
+            signed(after[1].blocks, before[1].blocks),
+            signed(after[2].blocks, before[2].blocks),
         );
     }
     out

@@ -1,6 +1,7 @@
 //! The live table of `leakscope watch`: one line for each finding.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use leakscope_core::{Finding, Kind, Report};
 
@@ -18,6 +19,8 @@ pub struct TableOptions {
     pub title: String,
     /// A line below.
     pub keys: String,
+    /// Files in this folder are shown relative to it.
+    pub base_dir: Option<PathBuf>,
 }
 
 /// The table, cut to the size of the terminal.
@@ -33,7 +36,7 @@ pub fn table(report: &Report, options: &TableOptions) -> String {
     let first = selected.saturating_sub(room - 1);
     for (index, finding) in report.findings.iter().enumerate().skip(first).take(room) {
         let mark = if index == selected { '>' } else { ' ' };
-        lines.push(format!("{mark}{}", row(finding)));
+        lines.push(format!("{mark}{}", row(finding, options.base_dir.as_deref())));
     }
     if report.findings.is_empty() {
         lines.push(" nothing is stale or lost".to_owned());
@@ -55,7 +58,7 @@ fn totals(report: &Report) -> String {
     format!("{}; {}", part("lost", &summary.lost), part("stale", &summary.stale))
 }
 
-fn row(finding: &Finding) -> String {
+fn row(finding: &Finding, base: Option<&Path>) -> String {
     let kind = match finding.kind {
         Kind::Lost => "lost",
         Kind::Stale => "stale",
@@ -64,7 +67,7 @@ fn row(finding: &Finding) -> String {
     };
     let trend = finding.evidence.get("trend").and_then(serde_json::Value::as_str).unwrap_or_default();
     let at =
-        finding.allocated.headline().map_or_else(|| "unknown code".to_owned(), |at| wording::frame(at, None));
+        finding.allocated.headline().map_or_else(|| "unknown code".to_owned(), |at| wording::frame(at, base));
     let drag = if finding.drag() == 0 { String::new() } else { short(finding.drag()) };
     format!(
         "{kind:9} {:>11} {:>14} {drag:>8} {:8} {at}",
@@ -94,7 +97,7 @@ mod tests {
         let finding = |line: u32| {
             let frame = Frame {
                 function: Some("make".to_owned()),
-                file: Some("/a.c".to_owned()),
+                file: Some("/src/a.c".to_owned()),
                 line: Some(line),
                 ..Frame::default()
             };
@@ -114,6 +117,7 @@ mod tests {
             selected,
             title: "a.out".to_owned(),
             keys: "q quits".to_owned(),
+            base_dir: Some(PathBuf::from("/src")),
         };
         let shown = table(&report, &options(0, 6));
         assert_eq!(
@@ -121,12 +125,12 @@ mod tests {
             "a.out
 lost 0 blocks, 0 bytes; stale 45 blocks, 81 bytes
                 blocks          bytes     drag trend    allocated in
->stale               9              9     3.2M growing  make (/a.c:9)
- stale               8              9     3.2M growing  make (/a.c:8)
+>stale               9              9     3.2M growing  make (a.c:9)
+ stale               8              9     3.2M growing  make (a.c:8)
 q quits"
         );
         let last = table(&report, &options(8, 6));
-        assert!(last.contains(">stale               1 ") && !last.contains("(/a.c:9)"), "{last}");
+        assert!(last.contains(">stale               1 ") && !last.contains("(a.c:9)"), "{last}");
         assert!(table(&report, &options(99, 1)).contains(">stale               1 "));
     }
 }

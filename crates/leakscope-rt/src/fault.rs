@@ -7,7 +7,7 @@ use crate::sys::File;
 use crate::text::Text;
 use crate::thread::Thread;
 use crate::walk::{self, Caller};
-use crate::{life, record};
+use crate::{folder, life};
 
 /// Reports a free that was refused, and stops the program as `abort` does.
 #[cold]
@@ -29,7 +29,7 @@ pub fn stop(thread: &mut Thread, address: usize, refused: Refused, caller: Calle
         allocated,
         freed,
     };
-    if record::is_wanted() {
+    if folder::is_wanted() {
         life::report_fault(fault);
     } else {
         let mut message = Text::<256>::new();

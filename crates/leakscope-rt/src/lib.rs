@@ -29,6 +29,7 @@ mod ends;
 mod entry;
 mod events;
 mod fault;
+mod folder;
 mod foreign;
 mod heap;
 mod history;

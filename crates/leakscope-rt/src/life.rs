@@ -12,8 +12,8 @@ use crate::record::{self, Occasion};
 use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
-    actions, activations, caller, depot, details, heap, history, inject, loads, mode, modules, moments,
-    pools, rotation, sampling, signals, sink, sys, thread, uses, waits,
+    actions, activations, caller, depot, details, folder, heap, history, inject, loads, mode, modules,
+    moments, pools, rotation, sampling, signals, sink, sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -60,7 +60,7 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
             Some(after_fork_in_child),
             core::ptr::null_mut(),
         );
-        if record::is_wanted() {
+        if folder::is_wanted() {
             __cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
             __cxa_at_quick_exit(at_exit, core::ptr::null_mut());
         }
@@ -73,7 +73,8 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
         let [start, end] = seldom();
         sys::set_apart(start, end);
     }
-    if record::is_wanted() {
+    if folder::is_wanted() {
+        sys::keeping_errno(folder::prepare);
         park::start();
         signals::start();
         start_snapshots();
@@ -135,7 +136,7 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
         environment = unsafe { environment.add(1) };
         let value = |name: &str| entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
         if let Some(path) = value(wire::env::DIR) {
-            record::set_folder(path);
+            folder::set(path);
         } else if let Some(name) = value(wire::env::SOCKET) {
             sink::set_socket(name);
         } else if let Some(path) = value(wire::env::MODULES) {
@@ -211,7 +212,7 @@ fn program_frames(caller: Caller) -> Registers {
 /// program stops only while it is copied.
 pub fn report(reason: Reason, status: i32, current: &Parked, then: Then) {
     let process = PROCESS.load(Ordering::Relaxed);
-    if !record::is_wanted() || sys::pid() != process {
+    if !folder::is_wanted() || sys::pid() != process {
         return;
     }
     if then == Then::Ends && (ENDED.swap(true, Ordering::Relaxed) || is_short_child()) {
@@ -264,7 +265,7 @@ fn is_short_child() -> bool {
 /// A record of a misuse of the heap, which is about to end the program.
 pub fn report_fault(fault: wire::Fault) {
     let process = PROCESS.load(Ordering::Relaxed);
-    if !record::is_wanted() || sys::pid() != process || ENDED.swap(true, Ordering::Relaxed) {
+    if !folder::is_wanted() || sys::pid() != process || ENDED.swap(true, Ordering::Relaxed) {
         return;
     }
     modules::update();
@@ -292,12 +293,15 @@ fn write_in_copy(occasion: &Occasion, then: Then) {
         unsafe {
             libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &all, 0usize, 8usize);
             make_room_for_files();
-            let done = record::write(occasion);
-            libc::syscall(libc::SYS_exit_group, i32::from(!done));
+            let error = record::write(occasion).err().unwrap_or(0);
+            libc::syscall(libc::SYS_exit_group, error);
         }
     }
-    if child < 0 && then == Then::Ends {
-        record::write(occasion);
+    if child < 0
+        && then == Then::Ends
+        && let Err(error) = record::write(occasion)
+    {
+        folder::tell(error);
     }
     if child > 0 {
         SCRIBE.store(child as u32, Ordering::Relaxed);
@@ -323,11 +327,15 @@ fn make_room_for_files() {
 fn wait_for_scribe() {
     let child = SCRIBE.swap(0, Ordering::Relaxed);
     if child != 0 {
+        let mut status = 0;
         // SAFETY: waits for our own child, whose status nobody else wants.
         unsafe {
-            while libc::waitpid(child as i32, core::ptr::null_mut(), libc::__WALL) < 0
+            while libc::waitpid(child as i32, &mut status, libc::__WALL) < 0
                 && *libc::__errno_location() == libc::EINTR
             {}
+        }
+        if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) != 0 {
+            folder::tell(libc::WEXITSTATUS(status));
         }
     }
 }
@@ -336,7 +344,7 @@ fn wait_for_scribe() {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn __leakscope_snapshot() -> c_int {
     let caller = caller!();
-    if !record::is_wanted() {
+    if !folder::is_wanted() {
         return -1;
     }
     sys::keeping_errno(|| {
@@ -490,7 +498,7 @@ extern "C" fn after_fork_in_child() {
     ENDED.store(false, Ordering::Relaxed);
     SCRIBE.store(0, Ordering::Relaxed);
     FORKED_AT.store(sys::monotonic_millis().max(1), Ordering::Relaxed);
-    if record::is_wanted() {
+    if folder::is_wanted() {
         start_snapshots();
     }
 }

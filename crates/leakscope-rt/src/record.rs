@@ -3,8 +3,6 @@
 //! Where it goes is `sink`'s. A file gets its name when it is complete, so that a reader never takes
 //! half of one for the whole.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
-
 use leakscope_wire as wire;
 use zerocopy::{Immutable, IntoBytes};
 
@@ -15,8 +13,8 @@ use crate::sites::{self, Sites};
 use crate::sys;
 use crate::text::Text;
 use crate::{
-    accesses, actions, activations, arena, depot, events, history, inject, mode, modules, moments, rotation,
-    sampling, scan, stamps, uses, walk,
+    accesses, actions, activations, arena, depot, events, folder, history, inject, mode, modules, moments,
+    rotation, sampling, scan, stamps, uses, walk,
 };
 
 mod sums;
@@ -54,42 +52,13 @@ impl Occasion {
     }
 }
 
-/// Folder for records; set once.
-static FOLDER: Folder = Folder { path: core::cell::UnsafeCell::new([0; 4096]), bytes: AtomicUsize::new(0) };
-
-struct Folder {
-    path: core::cell::UnsafeCell<[u8; 4096]>,
-    bytes: AtomicUsize,
-}
-
-// SAFETY: written once, before the program has a second thread.
-unsafe impl Sync for Folder {}
-
-/// Says where records go.
-pub fn set_folder(path: &[u8]) {
-    if path.len() + 64 < 4096 {
-        // SAFETY: at the start, with one thread.
-        unsafe { (&mut *FOLDER.path.get())[..path.len()].copy_from_slice(path) };
-        FOLDER.bytes.store(path.len(), Ordering::Release);
-    }
-}
-
-/// Whether anybody wants records.
-pub fn is_wanted() -> bool {
-    FOLDER.bytes.load(Ordering::Acquire) != 0
-}
-
-fn folder() -> &'static [u8] {
-    // SAFETY: not changed after its length was set.
-    unsafe { &(&*FOLDER.path.get())[..FOLDER.bytes.load(Ordering::Acquire)] }
-}
-
-/// Scans the heap, and writes a record. False if that was not possible.
-pub fn write(occasion: &Occasion) -> bool {
+/// Scans the heap, and writes a record. An error if no file for it could be
+/// made.
+pub fn write(occasion: &Occasion) -> Result<(), i32> {
     let mut name = Text::<4096>::new();
-    name.push(folder()).push(b"/").push(occasion.process().as_bytes());
+    name.push(folder::path()).push(b"/").push(occasion.process().as_bytes());
     name.push_number(u64::from(occasion.sequence)).push(b".partial");
-    let Some(sink) = Sink::open(name.as_c_str()) else { return false };
+    let Some(sink) = Sink::open(name.as_c_str()) else { return Err(folder::errno()) };
     let buffer = sys::allocate(BUFFER);
     let worth = !mode::samples() || rotation::writes_always() || occasion.fault.is_some();
     let mut writer = Writer { sink, buffer, used: 0, written: 0, failed: buffer == 0, worth };
@@ -101,23 +70,23 @@ pub fn write(occasion: &Occasion) -> bool {
     // SAFETY: both are C strings.
     unsafe {
         if done && in_file {
-            let named = libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
-            rotation::make_room(folder(), occasion);
-            return named;
+            libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr());
+            rotation::make_room(folder::path(), occasion);
+            return Ok(());
         }
         if in_file && writer.failed && writer.worth && mode::samples() {
             leave_mark(&name, occasion);
         }
         libc::unlink(name.as_c_str().as_ptr());
-        done
     }
+    Ok(())
 }
 
 /// Where a disk is full there is still room for a name: an empty file tells
 /// who reads the folder that something was to be said. One for each process.
 fn leave_mark(partial: &Text<4096>, occasion: &Occasion) {
     let mut mark = Text::<4096>::new();
-    mark.push(folder()).push(b"/").push(occasion.process().as_bytes()).push(b"unwritten.record");
+    mark.push(folder::path()).push(b"/").push(occasion.process().as_bytes()).push(b"unwritten.record");
     // SAFETY: both are C strings.
     unsafe {
         if libc::truncate(partial.as_c_str().as_ptr(), 0) == 0 {

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use leakscope_wire::Reason;
 
 use crate::park::{self, Parked};
-use crate::{life, sys};
+use crate::{folder, life, sys};
 
 /// Signals whose default action ends the program.
 const FATAL: [c_int; 18] = [
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn sigaction(
         }
         if !new.is_null() && !to_default {
             OURS.fetch_and(!bit, Ordering::Relaxed);
-        } else if to_default && !ours && crate::record::is_wanted() && FATAL.contains(&signal) {
+        } else if to_default && !ours && folder::is_wanted() && FATAL.contains(&signal) {
             install(signal);
         }
         result

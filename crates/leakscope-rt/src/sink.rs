@@ -6,12 +6,13 @@
 //! socket has a name in no file system, so none of these matter to it.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use leakscope_wire as wire;
 use zerocopy::IntoBytes;
 
 use crate::sys::File;
+use crate::text::Text;
 
 /// Name of the socket, without the zero byte that makes it one of no file
 /// system. Set once; of length 0 if nobody listens.
@@ -100,6 +101,46 @@ pub fn tell(line: &[u8]) {
         File(2).write_all(line);
         File(2).write_all(b"\n");
     }
+}
+
+/// Where the program's standard error led when it began: device and number.
+static ERROR_OUTPUT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+pub fn note_error_output() {
+    for (kept, now) in ERROR_OUTPUT.iter().zip(error_output()) {
+        kept.store(now, Ordering::Relaxed);
+    }
+}
+
+fn error_output() -> [u64; 2] {
+    // SAFETY: a query into a local structure.
+    unsafe {
+        let mut state: libc::stat = core::mem::zeroed();
+        libc::fstat(2, &mut state);
+        [state.st_dev, state.st_ino]
+    }
+}
+
+/// A line for the user of a program that must go on as if nothing was said. It
+/// may have closed its standard error, and the descriptor may be that of a
+/// connection by now: then nothing is said. Nor where somebody listens, who can
+/// take what no file takes.
+pub fn mention(line: &[u8]) {
+    let known = ERROR_OUTPUT.each_ref().map(|kept| kept.load(Ordering::Relaxed));
+    let is_the_same = known != [0; 2] && known == error_output();
+    if NAME.length.load(Ordering::Acquire) == 0 && is_the_same && takes_more() {
+        let mut whole = Text::<5120>::new();
+        // In one piece, as other threads write there too.
+        File(2).write_all(whole.push(b"leakscope: ").push(line).push(b"\n").as_bytes());
+    }
+}
+
+/// Whether standard error takes a line at once. Where nobody reads it any more, a
+/// signal would end the program.
+fn takes_more() -> bool {
+    let mut asked = libc::pollfd { fd: 2, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one descriptor, and no time.
+    unsafe { libc::poll(&mut asked, 1, 0) == 1 && asked.revents == libc::POLLOUT }
 }
 
 fn send_piece(socket: File, bytes: &[u8], offset: u64) -> bool {

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::heap::{self, Cache};
 use crate::sampling::{self, Sampling};
 use crate::size_class::CLASSES;
-use crate::{events, record, signals, stamps, sys};
+use crate::{events, folder, signals, stamps, sys};
 
 /// Zero bytes are a valid new thread.
 #[repr(C, align(16))]
@@ -169,7 +169,7 @@ pub fn learn(thread: &mut Thread) {
             (thread.stack_low, thread.stack_high) = own_stack();
             sampling::give_counters(thread);
         }
-        if record::is_wanted() && thread.handler_stack == 0 {
+        if folder::is_wanted() && thread.handler_stack == 0 {
             thread.handler_stack = signals::give_stack();
         }
         arm();

@@ -173,12 +173,31 @@ struct Staleness {
     injected: u64,
     /// All of the same allocation, stale or not.
     live: Size,
+    /// The user did not say what is stale.
+    by_default: bool,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Size {
     blocks: u64,
     bytes: u64,
+}
+
+impl Group {
+    /// Whether a library of the system's asked for the blocks, nobody else was
+    /// seen to use them, and they do not get more: what it keeps for itself. Its
+    /// own accesses are not seen, so nothing is known of how long they lay idle.
+    fn is_librarys_own(&self) -> bool {
+        self.key.kind == Kind::Stale
+            && self.staleness.by_default
+            && self.staleness.never == self.size.blocks
+            && self.calls.iter().all(Option::is_some)
+            && self.trend() == "flat"
+    }
+
+    fn trend(&self) -> &'static str {
+        trend(self.history.values().map(|size| size.blocks), self.staleness.live.blocks)
+    }
 }
 
 impl Size {
@@ -319,6 +338,7 @@ impl Run {
             }
             let index = self.group(key(place));
             let group = &mut self.groups[index];
+            group.staleness.by_default = *predicate == Predicate::default();
             let Staleness { drag, idle, active, never, injected, least, .. } = &mut group.staleness;
             *least = (*least).max(judgement.least(place));
             let most = blocks.drag.checked_div(blocks.bytes).unwrap_or(blocks.idle).max(blocks.idle);
@@ -370,16 +390,26 @@ impl Run {
 
     fn findings(&self) -> Vec<Finding> {
         let wrappers = self.allocations.wrappers(&self.places);
-        self.groups.iter().enumerate().map(|(index, group)| self.finding(index, group, &wrappers)).collect()
+        let kept = self.groups.iter().enumerate().filter(|(_, group)| !group.is_librarys_own());
+        let kept: IndexMap<usize, &Group> = kept.collect();
+        kept.iter().map(|(&index, group)| self.finding(index, group, &wrappers, &kept)).collect()
     }
 
-    fn finding(&self, index: usize, group: &Group, wrappers: &Wrappers) -> Finding {
+    fn finding(
+        &self,
+        index: usize,
+        group: &Group,
+        wrappers: &Wrappers,
+        kept: &IndexMap<usize, &Group>,
+    ) -> Finding {
         let allocated = wrappers.mark(self.places.place(group.key.allocated));
         let mut finding = Finding::new(group.key.kind, allocated);
         finding.blocks = Some(group.size.blocks);
         finding.bytes = Some(group.size.bytes);
         if group.key.kind == Kind::Lost && group.direct == 0 {
-            finding.via = group.roots.iter().filter(|&&root| root != index).map(usize::to_string).collect();
+            let roots = group.roots.iter().filter(|&&root| root != index);
+            let position = |root| kept.get_index_of(root).map(|at| at.to_string());
+            finding.via = roots.filter_map(position).collect();
         }
         finding.last_used = by_weight(&group.last_used).next().map(|id| self.places.place(id));
         finding.freed_elsewhere =
@@ -515,7 +545,7 @@ fn staleness(group: &Group) -> serde_json::Map<String, serde_json::Value> {
     add("threshold", least.into());
     add("never_accessed", never.into());
     add("live", serde_json::json!({"blocks": live.blocks, "bytes": live.bytes}));
-    add("trend", trend(group.history.values().map(|size| size.blocks), live.blocks).into());
+    add("trend", group.trend().into());
     evidence
 }
 

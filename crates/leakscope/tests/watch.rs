@@ -358,6 +358,122 @@ fn where_nothing_can_be_written_the_program_goes_on() {
 }
 
 #[test]
+fn the_folder_is_made_and_kept_where_the_program_changes_its_own() {
+    let source = FEED.replace("hot = calloc", "if (chdir(\"/\")) return 1;\n    hot = calloc");
+    let project =
+        Project::new(&source.replace("#include <stdio.h>", "#include <stdio.h>\n#include <unistd.h>"));
+    let program = project.deploy();
+    let mut command = Command::new(&program);
+    command.current_dir(project.folder.path()).env("LEAKSCOPE_DIR", "made/records").env("LEAKSCOPE_MIN", "1");
+    assert_eq!(said(&command.output().unwrap()), "4498500\n");
+    assert_eq!(fs::read_dir(project.path("made/records")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_folder_that_takes_nothing_is_told_of_once() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    let check = |start: &str, expected: &str| {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", start])
+            .arg(&program)
+            .current_dir(project.folder.path())
+            .env("LEAKSCOPE_MIN", "1");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{start}: {}", said(&output));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "4498500\n", "{start}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), expected, "{start}");
+    };
+    fs::write(project.path("file"), "").unwrap();
+    let file = project.path("file/records");
+    let told = format!("leakscope: cannot write to LEAKSCOPE_DIR, {}: Not a directory\n", file.display());
+    check("LEAKSCOPE_DIR=file/records exec \"$0\" x", &told);
+    // Nobody reads it, or it is closed.
+    check("LEAKSCOPE_DIR=file/records exec \"$0\" x 2>&-", "");
+    check(
+        "{ sleep 1; LEAKSCOPE_DIR=file/records \"$0\" x 2>&3 3>&-; echo $? > code; } 3>&1 >out | :; cat out; exit $(cat code)",
+        "",
+    );
+}
+
+/// A library's own table, and copies that it makes for the program, which keeps
+/// them.
+const LIBRARYS_OWN: &str = r#"#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void __leakscope_snapshot(void) __attribute__((weak));
+char *names[300];
+int *hot;
+int main(void) {
+    getpwnam("root");                                   // line 9
+    hot = calloc(100, sizeof *hot);
+    for (int i = 0; i < 3000; i++) {
+        if (i % 10 == 0) names[i / 10] = strdup("name"); // line 12
+        for (int k = 0; k < 100; k++) hot[k] += i;
+        if (i % 1000 == 999 && __leakscope_snapshot) __leakscope_snapshot();
+    }
+    printf("%d\n", hot[3]);
+    return 0;
+}
+"#;
+
+#[test]
+fn what_a_library_keeps_for_itself_is_not_stale() {
+    let project = Project::new(LIBRARYS_OWN);
+    let (ran, report) = project.watch(&["--min", "100%", "feed.c"]);
+    assert!(ran.status.success(), "{}", said(&ran));
+    assert_eq!(line(&stale(&report)["allocated"]), Some(12), "{report:#}");
+    // Whoever says what is stale gets all of it.
+    let (_, report) = project.watch(&["--min", "100%", "--stale", "never", "feed.c"]);
+    let lines: Vec<_> =
+        report["findings"].as_array().unwrap().iter().map(|at| line(&at["allocated"])).collect();
+    assert!(lines.contains(&Some(9)) && lines.contains(&Some(12)), "{lines:?}");
+}
+
+/// Stands before libc's function, by which the runtime asks for the time: years
+/// pass from one call to the next, forwards and back.
+const JUMPING_CLOCK: &str = r#"#include <sys/syscall.h>
+#include <time.h>
+long syscall(long number, long a, long b, long c, long d, long e, long f) {
+    static long calls;
+    register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    if (number == SYS_clock_gettime && a == CLOCK_REALTIME)
+        ((struct timespec *)b)->tv_sec += ++calls % 2 ? 100000000 * calls : -100000000 * calls;
+    return result;
+}
+"#;
+
+#[test]
+fn a_clock_that_jumps_changes_nothing() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    fs::write(project.path("clock.c"), JUMPING_CLOCK).unwrap();
+    let clock = project.path("clock.so");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&clock).arg(project.path("clock.c"));
+    assert!(cc.status().unwrap().success());
+    for limit in ["0", "20000"] {
+        project.run(
+            &program,
+            &[("LD_PRELOAD", clock.to_str().unwrap()), ("LEAKSCOPE_DIR_MAX", limit)],
+            &["x"],
+        );
+        let report = project.leakscope(&["watch", "--once", "--format", "json", "records"]);
+        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+        let stale = stale(&report);
+        assert_eq!((line(&stale["allocated"]), &stale["evidence"]["trend"]), (Some(13), &"growing".into()));
+        let newest = |file: &PathBuf| file.to_string_lossy().ends_with("-3.record");
+        assert!(project.records().iter().any(newest), "{:?}", project.records());
+        fs::remove_dir_all(project.path("records")).unwrap();
+    }
+}
+
+#[test]
 fn exports_are_read_by_others() {
     let project = Project::new(FEED);
     let program = project.deploy();
@@ -381,7 +497,7 @@ fn exports_are_read_by_others() {
     let [first, last] = [&files[0], &files[3]].map(|file| file.to_str().unwrap());
     let diff = project.leakscope(&["diff", first, last]);
     let text = String::from_utf8_lossy(&diff.stdout);
-    assert!(text.contains("+200") && text.contains("feed.c:13"), "{text}");
+    assert!(text.contains("+200") && text.contains("main (feed.c:13)"), "{text}");
     let same = project.leakscope(&["diff", last, last]);
     assert_eq!(String::from_utf8_lossy(&same.stdout), "nothing changed\n");
 }

@@ -26,6 +26,18 @@ impl Instance<'_> {
         Value::symbol(own)
     }
 
+    /// The same of a number that it computed.
+    fn unnamed_number(&mut self, scope: &mut Scope, id: SymbolId, range: Fact) -> Value {
+        let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
+        if range == Fact::ANY {
+            return Value::Top;
+        }
+        let Some(own) = scope.symbols.get(key) else { return Value::Top };
+        self.before.facts.insert(own, range);
+        self.ranges.push((own, range));
+        Value::symbol(own)
+    }
+
     /// The callee has tested its result, of which it is not known what it is.
     pub(super) fn note_result(&self, scope: &mut Scope, after: &mut Case, result: &mut Value) -> bool {
         if *result == Value::Top {
@@ -56,6 +68,11 @@ impl Instance<'_> {
         if addresses.len() > 0 {
             after.facts.extend(addresses);
         }
+        for (id, range) in self.ranges.drain(..) {
+            if !after.facts.contains_key(&id) {
+                after.facts.insert(id, range);
+            }
+        }
     }
 
     /// A symbol of the callee in the caller's state before the call.
@@ -78,7 +95,13 @@ impl Instance<'_> {
             }
             SymbolKey::Binary(op, left, right) => {
                 let (left, right) = (self.value_before(scope, &left), self.value_before(scope, &right));
-                arithmetic::binary(scope, op, &left, &right)
+                match arithmetic::binary(scope, op, &left, &right) {
+                    Value::Top => {
+                        let sides = [&left, &right].map(|side| self.before.fact_of(scope, side));
+                        self.unnamed_number(scope, id, arithmetic::range(op, sides))
+                    }
+                    value => value,
+                }
             }
             SymbolKey::Compare(op, left, right) => {
                 let (left, right) = (self.value_before(scope, &left), self.value_before(scope, &right));

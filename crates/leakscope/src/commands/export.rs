@@ -1,6 +1,7 @@
 //! `leakscope export`: live blocks for other tools; and `leakscope diff`, what
 //! changed between two moments.
 
+use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ pub fn diff(options: &Diff) -> Result<ExitCode> {
     let after = live_blocks(&options.after, &options.stale)?;
     let changes = changes(&before, &after);
     let text = match options.format {
-        Format::Text => changes_text(&changes),
+        Format::Text => changes_text(&changes, env::current_dir().ok().as_deref()),
         Format::Json => serde_json::to_string_pretty(&changes)? + "\n",
         Format::Sarif | Format::Gcc => {
             bail!("a difference has no findings for that format: use text or json")

@@ -1,5 +1,6 @@
 //! The live table in a terminal.
 
+use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -124,15 +125,16 @@ impl View {
         let Some(report) = &mut self.report else { return format!("{title}\nwaiting for a snapshot") };
         report.sort_stale(self.order);
         let selected = self.selected.min(report.findings.len().saturating_sub(1));
+        let base_dir = env::current_dir().ok();
         if self.source {
             let mut one = report.clone();
             one.findings = report.findings[selected..].iter().take(1).cloned().collect();
-            let options = TextOptions { color: true, width, ..TextOptions::default() };
+            let options = TextOptions { color: true, width, base_dir, ..TextOptions::default() };
             let shown = text(&one, &watched.sources, &options);
             return shown.lines().take(height - 1).collect::<Vec<_>>().join("\n");
         }
         let end = if watched.is_ours() { "l leaves the program running, q ends it" } else { "q quits" };
         let keys = format!("up/down choose, enter shows the source, b/y/d sort by blocks/bytes/drag, {end}");
-        table(report, &TableOptions { color: true, width, height, selected, title, keys })
+        table(report, &TableOptions { color: true, width, height, selected, title, keys, base_dir })
     }
 }
