@@ -96,7 +96,9 @@ impl Places {
         let freed: HashSet<u32> = record.frees.iter().map(|free| free.freed).collect();
         for (&id, stack) in &record.stacks {
             frames.clear();
-            self.name_frames(&space, stack, &mut frames);
+            let at_end = record.site(stack).and_then(|site| self.at_end(&space, stack, site));
+            let placed = at_end.as_ref().unwrap_or(stack);
+            self.name_frames(&space, placed, &mut frames);
             let innermost = stack.addresses.first().map(|address| address.wrapping_sub(1));
             let called = innermost.and_then(|call| space.find(stack.generation, call));
             if let Some((module, probe)) = called.filter(|&(module, _)| self.symboliser.is_library(module)) {
@@ -106,7 +108,7 @@ impl Places {
             let line = site.and_then(|site| Some((site.line?, site.column)));
             // Lines of the system's frames are not shown.
             let is_users = frames.first().is_some_and(|&id| !self.symboliser.frame(id).system);
-            let line = line.or_else(|| self.left_by(&space, stack, site.filter(|_| is_users)?, frames[0]));
+            let line = line.or_else(|| self.left_by(&space, placed, site.filter(|_| is_users)?, frames[0]));
             if let (Some(innermost), Some((line, column))) = (frames.first_mut(), line) {
                 *innermost = self.symboliser.at_line(*innermost, line, column);
             }
@@ -114,7 +116,7 @@ impl Places {
                 match self.variable(record, &space, stack, site, &frames) {
                     Some(Named { name, inside, ended }) => {
                         held.insert(id, name);
-                        frames.drain(..ended);
+                        frames.drain(..if at_end.is_none() { ended } else { 0 });
                         for frame in frames.iter_mut().take(inside) {
                             *frame = self.symboliser.as_wrapper(*frame);
                         }
@@ -129,7 +131,7 @@ impl Places {
                 }
             }
             if let (Some(site), Some(innermost)) = (site, frames.first_mut()) {
-                *innermost = self.left_in_source(site, *innermost);
+                *innermost = self.left_in_source(site, at_end.is_none(), *innermost);
             }
             if freed.contains(&id) {
                 self.mark_wrappers(&space, stack, &mut frames, Wraps::Free);
@@ -340,15 +342,32 @@ impl Places {
         Some(self.place_of(&frames)).filter(|&place| self.is_users(place))
     }
 
+    /// The stack at the end of the function that a jump led to, if the source has no statement
+    /// for it.
+    fn at_end(&mut self, space: &AddressSpace, stack: &Stack, site: &Site) -> Option<Stack> {
+        let (end, &jump) = (site.end?, stack.addresses.first()?);
+        let (module, probe) = space.find(stack.generation, jump.wrapping_sub(1))?;
+        let &innermost = self.symboliser.frames(module, probe).first()?;
+        let Frame { file: Some(file), line: Some(line), .. } = self.symboliser.frame(innermost) else {
+            return None;
+        };
+        if self.sources.left_by(file, *line).is_some() {
+            return None;
+        }
+        let mut addresses = stack.addresses.clone();
+        addresses[0] = jump.wrapping_add_signed(end.into());
+        Some(Stack { addresses, ..*stack })
+    }
+
     /// The frame in which a scope was left, at the statement that did it, if the source alone
-    /// says which that is.
-    fn left_in_source(&mut self, site: &Site, frame: FrameId) -> FrameId {
+    /// says which that is. The frame may be that of the site, or where its jump led.
+    fn left_in_source(&mut self, site: &Site, is_there: bool, frame: FrameId) -> FrameId {
         let Frame { file: Some(file), line: Some(line), system: false, .. } = self.symboliser.frame(frame)
         else {
             return frame;
         };
         let found = match site.cause {
-            Some(wire::Cause::ScopeEnd) if site.leaves => self.sources.left_by(file, *line),
+            Some(wire::Cause::ScopeEnd) if site.leaves && is_there => self.sources.left_by(file, *line),
             Some(wire::Cause::ScopeEnd) => self.sources.before_brace(file, *line),
             _ => None,
         };

@@ -103,8 +103,10 @@ pub struct Stack {
 pub struct Site {
     /// Unknown causes are those of a later version.
     pub cause: Option<wire::Cause>,
-    /// As [`wire::LEAVES`].
+    /// As [`wire::LEAVES`], and how far on the function's end is which is meant where the source
+    /// has no such statement.
     pub leaves: bool,
+    pub end: Option<i32>,
     /// Where the debug information of the frame is not right.
     pub line: Option<u32>,
     pub column: Option<u32>,
@@ -394,10 +396,12 @@ fn sites(mut payload: &[u8]) -> Option<Vec<Site>> {
         let (variable, steps) =
             if site.frame == wire::BY_STEPS { (&[][..], all(variable)?) } else { (variable, Vec::new()) };
         let known = |position: u32| (position != 0).then_some(position);
+        let leaves = site.cause & wire::LEAVES != 0;
         sites.push(Site {
             cause: wire::Cause::from_u32(site.cause & !wire::LEAVES),
-            leaves: site.cause & wire::LEAVES != 0,
-            line: known(site.line),
+            leaves,
+            end: known(site.line).filter(|_| leaves).map(u32::cast_signed),
+            line: known(site.line).filter(|_| !leaves),
             column: known(site.column),
             variable: (!variable.is_empty()).then(|| String::from_utf8_lossy(variable).into_owned()),
             held: known(site.frame).map(|frame| (frame as usize, site.held)),

@@ -476,7 +476,7 @@ impl Block<'_> {
             if let Some(statement) = [self.statement, self.moved, jumped].into_iter().find(|&it| it != 0) {
                 self.instruction = statement;
             }
-            let is_shared = self.statement == 0 && self.stretch.is_some_and(Stretch::has_result);
+            let is_shared = self.statement == 0 && self.stretch.is_some();
             let shared = if is_shared { events::SHARED_END } else { 0 };
             let sets_result = if self.sets_result { events::SETS_RESULT } else { 0 };
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;

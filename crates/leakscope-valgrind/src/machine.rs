@@ -51,16 +51,16 @@ pub enum Result {
     Constant,
 }
 
-/// Whether the code at an address does nothing but get the result ready, take down a frame
-/// and return.
-pub fn is_way_out(mut address: usize, result: Result) -> bool {
+/// Where the code at an address returns, if it does nothing before but get the result ready and take
+/// down a frame.
+pub fn way_out(mut address: usize, result: Result) -> Option<usize> {
     /// Six registers that functions keep, the frame, the result, a jump or two, and the return.
     const MOST: usize = 12;
     for _ in 0..MOST {
         // SAFETY: the caller knows that code is there; no function ends before it returns.
         let code = |bytes| unsafe { core::slice::from_raw_parts(address as *const u8, bytes) };
         let more = match *code(1) {
-            [0xc3] => return true,
+            [0xc3] => return Some(address),
             [0xeb] => 2_usize.wrapping_add_signed(isize::from(code(2)[1] as i8)),
             [0xe9] => {
                 let distance = i32::from_le_bytes([code(5)[1], code(5)[2], code(5)[3], code(5)[4]]);
@@ -68,12 +68,12 @@ pub fn is_way_out(mut address: usize, result: Result) -> bool {
             }
             [0x58..=0x5f | 0xc9] => 1,
             [0x41] if matches!(*code(2), [_, 0x58..=0x5f]) => 2,
-            [0xf2 | 0xf3] => return matches!(*code(2), [_, 0xc3]),
+            [0xf2 | 0xf3] => return matches!(*code(2), [_, 0xc3]).then_some(address),
             [0x48] if matches!(*code(3), [_, 0x83, 0xc4]) => 4,
             [0x48] if matches!(*code(3), [_, 0x81, 0xc4]) => 7,
             [0x89] if moves_result(address, 2) => 2,
             [0x44 | 0x48 | 0x4c] if moves_result(address, 3) => 3,
-            _ if result == Result::Ready => return false,
+            _ if result == Result::Ready => return None,
             // A register is cleared, or gets a number.
             [0x31] => 2,
             [0x45] if matches!(*code(2), [_, 0x31]) => 3,
@@ -82,11 +82,11 @@ pub fn is_way_out(mut address: usize, result: Result) -> bool {
             [0x83] if matches!(*code(3), [_, 0xc8..=0xcf, 0xff]) => 3,
             [0x48] if matches!(*code(3), [_, 0xc7, 0xc0..=0xc7]) => 7,
             [0x48] if matches!(*code(4), [_, 0x83, 0xc8..=0xcf, 0xff]) => 4,
-            _ => return false,
+            _ => return None,
         };
         address = address.wrapping_add(more);
     }
-    false
+    None
 }
 
 /// How far the instruction at an address raises the stack pointer, if it is a pop or an addition.

@@ -47,6 +47,8 @@ struct Site {
     held: u32,
     /// With [`wire::BY_STEPS`].
     way: Way,
+    /// With [`wire::LEAVES`], as in [`wire::Site`].
+    end: i32,
 }
 
 impl Key for Site {
@@ -75,7 +77,7 @@ fn stack_of_stamp(stamp: Stamp) -> u32 {
             true => (0, 0),
             false => (wire::BY_STEPS, 0),
         };
-        Site { cause, frame, held, way }
+        Site { cause, frame, held, way, end: 0 }
     })
 }
 
@@ -98,7 +100,7 @@ fn place_of(cause: u32, held: Held) -> (u32, u32) {
 
 /// The stack of a place where a block was used.
 fn stack_of_use(point: Point) -> u32 {
-    stack_of_place(point, |cause| Site { cause, frame: 0, held: 0, way: Way::default() })
+    stack_of_place(point, |cause| Site { cause, frame: 0, held: 0, way: Way::default(), end: 0 })
 }
 
 fn stack_of_place(point: Point, site_of: impl FnOnce(u32) -> Site) -> u32 {
@@ -115,8 +117,11 @@ fn stack_of_place(point: Point, site_of: impl FnOnce(u32) -> Site) -> u32 {
         return mention(context, 0);
     }
     let mut mentioned = site_of(cause);
-    if site.leaves && !inside {
+    if site.leaves != stamps::Leaves::Itself && !inside {
         mentioned.cause |= wire::LEAVES;
+    }
+    if let stamps::Leaves::ToEnd(end) = site.leaves {
+        mentioned.end = end;
     }
     mention(context, MENTIONED.get().sites.number(mentioned))
 }
@@ -376,10 +381,11 @@ impl Writer {
 
     fn sites(&mut self) {
         self.section(SectionKind::SITES, |writer| {
-            for &Site { cause, frame, held, way } in MENTIONED.get().sites.keys() {
+            for &Site { cause, frame, held, way, end } in MENTIONED.get().sites.keys() {
                 let steps = way.steps().as_bytes();
                 let variable_bytes = steps.len() as u32;
-                writer.put(&wire::Site { cause, line: 0, column: 0, variable_bytes, frame, held });
+                let line = end.cast_unsigned();
+                writer.put(&wire::Site { cause, line, column: 0, variable_bytes, frame, held });
                 writer.bytes(steps);
             }
         });

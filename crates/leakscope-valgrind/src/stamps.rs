@@ -25,8 +25,8 @@ pub struct Site {
     pub way: Way,
     /// An integer changes by one there.
     pub counts: bool,
-    /// As [`leakscope_wire::LEAVES`].
-    pub leaves: bool,
+    /// How a jump there leaves a scope.
+    pub leaves: Leaves,
     /// The site of what a container drops by the same store; 0 until somebody asks.
     elements: u32,
 }
@@ -45,14 +45,26 @@ pub fn new_site(address: u64, cause: u32, way: Way) -> u32 {
         cause,
         way,
         counts: false,
-        leaves: false,
+        leaves: Leaves::Itself,
         elements: 0,
     });
     sites.len() as u32
 }
 
+/// Which statement leaves a scope at a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// The one that is there.
+    Itself,
+    /// As [`leakscope_wire::LEAVES`].
+    Jump,
+    /// The same of a jump to the end of a function without a result, so far from there: falling off
+    /// that end needs no statement.
+    ToEnd(i32),
+}
+
 /// The same where a scope ends, by a jump that leaves it or as control goes on.
-pub fn new_end(address: u64, way: Way, leaves: bool) -> u32 {
+pub fn new_end(address: u64, way: Way, leaves: Leaves) -> u32 {
     let number = new_site(address, Cause::ScopeEnd as u32, way);
     SITES.get()[number as usize - 1].leaves = leaves;
     number

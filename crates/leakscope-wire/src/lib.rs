@@ -220,7 +220,8 @@ impl Site {
 }
 
 /// Beside the cause: a jump from there leaves the scope, and the statement of the source
-/// that does it has no code of its own.
+/// that does it has no code of its own. The line is then, if it is not 0, how far on the end of a function
+/// without a result is: falling off that needs no statement.
 pub const LEAVES: u32 = 1 << 31;
 
 pub const IN_REGISTER: u32 = 1 << 31;

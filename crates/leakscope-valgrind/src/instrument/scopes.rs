@@ -8,9 +8,9 @@ use super::steps::Way;
 use super::{
     Block, Known, ON_INLINED_END, ON_SCOPE_END, ON_SCOPE_END_BEHIND_CALL, ON_SWITCH, ON_VARIABLE_END,
 };
-use crate::frames::Stretch;
 use crate::ir::{Code, RBP, RSP, constant};
 use crate::machine::{self, is_jump};
+use crate::stamps::Leaves;
 use crate::vg::IRExpr;
 use crate::{events, frames, stamps};
 
@@ -90,12 +90,12 @@ impl Block<'_> {
     fn end_registers(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>, returned: *mut IRExpr) {
         let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
         let branches = self.leaves(from);
-        let is_out = branches && self.is_way_out(to, machine::Result::Constant);
+        let out = branches.then(|| self.way_out(to, machine::Result::Constant)).flatten();
         for (register, is_left) in stretch.ends(from, to) {
             if self.changed >> register & 1 == 1 {
                 continue;
             }
-            let leaves = is_out || branches && is_left;
+            let leaves = if branches && is_left { Leaves::Jump } else { out.unwrap_or(Leaves::Itself) };
             let word = self.code.register(register);
             let is_heap = self.code.is_heap(word);
             let guard = match guard {
@@ -110,7 +110,8 @@ impl Block<'_> {
     fn end_inlined(&mut self, from: u64, to: u64, guard: Option<*mut IRExpr>, returned: *mut IRExpr) {
         let Some(stretch) = self.stretch.filter(|stretch| stretch.contains(to)) else { return };
         for slot in stretch.ends_in_frame(from, to) {
-            let site = stamps::new_end(from + 1, Way::default(), self.leaves(from));
+            let leaves = if self.leaves(from) { Leaves::Jump } else { Leaves::Itself };
+            let site = stamps::new_end(from + 1, Way::default(), leaves);
             let stack = self.code.register(RSP);
             let what = constant(u64::from(slot.bytes) << 32 | u64::from(slot.below));
             self.code.call(guard, &ON_INLINED_END, &[stack, what, constant(u64::from(site)), returned]);
@@ -120,19 +121,27 @@ impl Block<'_> {
     /// leads there is noted for the return. If it is a condition that does not hold, whatever leads there
     /// instead is noted after it.
     pub(super) fn note_way_out(&mut self, to: u64) {
-        if self.is_way_out(to, machine::Result::Ready) {
+        if let Some(out) = self.way_out(to, machine::Result::Ready) {
             let left = events::left_by() as u64;
-            let site = stamps::new_end(self.instruction + 1, Way::default(), self.leaves(self.instruction));
+            let site = match (self.leaves(self.instruction), out) {
+                (true, _) => stamps::new_end(self.instruction + 1, Way::default(), out),
+                (false, Leaves::ToEnd(_)) => 0,
+                (false, _) => stamps::new_end(self.instruction + 1, Way::default(), Leaves::Itself),
+            };
             let stack = self.code.register(RSP);
             self.code.store(constant(left), constant(u64::from(site)));
             self.code.store(constant(left + 8), stack);
         }
     }
 
-    /// Whether there is nothing but the end of the function, which returns something.
-    fn is_way_out(&self, to: u64, result: machine::Result) -> bool {
-        let returns = |stretch: Stretch| stretch.has_result() && stretch.contains(to);
-        self.stretch.is_some_and(returns) && machine::is_way_out(to as usize, result)
+    /// How a jump leaves the function for `to`, if there is nothing but its end.
+    fn way_out(&self, to: u64, result: machine::Result) -> Option<Leaves> {
+        let stretch = self.stretch.filter(|stretch| stretch.contains(to))?;
+        let end = machine::way_out(to as usize, result)? as u64;
+        if stretch.has_result() {
+            return Some(Leaves::Jump);
+        }
+        i32::try_from(end.wrapping_sub(self.instruction).cast_signed()).ok().map(Leaves::ToEnd)
     }
 
     /// Whether a jump decides there what comes next; not so behind a call.
