@@ -433,6 +433,51 @@ fn what_a_library_keeps_for_itself_is_not_stale() {
     assert!(lines.contains(&Some(9)) && lines.contains(&Some(12)), "{lines:?}");
 }
 
+/// The same function of libc's, several calls deep, asks for blocks of two callers
+/// whose frames lie at one address.
+const THROUGH_LIBC: &str = r#"#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+char *kept[2000];
+int *hot;
+static void __attribute__((noinline)) keep(int i) {
+    if (asprintf(&kept[i], "%d", i) < 0) abort();
+}
+static void __attribute__((noinline)) first(int i) { keep(i); __asm__ volatile(""); }
+static void __attribute__((noinline)) second(int i) { keep(1000 + i); __asm__ volatile(""); }
+int main(void) {
+    hot = calloc(100, sizeof *hot);
+    for (int i = 0; i < 1000; i++) {
+        first(i);
+        second(i);
+        for (int k = 0; k < 100; k++) hot[k] += i;
+    }
+    printf("%d\n", hot[3]);
+    return 0;
+}
+"#;
+
+#[test]
+fn what_a_library_asked_for_is_told_by_who_called_it() {
+    let project = Project::new(THROUGH_LIBC);
+    let (_, report) = project.watch(&["--min", "100%", "feed.c"]);
+    let mut found: Vec<(&str, u64)> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| {
+            let callers = at["allocated"]["stack"].as_array().unwrap();
+            let caller = callers
+                .iter()
+                .filter_map(|frame| frame["function"].as_str())
+                .find(|name| ["first", "second"].contains(name));
+            (caller.unwrap_or_default(), at["blocks"].as_u64().unwrap())
+        })
+        .collect();
+    found.sort();
+    assert!(matches!(found[..], [("first", 850..=1000), ("second", 850..=1000)]), "{found:?}");
+}
+
 /// Stands before libc's function, by which the runtime asks for the time: years
 /// pass from one call to the next, forwards and back.
 const JUMPING_CLOCK: &str = r#"#include <sys/syscall.h>
