@@ -121,7 +121,7 @@ fn only_member(target: &Path, name: &str, out: &Path) -> PathBuf {
 /// Parts of the runtime that a program needs in a copy of itself, which writes
 /// the records, or only if pointers are followed, it is C++ or has pools of its
 /// own; or seldom.
-const APART: [&str; 30] = [
+const APART: [&str; 31] = [
     "6record",
     "4scan",
     "7holders",
@@ -143,16 +143,23 @@ const APART: [&str; 30] = [
     "7watches",
     "11activations",
     "7history",
-    "5waits",
     "5loads",
     "6limits",
     "4only",
     "4maps",
     "4mode",
+    "3api17go_on_selectively",
+    "3api17begin_selectively",
     "6folder4tell",
     "6folder8make_all",
     "4lock",
 ];
+
+/// Of these parts, what each program needs when it starts.
+const NEEDED: [&str; 1] = ["7signals7install"];
+
+/// Functions of libc's that few programs call.
+const FEW_CALL: [&str; 5] = ["reallocarray", "posix_memalign", "aligned_alloc", "valloc", "pvalloc"];
 
 /// The section for them, of which the runtime is told where it is.
 const SELDOM: &str = "leakscope_seldom";
@@ -170,7 +177,9 @@ fn set_apart(object: &Path) -> Vec<String> {
     let sections = list.lines().filter_map(|line| line.split_whitespace().nth(1)?.strip_prefix(".text."));
     let is_apart = |name: &str| {
         let module = name.strip_prefix("_ZN12leakscope_rt");
-        module.is_some_and(|module| APART.iter().any(|part| module.starts_with(part)))
+        let is_in = |parts: &[&str], module: &str| parts.iter().any(|part| module.starts_with(part));
+        module.is_some_and(|module| is_in(&APART, module) && !is_in(&NEEDED, module))
+            || FEW_CALL.contains(&name)
             || ["_Zn", "_Zd"].iter().any(|operator| name.starts_with(operator))
             || name.trim_start_matches('_').starts_with("leakscope_") && !WATCHED.contains(&name)
     };

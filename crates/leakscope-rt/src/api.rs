@@ -224,7 +224,16 @@ fn release_any(thread: &mut Thread, address: usize, caller: Caller) {
 /// derived, its context stands for the walk.
 #[inline(always)]
 pub fn stack(thread: &mut Thread, caller: Caller) -> u32 {
-    if walk::is_derived(caller) { number(thread, caller) } else { walk::stack(thread, caller) }
+    if walk::is_derived(caller) {
+        return number(thread, caller);
+    }
+    if mode::samples()
+        && let Some(context) = outline::library_outline(thread, caller)
+    {
+        thread.context = context;
+        return events::number(thread, caller, What::CALL);
+    }
+    walk::stack(thread, caller)
 }
 
 /// The same in derived code.

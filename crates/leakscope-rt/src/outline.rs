@@ -3,7 +3,8 @@
 
 use crate::thread::Thread;
 use crate::unwind::{Frame, OUTERMOST};
-use crate::walk::{Caller, Near};
+use crate::walk::{self, Caller, Near};
+use crate::{depot, modules};
 
 /// Frames that tell one access or free from another. With more of them, code
 /// that calls itself makes a new place of almost each access, and each has to
@@ -38,6 +39,46 @@ pub fn quick_outline(thread: &Thread, caller: Caller) -> Option<u64> {
         hash = with_frame(hash, frame);
     }
     Some(with_call(caller.frame as u64, hash, address))
+}
+
+/// Frames from the runtime to the program's own code at most, and of that.
+const FRAMES: usize = 16;
+const OWN: usize = NEAR - 1;
+
+/// A value for the calls that led here through a library: by its frames, and as
+/// many of the program's outside of them as tell its own calls apart. None where a
+/// frame cannot be left by its size alone.
+#[inline(always)]
+fn through_library(caller: Caller, end: usize, size: impl Fn(Frame) -> Option<u32>) -> Option<u64> {
+    let address = caller.returns_to() as u64;
+    let mut frame = Frame { address, stack: caller.frame + 16, pointer: 0 };
+    let (mut hash, mut own) = (caller.frame as u64, 0);
+    for _ in 0..FRAMES {
+        hash = depot::mix(hash, frame.address);
+        own += usize::from(modules::is_derived(frame.address));
+        if own == OWN {
+            return Some(hash);
+        }
+        match size(frame)? {
+            OUTERMOST => return Some(hash),
+            size => frame = frame.caller_above(size, end)?,
+        }
+    }
+    None
+}
+
+pub fn library_outline(thread: &mut Thread, caller: Caller) -> Option<u64> {
+    let (_, end) = walk::first_frame(thread, caller)?;
+    through_library(caller, end, Frame::size)
+}
+
+/// The same where the stack is the thread's own, and how to leave the frames
+/// is known.
+#[inline(always)]
+pub fn quick_library_outline(thread: &Thread, caller: Caller) -> Option<u64> {
+    let end = thread.stack_high;
+    let is_own = thread.busy == 0 && (thread.stack_low..end).contains(&caller.frame);
+    if is_own { through_library(caller, end, Frame::known_size) } else { None }
 }
 
 /// A value for the innermost frames alone.

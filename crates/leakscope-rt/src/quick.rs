@@ -3,7 +3,7 @@
 //! goes the long way (`api`), and ends up the same.
 
 use crate::heap;
-use crate::outline::quick_outline;
+use crate::outline::{quick_library_outline, quick_outline};
 use crate::thread::Thread;
 use crate::walk::{self, Caller};
 use crate::{accesses, events};
@@ -11,10 +11,10 @@ use crate::{accesses, events};
 /// A new block; `None` if the long way must be gone.
 #[inline(always)]
 pub fn allocate(thread: &mut Thread, size: usize, caller: Caller) -> Option<usize> {
-    if !walk::is_derived(caller) {
-        return None;
-    }
-    let context = quick_outline(thread, caller)?;
+    let context = match walk::is_derived(caller) {
+        true => quick_outline(thread, caller)?,
+        false => quick_library_outline(thread, caller)?,
+    };
     let stack = events::known_number(thread, context)?;
     let block = heap::allocate_quickly(thread, size, stack)?;
     accesses::begin(thread, block.seat);

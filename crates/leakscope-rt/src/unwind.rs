@@ -51,8 +51,18 @@ impl Frame {
 
     #[cold]
     fn note_caller(self, high: usize) -> Option<Frame> {
-        let rule = rule_for(self.address);
-        let size = match rule {
+        self.note_size();
+        rule_for(self.address).caller(self, high)
+    }
+
+    /// How large this frame is; `None` if that is not the same each time.
+    pub fn size(self) -> Option<u32> {
+        self.known_size().or_else(|| self.note_size())
+    }
+
+    #[cold]
+    fn note_size(self) -> Option<u32> {
+        let size = match rule_for(self.address) {
             Rule::Stack { up, .. } => Some(up),
             Rule::Stop => Some(OUTERMOST),
             Rule::Frame { .. } | Rule::Stored { .. } => None,
@@ -61,7 +71,7 @@ impl Frame {
             let noted = u64::from(self.address as u32) << 32 | u64::from(size);
             SIZES[self.address as usize % ENTRIES].store(noted, Ordering::Relaxed);
         }
-        rule.caller(self, high)
+        size
     }
 
     /// How large this frame is, if that was noted.

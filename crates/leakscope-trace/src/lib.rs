@@ -39,3 +39,4 @@ pub use moments::Moment;
 pub use profile::profile;
 pub use record::{Process, Record, TraceError, read_folder, read_records, read_sound};
 pub use stale::{Predicate, PredicateError};
+pub use symbols::has_names;

@@ -222,9 +222,18 @@ fn symbol(loader: &Loader, probe: u64) -> Option<String> {
 /// be no file at all, and must not be waited for; one of another machine may be
 /// another program's here.
 fn loaders(path: &Path, id: &[u8]) -> Vec<Loader> {
-    let is_it = path.is_file() && (id.is_empty() || build_id(path).is_none_or(|found| found == id));
-    let (own, apart) = if is_it { (Some(path), debug_file(path)) } else { (None, installed(id)) };
+    let (own, apart) = if is_it(path, id) { (Some(path), debug_file(path)) } else { (None, installed(id)) };
     apart.as_deref().into_iter().chain(own).filter_map(|path| Loader::new(path).ok()).collect()
+}
+
+fn is_it(path: &Path, id: &[u8]) -> bool {
+    path.is_file() && (id.is_empty() || build_id(path).is_none_or(|found| found == id))
+}
+
+/// Whether the file of a module is there, at its path or where debug
+/// information is kept: else there are no names.
+pub fn has_names(path: &Path, id: &[u8]) -> bool {
+    is_it(path, id) || installed(id).is_some()
 }
 
 /// Where distributions keep debug information, below `.build-id` by build id.

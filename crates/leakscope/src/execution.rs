@@ -24,7 +24,7 @@ pub fn execute(
     records: &Records,
     prepare: impl FnOnce(&mut Command) -> Result<()>,
 ) -> Result<Execution> {
-    let inbox = Inbox::open(records.path()).context("cannot open a socket for records")?;
+    let inbox = Inbox::open(records.path(), None).context("cannot open a socket for records")?;
     let mut command = plan.command(records, &inbox, options);
     command.args(&options.arguments).env(wire_env::SOCKET, inbox.name());
     prepare(&mut command)?;
@@ -33,6 +33,6 @@ pub fn execute(
         Some(under) => format!("cannot run {} under `{under}`", plan.shown.display()),
         None => format!("cannot run {}", plan.shown.display()),
     })?;
-    let processes = read_records(records.path(), &records.keep(inbox.close()))?;
+    let processes = read_records(records.path(), &inbox.close())?;
     Ok(Execution { status, processes })
 }

@@ -7,11 +7,14 @@
 //! so a sender must be of our own user; root takes records of all users, since
 //! a program that gave up its rights is one of them.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -31,14 +34,32 @@ pub struct Inbox {
     receiver: JoinHandle<Vec<Vec<u8>>>,
 }
 
+/// What came and was put beside the records that the program wrote itself.
+#[derive(Default)]
+struct Received {
+    number: u64,
+    /// The oldest first, with their sizes.
+    files: VecDeque<(PathBuf, u64)>,
+    /// Records for which there was no room.
+    homeless: Vec<Vec<u8>>,
+}
+
 impl Inbox {
-    /// Listens under a name that no other run has: that of its folder.
-    pub fn open(folder: &std::path::Path) -> io::Result<Inbox> {
-        let unique = folder.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!("leakscope-{}-{}", std::process::id(), &unique[..unique.len().min(64)]);
+    /// Listens under a name that no other run has: that of its folder, where what
+    /// comes is put at once. Of more bytes than `most` the oldest records go.
+    pub fn open(folder: &Path, most: Option<u64>) -> io::Result<Inbox> {
+        // One of the last two names of a temporary folder is its own.
+        let names = folder
+            .iter()
+            .rev()
+            .take(2)
+            .map(|name| name.to_string_lossy().replace(|at: char| !at.is_ascii(), ""));
+        let mut name = format!("leakscope-{}-{}", std::process::id(), names.collect::<Vec<_>>().join("-"));
+        name.truncate(96);
         let listener = Arc::new(UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?);
-        let ours = Arc::clone(&listener);
-        Ok(Inbox { name: name.into(), listener, receiver: thread::spawn(move || receive_all(&ours)) })
+        let (ours, folder) = (Arc::clone(&listener), folder.to_owned());
+        let receiver = thread::spawn(move || receive_all(&ours, &folder, most.unwrap_or(u64::MAX)));
+        Ok(Inbox { name: name.into(), listener, receiver })
     }
 
     /// What the runtime is told.
@@ -46,7 +67,8 @@ impl Inbox {
         &self.name
     }
 
-    /// Whole records of all that connected until now.
+    /// Waits for all that connected until now. Returns the records for which the
+    /// folder had no room.
     pub fn close(self) -> Vec<Vec<u8>> {
         // SAFETY: our own socket. Those who wait are accepted, then it ends.
         unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RD) };
@@ -54,22 +76,39 @@ impl Inbox {
     }
 }
 
-fn receive_all(listener: &UnixListener) -> Vec<Vec<u8>> {
-    let records = Mutex::new(Vec::new());
+fn receive_all(listener: &UnixListener, folder: &Path, most: u64) -> Vec<Vec<u8>> {
+    let received = Mutex::new(Received::default());
     thread::scope(|scope| {
         while let Ok((sender, _)) = listener.accept() {
-            let records = &records;
+            let received = &received;
             scope.spawn(move || {
                 if is_trusted(&sender)
                     && let Ok(Some(record)) = receive(sender)
-                    && let Ok(mut records) = records.lock()
+                    && let Ok(mut received) = received.lock()
                 {
-                    records.push(record);
+                    received.keep(record, folder, most);
                 }
             });
         }
     });
-    records.into_inner().unwrap_or_default()
+    received.into_inner().unwrap_or_default().homeless
+}
+
+impl Received {
+    /// A file gets its name when it is complete, as those of the program do.
+    fn keep(&mut self, record: Vec<u8>, folder: &Path, most: u64) {
+        let path = folder.join(format!("received-{}.record", self.number));
+        let partial = path.with_extension("partial");
+        self.number += 1;
+        if fs::write(&partial, &record).and_then(|()| fs::rename(&partial, &path)).is_err() {
+            let _ = fs::remove_file(partial);
+            return self.homeless.push(record);
+        }
+        self.files.push_back((path, record.len() as u64));
+        while self.files.len() > 1 && self.files.iter().map(|(_, bytes)| bytes).sum::<u64>() > most {
+            let _ = self.files.pop_front().map(|(oldest, _)| fs::remove_file(oldest));
+        }
+    }
 }
 
 /// A whole record; none if it was a line for the user.

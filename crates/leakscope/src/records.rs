@@ -32,20 +32,6 @@ impl Records {
         }
     }
 
-    /// Puts records that came by socket beside the others, and returns those
-    /// for which there is no room.
-    pub fn keep(&self, received: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-        let mut homeless = Vec::new();
-        for (number, record) in received.into_iter().enumerate() {
-            let path = self.path().join(format!("received-{number}.record"));
-            if fs::write(&path, &record).is_err() {
-                let _ = fs::remove_file(path);
-                homeless.push(record);
-            }
-        }
-        homeless
-    }
-
     /// The folder, which stays.
     pub fn leave(self) -> PathBuf {
         match self {

@@ -48,7 +48,7 @@ impl Tracked {
         let kept = folder.path().join("records");
         fs::create_dir(&kept).with_context(cannot)?;
         let records = Records::new(Some(&kept))?;
-        let inbox = Inbox::open(folder.path()).context("cannot open a socket for records")?;
+        let inbox = Inbox::open(records.path(), None).context("cannot open a socket for records")?;
         let mut command = self.plan.command(&records, &inbox, &self.options);
         command.args(input.args.iter().cloned().map(OsString::from_vec)).current_dir(&work);
         command.env(wire_env::SOCKET, inbox.name()).env("LC_ALL", "C").env("HOME", &work);
@@ -58,7 +58,7 @@ impl Tracked {
         command.stdin(fs::File::open(&stdin)?).stdout(Stdio::null()).stderr(Stdio::null());
         bounded(&mut command, folder.path(), &self.settings)
             .with_context(|| format!("cannot run {}", self.plan.executable.display()))?;
-        let processes = read_records(records.path(), &records.keep(inbox.close()))?;
+        let processes = read_records(records.path(), &inbox.close())?;
         Ok(analyse(&processes, &self.plan.executable).findings)
     }
 }

@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 use serde_json::Value;
 use support::leakscope;
@@ -432,6 +433,51 @@ fn what_a_library_keeps_for_itself_is_not_stale() {
     assert!(lines.contains(&Some(9)) && lines.contains(&Some(12)), "{lines:?}");
 }
 
+/// The same function of libc's, several calls deep, asks for blocks of two callers
+/// whose frames lie at one address.
+const THROUGH_LIBC: &str = r#"#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+char *kept[2000];
+int *hot;
+static void __attribute__((noinline)) keep(int i) {
+    if (asprintf(&kept[i], "%d", i) < 0) abort();
+}
+static void __attribute__((noinline)) first(int i) { keep(i); __asm__ volatile(""); }
+static void __attribute__((noinline)) second(int i) { keep(1000 + i); __asm__ volatile(""); }
+int main(void) {
+    hot = calloc(100, sizeof *hot);
+    for (int i = 0; i < 1000; i++) {
+        first(i);
+        second(i);
+        for (int k = 0; k < 100; k++) hot[k] += i;
+    }
+    printf("%d\n", hot[3]);
+    return 0;
+}
+"#;
+
+#[test]
+fn what_a_library_asked_for_is_told_by_who_called_it() {
+    let project = Project::new(THROUGH_LIBC);
+    let (_, report) = project.watch(&["--min", "100%", "feed.c"]);
+    let mut found: Vec<(&str, u64)> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| {
+            let callers = at["allocated"]["stack"].as_array().unwrap();
+            let caller = callers
+                .iter()
+                .filter_map(|frame| frame["function"].as_str())
+                .find(|name| ["first", "second"].contains(name));
+            (caller.unwrap_or_default(), at["blocks"].as_u64().unwrap())
+        })
+        .collect();
+    found.sort();
+    assert!(matches!(found[..], [("first", 850..=1000), ("second", 850..=1000)]), "{found:?}");
+}
+
 /// Stands before libc's function, by which the runtime asks for the time: years
 /// pass from one call to the next, forwards and back.
 const JUMPING_CLOCK: &str = r#"#include <sys/syscall.h>
@@ -474,6 +520,27 @@ fn a_clock_that_jumps_changes_nothing() {
 }
 
 #[test]
+fn another_program_at_its_place_gives_no_names_and_a_word() {
+    let project = Project::new(FEED);
+    let program = project.deploy();
+    project.run(&program, &[], &[]);
+    fs::create_dir(project.path("deployed")).unwrap();
+    fs::rename(&program, project.path("deployed/feed")).unwrap();
+    let other = Project::new(&FEED.replace("hot[k] += i", "hot[k] += 2 * i"));
+    fs::copy(other.deploy(), &program).unwrap();
+    let once = project.leakscope(&["watch", "--once", "records"]);
+    assert!(
+        said(&once).contains("no names for") && said(&once).contains("feed.watched+0x"),
+        "{}",
+        said(&once)
+    );
+    let mut command = leakscope();
+    command.args(["watch", "--once", "records"]).env("LEAKSCOPE_DEBUG_DIR", project.path("deployed"));
+    let once = command.current_dir(project.folder.path()).output().unwrap();
+    assert!(!said(&once).contains("no names for") && said(&once).contains("feed.c:13"), "{}", said(&once));
+}
+
+#[test]
 fn exports_are_read_by_others() {
     let project = Project::new(FEED);
     let program = project.deploy();
@@ -504,7 +571,19 @@ fn exports_are_read_by_others() {
 
 #[test]
 fn metrics_are_served_while_it_runs() {
-    let project = Project::new(FEED);
+    serves_metrics(FEED);
+}
+
+/// Whoever started it as root has a folder into which it may not write then.
+#[test]
+fn metrics_are_served_of_a_program_that_gives_up_its_user() {
+    let source =
+        FEED.replace("hot = calloc", "if (getuid() == 0 && setuid(65534)) return 1;\n    hot = calloc");
+    serves_metrics(&source.replace("#include <stdio.h>", "#include <stdio.h>\n#include <unistd.h>"));
+}
+
+fn serves_metrics(source: &str) {
+    let project = Project::new(source);
     let mut command = leakscope();
     command.args([
         "watch",
@@ -530,12 +609,16 @@ fn metrics_are_served_while_it_runs() {
     // The program says its sum after its third snapshot, and waits: the second
     // is whole by then.
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let mut stream = TcpStream::connect(&address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let page = answer.split_once("\r\n\r\n").unwrap().1;
-    assert!(page.contains("leakscope_stale_bytes_at{place=\"main feed.c:13\"}"), "{page}");
+    let (mut page, asked) = (String::new(), Instant::now());
+    // What is sent, and not written, comes a little later.
+    while !page.contains("leakscope_stale_bytes_at{place=\"main feed.c:") && asked.elapsed().as_secs() < 20 {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        page = answer.split_once("\r\n\r\n").unwrap().1.to_owned();
+    }
+    assert!(page.contains("leakscope_stale_bytes_at{place=\"main feed.c:"), "{page}");
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

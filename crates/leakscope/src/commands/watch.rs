@@ -3,7 +3,7 @@
 
 mod live;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use leakscope_capture::{LinkId, Store, capture_files, outlive, program};
 use leakscope_core::{self as core, Exit, Report, Target};
 use leakscope_report::{Progress, metrics};
-use leakscope_trace::{Process, analyse_stale, profile, read_sound};
+use leakscope_trace::{Process, analyse_stale, has_names, profile, read_sound};
 use leakscope_wire::env as wire_env;
 
 use crate::cli::{DeriveEngine, Watch};
@@ -66,7 +66,7 @@ fn watch_program(options: &Watch, filters: &Filters) -> Result<ExitCode> {
     }
     let output = Output::open(&options.report, Output::Stderr)?;
     let records = Records::new(options.keep_records.as_deref())?;
-    let inbox = Inbox::open(records.path()).context("cannot open a socket for records")?;
+    let inbox = Inbox::open(records.path(), most(options)).context("cannot open a socket for records")?;
     let mut watched = Watched {
         folder: records.path().to_owned(),
         program: derived.program.clone(),
@@ -97,7 +97,7 @@ fn watch_program(options: &Watch, filters: &Filters) -> Result<ExitCode> {
             }
         }
     };
-    records.keep(inbox.close());
+    inbox.close();
     watched.exit = Some(match status.signal() {
         Some(signal) => Exit::Signal(signal),
         None => Exit::Code(status.code().unwrap_or(0)),
@@ -153,6 +153,12 @@ impl Watched {
             say(&format!("passed over: {problem}"));
         }
         let programs = programs(&processes);
+        for path in unnamed(&processes) {
+            say(&format!(
+                "no names for {}: what ran is not the file that is there now; put that file into a folder and name the folder in LEAKSCOPE_DEBUG_DIR",
+                path.display()
+            ));
+        }
         let Some(first) = programs.first() else { return Ok(None) };
         if let [first, others @ ..] = &programs[..]
             && !self.is_ours()
@@ -190,6 +196,13 @@ fn programs(processes: &[Process]) -> Vec<PathBuf> {
         }
     }
     programs
+}
+
+/// Programs whose files are gone, or have become others.
+fn unnamed(processes: &[Process]) -> BTreeSet<&Path> {
+    let records = processes.iter().filter_map(|process| process.records.last());
+    let programs = records.filter_map(|record| record.modules.first());
+    programs.filter(|module| !has_names(&module.path, &module.build_id)).map(|module| &*module.path).collect()
 }
 
 /// Serves metrics, if they are wanted, for as long as this process lives.
@@ -252,15 +265,21 @@ fn captured(options: &Watch) -> Result<(Store, LinkId, PathBuf)> {
 /// them are read again whenever one comes.
 const TABLE_MAX: u64 = 8 << 20;
 
+/// How many bytes of snapshots are kept, where not all are.
+fn most(options: &Watch) -> Option<u64> {
+    let is_table = !options.once && options.keep_records.is_none();
+    match env::var(wire_env::DIR_MAX) {
+        Ok(given) => given.parse().ok().filter(|&most| most != 0),
+        Err(_) => is_table.then_some(TABLE_MAX),
+    }
+}
+
 fn command(watched: &Watched, options: &Watch) -> Command {
     let mut command = Command::new(&watched.program);
     command.arg0(&watched.shown).args(&options.arguments);
     command.env(wire_env::DIR, &watched.folder).env(wire_env::ALWAYS, "1");
     command.env(wire_env::SNAPSHOT_EVERY, options.snapshot_every.as_millis().to_string());
-    let is_table = !options.once && options.keep_records.is_none();
-    if is_table && env::var_os(wire_env::DIR_MAX).is_none() {
-        command.env(wire_env::DIR_MAX, TABLE_MAX.to_string());
-    }
+    command.envs(most(options).map(|most| (wire_env::DIR_MAX, most.to_string())));
     command.env(wire_env::BURST, options.burst.to_string());
     command.env(wire_env::DECR, options.decr.to_string());
     command.env(wire_env::MIN, options.min.to_string());
