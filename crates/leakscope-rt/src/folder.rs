@@ -63,7 +63,7 @@ pub fn prepare() {
     let path = FOLDER.path.get().cast::<c_char>();
     // SAFETY: not changed any more, and zero behind the path.
     let is_ready = || unsafe { libc::access(path, libc::W_OK | libc::X_OK) } == 0;
-    if !is_ready() && !(make_all() && is_ready()) {
+    if !(is_ready() || make_all() && is_ready()) {
         tell(errno());
     }
 }
