@@ -361,7 +361,8 @@ pub const MODELS: &[&str] = &[
     // Streams.
     "fgetc", "getc", "_IO_getc", "getc_unlocked", "fgetc_unlocked", "__uflow", "getchar",
     "getchar_unlocked", "__underflow", "ungetc", "fgets", "fgets_unlocked", "__fgets_chk", "fread",
-    "fread_unlocked", "__fread_chk", "getline", "getdelim", "__getdelim", "fopen", "fopen64", "freopen",
+    "fread_unlocked", "__fread_chk", "getline", "getdelim", "__getdelim", "fopen", "fopen64", "fdopen",
+    "tmpfile", "tmpfile64", "freopen",
     "fclose", "fseek", "fseeko", "rewind", "ftell", "ftello", "ferror", "ferror_unlocked",
     // Options.
     "getopt", "__posix_getopt", "getopt_long", "getopt_long_only",

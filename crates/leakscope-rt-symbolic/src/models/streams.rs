@@ -94,6 +94,13 @@ models! {
         // SAFETY: the caller's arguments.
         (unsafe { opened(path, mode) }, 0)
     };
+    fn [fdopen](file: c_int, mode: *const c_char) -> *mut libc::FILE = |[_]| {
+        // SAFETY: the caller's arguments.
+        (unless_failing(libc::ENOMEM, || unsafe { libc::fdopen(file, mode) }), 0)
+    };
+    fn [tmpfile tmpfile64]() -> *mut libc::FILE = |[_]| {
+        (unless_failing(libc::EMFILE, scratch), 0)
+    };
     fn [freopen](path: *const c_char, mode: *const c_char, file: *mut libc::FILE) -> *mut libc::FILE = |[_]| {
         // SAFETY: the caller's arguments.
         unsafe {
@@ -387,6 +394,28 @@ unsafe fn delimited(line: *mut usize, room: *mut usize, end: Known, file: *mut F
             }
             _ => -1,
         }
+    }
+}
+
+/// A stream, unless the driver lets that fail.
+fn unless_failing(error: c_int, open: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
+    if fails() {
+        set_errno(error);
+        return core::ptr::null_mut();
+    }
+    open()
+}
+
+/// A file without a name, in memory: a run writes in its own folder only.
+fn scratch() -> *mut libc::FILE {
+    // SAFETY: strings that end, and a descriptor that is closed where no stream has it.
+    unsafe {
+        let file = libc::memfd_create(c"tmpfile".as_ptr(), libc::MFD_CLOEXEC);
+        let stream = if file < 0 { core::ptr::null_mut() } else { libc::fdopen(file, c"w+".as_ptr()) };
+        if stream.is_null() && file >= 0 {
+            libc::close(file);
+        }
+        stream
     }
 }
 
