@@ -5,8 +5,9 @@
 //! and what callees do. Of a callee that is its summary, so that a change that
 //! leaves the summary as it was goes no further. Those that were simulated again,
 //! for functions that they were given, count with all that they are made of: which
-//! ones these are is only known afterwards, and stands in the entry. In a cycle it is what is known of the others when
-//! the procedure's turn comes, and each turn has a key.
+//! ones these are is only known afterwards, and stands in the entry. In a cycle it
+//! is what is known of the others when the procedure's turn comes, and each turn
+//! has a key.
 
 use std::sync::{Arc, OnceLock};
 

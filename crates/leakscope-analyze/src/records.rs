@@ -50,47 +50,46 @@ impl<'a> Records<'a> {
     }
 
     /// The outermost thing in another that starts at a place, and its name.
-    pub fn field(&self, (whole, mut at): Member) -> Option<(TypeId, String)> {
-        let (mut ty, mut name) = (whole, String::new());
+    pub fn field(&self, mut place: Member) -> Option<(TypeId, String)> {
+        let mut name = String::new();
         loop {
-            match self.ty(ty) {
-                Type::Record(fields) => {
-                    let field = field_at(self.program, fields, at)?;
-                    if !name.is_empty() && !field.name.is_empty() {
-                        name.push('.');
-                    }
-                    name.push_str(&field.name);
-                    at -= field.offset;
-                    ty = field.ty;
-                }
-                Type::Array(element, bytes) if *bytes > 0 => {
-                    at %= *bytes as i64;
-                    ty = *element;
-                }
-                _ => return None,
+            let (part, inside) = self.part(place)?;
+            if !name.is_empty() && !part.is_empty() {
+                name.push('.');
             }
-            if at == 0 {
-                return Some((self.same(ty), name));
+            name.push_str(part);
+            if inside.1 == 0 {
+                return Some((self.same(inside.0), name));
             }
+            place = inside;
+        }
+    }
+
+    /// The field or element that a place is in, with a field's name, and where in it.
+    fn part(&self, (whole, at): Member) -> Option<(&str, Member)> {
+        match self.ty(whole) {
+            Type::Record(fields) => {
+                let field = field_at(self.program, fields, at)?;
+                Some((&field.name, (field.ty, at - field.offset)))
+            }
+            Type::Array(element, bytes) if *bytes > 0 => Some(("", (*element, at % *bytes as i64))),
+            _ => None,
         }
     }
 
     /// The innermost record that a place is in, and where.
-    pub fn innermost(&self, (mut ty, mut at): Member) -> Option<Member> {
+    pub fn innermost(&self, mut place: Member) -> Option<Member> {
         let mut found = None;
         loop {
-            match self.ty(ty) {
-                Type::Record(fields) => {
-                    found = Some((self.same(ty), at));
-                    let field = field_at(self.program, fields, at)?;
-                    at -= field.offset;
-                    ty = field.ty;
-                }
-                Type::Array(element, bytes) if *bytes > 0 => {
-                    at %= *bytes as i64;
-                    ty = *element;
-                }
-                _ => return found,
+            let is_record = matches!(self.ty(place.0), Type::Record(_));
+            if is_record {
+                found = Some((self.same(place.0), place.1));
+            }
+            match self.part(place) {
+                Some((_, inside)) => place = inside,
+                // Between fields.
+                None if is_record => return None,
+                None => return found,
             }
         }
     }

@@ -70,9 +70,10 @@ pub fn write(occasion: &Occasion) -> Result<(), i32> {
     // SAFETY: both are C strings.
     unsafe {
         if done && in_file {
-            libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr());
+            let named = libc::rename(name.as_c_str().as_ptr(), complete.as_c_str().as_ptr()) == 0;
+            let error = folder::errno();
             rotation::make_room(folder::path(), occasion);
-            return Ok(());
+            return if named { Ok(()) } else { Err(error) };
         }
         if in_file && writer.failed && writer.worth && mode::samples() {
             leave_mark(&name, occasion);

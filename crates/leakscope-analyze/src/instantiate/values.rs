@@ -16,11 +16,17 @@ use crate::value::{Base, HeapId, SymbolId, SymbolKey, Value};
 const MAX_STACK: usize = 8;
 
 impl Instance<'_> {
+    /// The name of something that this case of the callee brings: the numbers of
+    /// two cases differ.
+    fn own(&self, number: u32) -> SymbolKey {
+        SymbolKey::Result(self.site.result, self.number * 4096 + number)
+    }
+
     /// What is returned has no name here, but the callee may know something
     /// of it.
     pub(super) fn unnamed_result(&self, scope: &mut Scope, after: &mut Case, id: SymbolId) -> Value {
         let known = self.exit.facts.iter().find(|(known, _)| *known == id);
-        let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
+        let key = self.own(id.0 + 1);
         let (Some((_, fact)), Some(own)) = (known, scope.symbols.get(key)) else { return Value::Top };
         after.facts.insert(own, *fact);
         Value::symbol(own)
@@ -28,7 +34,7 @@ impl Instance<'_> {
 
     /// The same of a number that it computed.
     fn unnamed_number(&mut self, scope: &mut Scope, id: SymbolId, range: Fact) -> Value {
-        let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
+        let key = self.own(id.0 + 1);
         if range == Fact::ANY {
             return Value::Top;
         }
@@ -41,7 +47,7 @@ impl Instance<'_> {
     /// The callee has tested its result, of which it is not known what it is.
     pub(super) fn note_result(&self, scope: &mut Scope, after: &mut Case, result: &mut Value) -> bool {
         if *result == Value::Top {
-            *result = scope.symbols.value(SymbolKey::Result(self.site.result, self.number * 4096));
+            *result = scope.symbols.value(self.own(0));
         }
         note_not_null(after, scope, result)
     }
@@ -108,7 +114,7 @@ impl Instance<'_> {
                 compare(&self.before, scope, op, &left, &right)
             }
             SymbolKey::Result(..) | SymbolKey::Joined(..) => {
-                let key = SymbolKey::Result(self.site.result, self.number * 4096 + id.0 + 1);
+                let key = self.own(id.0 + 1);
                 scope.symbols.value(key)
             }
         };
@@ -177,8 +183,7 @@ impl Instance<'_> {
             Some(known) => Value::address(Base::Heap(*known)),
             // It has escaped, so that only its address is of interest.
             None => {
-                let key =
-                    SymbolKey::Result(self.site.result, self.number * 4096 + 2048 + block.site() as u32);
+                let key = self.own(2048 + block.site() as u32);
                 let Some(id) = scope.symbols.get(key) else { return Value::Top };
                 self.addresses.push(id);
                 Value::symbol(id)
