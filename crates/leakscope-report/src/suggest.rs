@@ -66,6 +66,7 @@ pub(crate) fn fix(root: &Root, all: &[Finding], files: &mut Files, base: Option<
         || finding.cause == Cause::ScopeEnd && statement.starts_with('}') && !scope::is_reached(&above)
         || is_used_further_out(finding, leaked)
         || is_moved(finding, variable, frame, &above)
+        || is_copied(variable, &above)
         || released::is_behind_one(finding, frame, &above)
         || released::may_be_taken(variable, &above)
         || finding.cause != Cause::ScopeEnd && released::goes_on_there(finding, leaked, files)
@@ -445,6 +446,14 @@ fn is_made_here(allocated: &Place, leaked: &Place) -> bool {
     let Some(leak) = leaked.headline() else { return false };
     let own = |frame: &&Frame| (&frame.function, &frame.file) == (&leak.function, &leak.file);
     allocated.stack.iter().find(own).is_none_or(|frame| frame.line == leak.line)
+}
+
+/// The function copied the record whose member `variable` is: whoever got the copy may have the block.
+fn is_copied(variable: &str, above: &[String]) -> bool {
+    let Some((record, _)) = variable.split_once('.') else { return false };
+    let mut function = above.iter().rev().take_while(|line| !line.starts_with('}'));
+    let copies = |statement: &str| assigned(statement).is_some_and(|value| value.trim() == record);
+    function.any(|line| line.split(';').any(copies))
 }
 
 /// The function made `variable` lead to another place than the start of the block,

@@ -99,6 +99,19 @@ fn a_warning_is_mended_as_on_another_way() {
     );
 }
 
+#[test]
+fn a_record_that_was_copied_has_another_owner() {
+    let check = |between: &str, expected: &str| {
+        let text = format!(
+            "void f(struct state *out) {{\n struct state es = {{0}};\n es.key = malloc(4); //alloc\n{between} return; //lost\n}}\n"
+        );
+        check(Cause::ScopeEnd, "es.key", text.leak(), expected);
+    };
+    check("", "add free(es.key) before line 4");
+    check(" out->size = es.size;\n", "add free(es.key) before line 5");
+    check(" if (out)\n  *out = es;   /* all of it */\n", "");
+}
+
 const OVERWRITTEN: &str = "void f(char *p) {\n p = malloc(4); //alloc\n";
 
 #[test]
