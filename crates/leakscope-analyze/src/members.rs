@@ -462,8 +462,10 @@ impl<'f, 'a> Finder<'f, 'a> {
                     let filled = |&member| Filled { member, by, at, is_first };
                     self.facts.made.extend(members.iter().map(filled));
                     if !is_new && self.is_used_before(next, instruction.result, &members) {
-                        let outgrown =
-                            |&member| Outgrown { member, at, variable: name.clone(), by: instruction.result };
+                        let outgrown = |&member| {
+                            let (by, variable) = (instruction.result, name.clone());
+                            Outgrown { member, at: instruction.at, variable, by }
+                        };
                         self.facts.outgrown.extend(members.iter().map(outgrown));
                     }
                 }
