@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use leakscope_ir::{Compare, ValueId};
+use leakscope_ir::ValueId;
 
 use crate::case::{Block, Case, Cell};
 use crate::fact::Fact;
-use crate::refine::is_never_null;
 use crate::scope::Scope;
 use crate::shared::{Map, Set};
 use crate::value::{Base, HeapId, Holder, Offset, Point, SymbolId, SymbolKey, Value, mark};
@@ -363,15 +362,6 @@ impl Joiner<'_> {
         self.is_changed = is_changed;
     }
 
-    /// What was found not to be null in both cases is not null, though it may be one
-    /// of several things by now.
-    fn keep_nonnull(&mut self, value: &Value, scope: &mut Scope) {
-        if matches!(value, Value::OneOf(_)) {
-            let test = scope.symbols.get(SymbolKey::Compare(Compare::Ne, value.clone(), Value::NULL));
-            self.bound.extend(test.map(|test| (test, Fact::exactly(1))));
-        }
-    }
-
     fn value(
         &mut self,
         case: &mut Case,
@@ -400,12 +390,6 @@ impl Joiner<'_> {
             self.is_changed |= value != own;
             return value;
         }
-        let may_lead = |value: &Value| value.bases().next().is_some();
-        let is_never_null = !scope.is_in_loop()
-            && may_lead(&own)
-            && may_lead(&others)
-            && is_never_null(case, scope, &own)
-            && is_never_null(self.other, scope, &others);
         let is_plain = |value: &Value| match value {
             Value::Int(_) | Value::Top => true,
             Value::Sum(Base::Symbol(id), _) => {
@@ -421,9 +405,6 @@ impl Joiner<'_> {
         if !all_plain {
             let is_known = |part: &Value| own.parts().contains(part);
             if self.growth == Growth::Free && others.parts().iter().all(is_known) {
-                if is_never_null {
-                    self.keep_nonnull(&own, scope);
-                }
                 return own;
             }
             let mut parts: Vec<Value> = own.parts().iter().chain(others.parts()).cloned().collect();
@@ -439,9 +420,6 @@ impl Joiner<'_> {
                 _ => case.any_of(scope, parts),
             };
             self.is_changed |= value != own;
-            if is_never_null {
-                self.keep_nonnull(&value, scope);
-            }
             return value;
         }
         if own == Value::Top || others == Value::Top {

@@ -43,6 +43,8 @@ pub const MAX_VARIADIC: u32 = 6;
 const MAX_PATH: u32 = 64;
 /// Cases of a `switch` that are told apart from its default by comparisons.
 const FEW_CASES: usize = 6;
+/// The same where a leak is looked for.
+const MANY_CASES: usize = 24;
 
 /// How much of a procedure is told apart.
 #[derive(Clone, Copy)]
@@ -394,6 +396,7 @@ impl<'a> Simulation<'a, '_> {
             }
             Terminator::Switch { value, cases, default } => {
                 let value = self.operand(&case, value);
+                let few = if self.search.is_some() { MANY_CASES } else { FEW_CASES };
                 for (number, to) in cases {
                     let mut taken = case.clone();
                     let right = Value::Int(*number);
@@ -402,7 +405,7 @@ impl<'a> Simulation<'a, '_> {
                     let mut is_left = assume_compare(&mut case, scope, Compare::Ne, &value, &right);
                     // Where no range tells a case from the default, the
                     // comparison does.
-                    if is_taken && is_left && cases.len() <= FEW_CASES {
+                    if is_taken && is_left && cases.len() <= few {
                         let equals = compare(&case, scope, Compare::Eq, &value, &right);
                         if equals != Value::NULL {
                             is_taken = assume(&mut taken, scope, &equals, true);
