@@ -88,8 +88,8 @@ int union_freed_bad(struct machine *machine, int count)
         machine->log[at] = state_of(machine, &set);
         if (state == NULL && size_of("set") == 0)
             free(set.elements);
-    }
-    return 0; // leak @union: set.elements
+    } // leak @union: set.elements
+    return 0;
 }
 
 // A text that is made in one of several ways, or not at all.
@@ -111,7 +111,7 @@ static void text_add(char **text, const struct node *node)
             abort();
         return;
     }
-    char *longer = malloc(strlen(*text) + strlen(node->text) + 1); // alloc @name
+    char *longer = malloc(strlen(*text) + strlen(node->text) + 1);
     if (!longer)
         abort();
     strcat(strcpy(longer, *text), node->text);
@@ -123,7 +123,7 @@ static char *name_of(const struct node *node)
 {
     char *name;
     if (node->tag != NULL) {
-        name = strdup(node->tag);
+        name = strdup(node->tag); // alloc @name
         if (name == NULL)
             abort();
     } else {
