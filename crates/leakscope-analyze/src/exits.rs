@@ -67,9 +67,7 @@ fn grouped(scope: &mut Scope, exits: Vec<(Exit, Case, Value)>, by_class: bool) -
     let mut count = 0;
     for (exit, mut case, value) in exits {
         let class = if by_class { class_of(case.fact_of(scope, &value)) } else { Class::Other };
-        // A place in a text, too: what the text is may be several things in a caller.
-        let is_several = matches!(value, Value::OneOf(_) | Value::Sum(Base::Symbol(_), Offset::Any));
-        let is_tested = is_several && is_never_null(&case, scope, &value);
+        let is_tested = is_never_null(&case, scope, &value);
         if is_tested || case.get(HAS_RESULT) == Value::Top {
             case.set(HAS_RESULT, Value::Int(is_tested.into()));
         }
@@ -121,7 +119,9 @@ fn class_of(fact: Fact) -> Class {
 
 fn exit_case(id: FuncId, scope: &mut Scope, exit: Exit, mut case: Case) -> ExitCase {
     let result = outside(&case.get(RESULT));
-    let has_result = case.get(HAS_RESULT) == Value::Int(1);
+    // A place in a text, too: what the text is may be several things in a caller.
+    let is_several = matches!(result, Value::OneOf(_) | Value::Sum(Base::Symbol(_), Offset::Any));
+    let has_result = is_several && case.get(HAS_RESULT) == Value::Int(1);
     case.env.clear();
     let visible = visible_blocks(&case, &result);
     let mut writes = Vec::new();

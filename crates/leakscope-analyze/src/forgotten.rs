@@ -73,7 +73,7 @@ pub fn forgotten(world: &World) -> Vec<Found> {
                 note(*member, (*at, Cause::Overwritten, variable.as_deref()));
             }
         }
-        for Outgrown { member, at, variable } in &own.outgrown {
+        for Outgrown { member, at, variable, .. } in &own.outgrown {
             if owned.get(member).is_some_and(|evidence| judge.outgrows(id, *member, evidence)) {
                 note(*member, (*at, Cause::Overwritten, variable.as_deref()));
             }

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use leakscope_ir::ValueId;
+use leakscope_ir::{Compare, ValueId};
 
 use crate::case::{Block, Case, Cell};
 use crate::fact::Fact;
+use crate::refine::is_never_null;
 use crate::scope::Scope;
 use crate::shared::{Map, Set};
 use crate::value::{Base, HeapId, Holder, Offset, Point, SymbolId, SymbolKey, Value, mark};
@@ -132,6 +133,7 @@ pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, 
     joiner.env(case, other, scope);
     joiner.memory(case, other, scope);
     joiner.variables(case, other, scope);
+    joiner.tested(case, other);
     joiner.facts(case, other, &own_only);
     if !others_only.is_empty() {
         case.facts.extend(others_only);
@@ -324,6 +326,12 @@ impl Joiner<'_> {
         }
     }
 
+    fn tested(&mut self, case: &mut Case, other: &Case) {
+        let known = case.tested.len();
+        case.tested.retain(|test| other.tested.contains(test));
+        self.is_changed |= case.tested.len() != known;
+    }
+
     /// What only `case` has seen, `apart`, it goes on to know.
     fn facts(&mut self, case: &mut Case, other: &Case, apart: &[(SymbolId, Fact)]) {
         let (growth, bound) = (self.growth, &self.bound);
@@ -355,6 +363,15 @@ impl Joiner<'_> {
         self.is_changed = is_changed;
     }
 
+    /// What was found not to be null in both cases is not null, though it may be one
+    /// of several things by now.
+    fn keep_nonnull(&mut self, value: &Value, scope: &mut Scope) {
+        if matches!(value, Value::OneOf(_)) {
+            let test = scope.symbols.get(SymbolKey::Compare(Compare::Ne, value.clone(), Value::NULL));
+            self.bound.extend(test.map(|test| (test, Fact::exactly(1))));
+        }
+    }
+
     fn value(
         &mut self,
         case: &mut Case,
@@ -383,6 +400,12 @@ impl Joiner<'_> {
             self.is_changed |= value != own;
             return value;
         }
+        let may_lead = |value: &Value| value.bases().next().is_some();
+        let is_never_null = !scope.is_in_loop()
+            && may_lead(&own)
+            && may_lead(&others)
+            && is_never_null(case, scope, &own)
+            && is_never_null(self.other, scope, &others);
         let is_plain = |value: &Value| match value {
             Value::Int(_) | Value::Top => true,
             Value::Sum(Base::Symbol(id), _) => {
@@ -398,6 +421,9 @@ impl Joiner<'_> {
         if !all_plain {
             let is_known = |part: &Value| own.parts().contains(part);
             if self.growth == Growth::Free && others.parts().iter().all(is_known) {
+                if is_never_null {
+                    self.keep_nonnull(&own, scope);
+                }
                 return own;
             }
             let mut parts: Vec<Value> = own.parts().iter().chain(others.parts()).cloned().collect();
@@ -413,6 +439,9 @@ impl Joiner<'_> {
                 _ => case.any_of(scope, parts),
             };
             self.is_changed |= value != own;
+            if is_never_null {
+                self.keep_nonnull(&value, scope);
+            }
             return value;
         }
         if own == Value::Top || others == Value::Top {

@@ -49,6 +49,7 @@ pub struct Outgrown {
     pub member: Member,
     pub at: Spot,
     pub variable: Option<String>,
+    by: ValueId,
 }
 
 /// Where an element comes from that is released.
@@ -198,7 +199,32 @@ impl<'f, 'a> Finder<'f, 'a> {
         let mut replaced = std::mem::take(&mut self.facts.replaced);
         replaced.retain(|store| !self.is_tested_before(store));
         self.facts.replaced = replaced;
+        let mut outgrown = std::mem::take(&mut self.facts.outgrown);
+        outgrown.retain(|store| !self.is_where_null(store));
+        self.facts.outgrown = outgrown;
         self.facts
+    }
+
+    /// Whether a member is written to only where a comparison found that it is
+    /// null: what was used before is that of another turn, or element.
+    fn is_where_null(&self, store: &Outgrown) -> bool {
+        let to = self.values.block_of[store.by.0 as usize];
+        (0..).map(BlockId).zip(&self.body.blocks).any(|(id, block)| match &block.end {
+            Terminator::Branch { condition: Operand::Value(condition), yes, no } => {
+                self.tests.get(condition).is_some_and(|tested| tested.contains(&store.member))
+                    && yes != no
+                    && !self.is_reached_without((id, self.null_side(*condition, *yes, *no)), to)
+            }
+            _ => false,
+        })
+    }
+
+    /// Where a branch goes that compares something with null, and it is that.
+    fn null_side(&self, condition: ValueId, yes: BlockId, no: BlockId) -> BlockId {
+        match self.values.op(condition) {
+            Some(Op::Compare { op: Compare::Eq, .. }) => yes,
+            _ => no,
+        }
     }
 
     /// Whether a member is compared with null on a way to where it is written to.
@@ -351,9 +377,8 @@ impl<'f, 'a> Finder<'f, 'a> {
             match &self.body.block(id).end {
                 Terminator::Branch { condition: Operand::Value(condition), yes, no } => {
                     let is_tested = self.tests.get(condition).is_some_and(|tested| tested.contains(&member));
-                    let is_null =
-                        matches!(self.values.op(*condition), Some(Op::Compare { op: Compare::Eq, .. }));
-                    let (null, other) = if is_null { (*yes, *no) } else { (*no, *yes) };
+                    let null = self.null_side(*condition, *yes, *no);
+                    let other = if null == *yes { *no } else { *yes };
                     open.push(other);
                     open.extend((!is_tested).then_some(null));
                 }
@@ -437,8 +462,10 @@ impl<'f, 'a> Finder<'f, 'a> {
                     let filled = |&member| Filled { member, by, at, is_first };
                     self.facts.made.extend(members.iter().map(filled));
                     if !is_new && self.is_used_before(next, instruction.result, &members) {
-                        let outgrown =
-                            |&member| Outgrown { member, at: instruction.at, variable: name.clone() };
+                        let outgrown = |&member| {
+                            let (by, variable) = (instruction.result, name.clone());
+                            Outgrown { member, at: instruction.at, variable, by }
+                        };
                         self.facts.outgrown.extend(members.iter().map(outgrown));
                     }
                 }

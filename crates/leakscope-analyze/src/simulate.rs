@@ -375,10 +375,14 @@ impl<'a> Simulation<'a, '_> {
         match &block.end {
             Terminator::Jump(to) => self.go(id, *to, case),
             Terminator::Branch { condition, yes, no } => {
+                let tested = self.null_test(condition);
                 let condition = self.operand(&case, condition);
                 for (to, truth) in [(*yes, true), (*no, false)] {
                     let mut taken = case.clone();
                     if !is_overflow(&self.result.scope, &condition, truth)
+                        && tested.is_none_or(|(value, op)| {
+                            note_test(&mut taken, value, (op == Compare::Eq) == truth)
+                        })
                         && assume(&mut taken, self.scope(), &condition, truth)
                         && !(self.flow.is_loop_head[id.0 as usize]
                             && self.has_negative_count(id, &case, &taken, &condition))
@@ -432,6 +436,18 @@ impl<'a> Simulation<'a, '_> {
         }
     }
 
+    /// The value that a condition compares with null.
+    fn null_test(&self, condition: &Operand) -> Option<(ValueId, Compare)> {
+        match self.made_by(condition)? {
+            Op::Compare {
+                op: op @ (Compare::Eq | Compare::Ne),
+                left: Operand::Value(value),
+                right: Operand::Int(0),
+            } => Some((*value, *op)),
+            _ => None,
+        }
+    }
+
     /// Whether the loop of a head is left at once only because what it counts up
     /// to would be negative: counts are not, but what a round gets may be.
     fn has_negative_count(&self, head: BlockId, before: &Case, left: &Case, condition: &Value) -> bool {
@@ -472,6 +488,9 @@ impl<'a> Simulation<'a, '_> {
             }
         }
         let live = &self.flow.live_in[to.0 as usize];
+        // What is not needed further on is another thing when it is needed again.
+        case.tested
+            .retain(|(id, _)| live.binary_search(id).is_ok() && !values.iter().any(|(phi, _)| phi == id));
         let mut gone = Vec::new();
         case.env.retain(|(id, value)| {
             let is_live = live.binary_search(id).is_ok();
@@ -571,6 +590,18 @@ impl<'a> Simulation<'a, '_> {
         }
         Some(outcomes)
     }
+}
+
+/// Notes how a comparison of one of several things with null went; whether that
+/// can be, after an earlier one.
+fn note_test(case: &mut Case, value: ValueId, is_null: bool) -> bool {
+    if let Some((_, known)) = case.tested.iter().find(|(tested, _)| *tested == value) {
+        return *known == is_null;
+    }
+    if matches!(case.get(value), Value::OneOf(_) | Value::Sum(Base::Symbol(_), Offset::Any)) {
+        case.tested.push((value, is_null));
+    }
+    true
 }
 
 /// A path from its newest mark back, oldest first.
