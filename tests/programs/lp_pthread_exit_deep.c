@@ -1,6 +1,5 @@
 // The worker leaves by pthread_exit in a function that may be inlined, three calls deep; what its first function
 // holds is left behind. Optimised code has it in a register without a name there.
-// valgrind -O2: differs: gcc needs the register of copy for the call that never returns
 // stdout: 17
 // flags: -pthread
 #include <pthread.h>

@@ -1,5 +1,4 @@
 // Records are parsed in a loop whose body may throw and is caught outside the body: the record in work is lost.
-// valgrind -O2: differs: gcc has record in a register, which is overwritten on the way of the throw
 // stdout: 2 good, 1 bad
 #include <cstdio>
 #include <cstdlib>

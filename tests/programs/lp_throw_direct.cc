@@ -1,5 +1,5 @@
 // A function throws between its own new and delete: the throw is the place, in a function without any other cleanup.
-// valgrind -O2: differs: gcc has copy only in a register, which the throw itself needs before it jumps
+// valgrind-variable -O2: differs: gcc has copy only in a register, which the throw itself needs before it jumps
 // stdout: 2 sums, 1 error
 #include <cstdio>
 #include <stdexcept>

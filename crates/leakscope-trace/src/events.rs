@@ -57,7 +57,9 @@ impl Events {
             let site = record.stacks.get(&id).and_then(|stack| record.site(stack));
             let mut event = Event {
                 place,
-                cause: site.and_then(|site| site.cause).map_or(Cause::Unknown, cause),
+                cause: named
+                    .cause(id)
+                    .unwrap_or_else(|| site.and_then(|site| site.cause).map_or(Cause::Unknown, cause)),
                 variable: site.and_then(|site| site.variable.clone()).or_else(|| named.held(id)),
                 exactness: Exactness::Exact,
             };

@@ -34,6 +34,12 @@ impl Sources {
         self.lines(file).get(at).is_some_and(|text| jumps(text.trim_start()))
     }
 
+    /// Whether a statement on `line` leaves frames behind.
+    pub fn leaves_frames_at(&mut self, file: &str, line: u32) -> bool {
+        let at = (line as usize).wrapping_sub(1);
+        self.lines(file).get(at).is_some_and(|text| leaves_frames(text))
+    }
+
     fn lines(&mut self, file: &str) -> &[String] {
         self.files.entry(file.to_owned()).or_insert_with(|| {
             // A path may lead to something that would be waited for.
@@ -114,6 +120,21 @@ fn jumps(statement: &str) -> bool {
     ["return", "goto", "break", "continue"].into_iter().any(is_it)
 }
 
+/// Whether a line throws, or calls what never comes back to it.
+fn leaves_frames(line: &str) -> bool {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let has = |word: &str, is_behind: fn(&str) -> bool| {
+        line.match_indices(word).any(|(at, _)| {
+            let behind = &line[at + word.len()..];
+            !line[..at].ends_with(is_word) && !behind.starts_with(is_word) && is_behind(behind)
+        })
+    };
+    let calls = |name| has(name, |behind| behind.trim_start().starts_with('('));
+    // What stands behind a function's parameters promises.
+    has("throw", |behind| !behind.trim_start().starts_with("()"))
+        || ["longjmp", "siglongjmp", "pthread_exit"].into_iter().any(calls)
+}
+
 /// A line with blanks in the place of comments and of what is in quotes, as long as it was.
 fn code_of(line: &str) -> String {
     let mut code = String::with_capacity(line.len());
@@ -174,6 +195,19 @@ mod tests {
         check("{\n    f();\n    g();\n}\n", 4, None);
         check("{\n    f();\n    return;\n    g();\n", 4, None);
         check("}", 1, None);
+    }
+
+    #[test]
+    fn lines_that_leave_frames_are_known() {
+        let check = |line: &str, expected| assert_eq!(leaves_frames(&code_of(line)), expected, "{line}");
+        check("        throw std::range_error(\"negative\");", true);
+        check("    if (x) throw;", true);
+        check("    longjmp (*trap, 1);", true);
+        check("    if (!s) { pthread_exit(NULL); }", true);
+        check("    rethrow(e);   // throw", false);
+        check("void f() throw() {", false);
+        check("    jump = longjmp;", false);
+        check("    puts(\"throw\");", false);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use addr2line::gimli::Register;
 use indexmap::IndexSet;
-use leakscope_core::{Frame, Place};
+use leakscope_core::{Cause, Frame, Place};
 use leakscope_wire as wire;
 
 use crate::address_space::AddressSpace;
@@ -92,7 +92,7 @@ impl Places {
         record.modules.iter().for_each(|module| self.objects.read(&module.path));
         let mut by_stack = HashMap::with_capacity(record.stacks.len());
         let (mut frames, mut held, mut copies) = (Vec::new(), HashMap::new(), HashSet::new());
-        let mut calls = HashMap::new();
+        let (mut calls, mut causes) = (HashMap::new(), HashMap::new());
         let freed: HashSet<u32> = record.frees.iter().map(|free| free.freed).collect();
         for (&id, stack) in &record.stacks {
             frames.clear();
@@ -115,10 +115,19 @@ impl Places {
             if let Some(site) = site {
                 match self.variable(record, &space, stack, site, &frames) {
                     Some(Named { name, inside, ended }) => {
-                        held.insert(id, name);
                         frames.drain(..if at_end.is_none() { ended } else { 0 });
                         for frame in frames.iter_mut().take(inside) {
                             *frame = self.symboliser.as_wrapper(*frame);
+                        }
+                        let constructors = match site.cause {
+                            Some(wire::Cause::ScopeEnd) if name == "this" => self.constructors(&frames),
+                            _ => 0,
+                        };
+                        if constructors == 0 {
+                            held.insert(id, name);
+                        } else {
+                            frames.drain(..constructors);
+                            causes.insert(id, Cause::Discarded);
                         }
                     }
                     None if site.cause == Some(wire::Cause::HolderFreed) => {
@@ -130,8 +139,13 @@ impl Places {
                     None => {}
                 }
             }
-            if let (Some(site), Some(innermost)) = (site, frames.first_mut()) {
+            if let (Some(site), Some(innermost)) = (site, frames.first_mut())
+                && !causes.contains_key(&id)
+            {
                 *innermost = self.left_in_source(site, at_end.is_none(), *innermost);
+                if self.is_needed_to_leave(site, &frames) {
+                    causes.insert(id, Cause::Unwound);
+                }
             }
             if freed.contains(&id) {
                 self.mark_wrappers(&space, stack, &mut frames, Wraps::Free);
@@ -158,7 +172,8 @@ impl Places {
             }
         }
         self.symboliser.forget();
-        RecordPlaces { by_stack, calls, held, copies, last_uses, later_uses, unknown: self.place_of(&[]) }
+        let unknown = self.place_of(&[]);
+        RecordPlaces { by_stack, calls, held, causes, copies, last_uses, later_uses, unknown }
     }
 
     /// The frames of a stack, up to those that no place keeps (`place_of`): behind
@@ -208,6 +223,15 @@ impl Places {
 
     fn is_main(frame: &Frame) -> bool {
         !frame.system && frame.function.as_deref() == Some("main")
+    }
+
+    /// How many constructors lie inside of the user's code that asked for an object: it has the
+    /// object, not they.
+    fn constructors(&self, frames: &[FrameId]) -> usize {
+        let frame = |&id: &FrameId| self.symboliser.frame(id);
+        let is_constructor = |frame: &&Frame| frame.function.as_deref().is_some_and(is_constructor);
+        let count = frames.iter().map(frame).take_while(is_constructor).count();
+        if frames.get(count).map(frame).is_some_and(Places::is_own) { count } else { 0 }
     }
 
     /// The frames at an address, but members that the compiler made, inside of the
@@ -372,6 +396,19 @@ impl Places {
             _ => None,
         };
         found.map_or(frame, |(line, column)| self.symboliser.at_line(frame, line, Some(column)))
+    }
+
+    /// Whether a register was overwritten only by what leaves its function for good: an
+    /// exception that is made, the arguments of a jump.
+    fn is_needed_to_leave(&mut self, site: &Site, frames: &[FrameId]) -> bool {
+        let own = frames.iter().map(|&id| self.symboliser.frame(id)).find(|frame| Places::is_own(frame));
+        let Some(Frame { file: Some(file), line: Some(line), .. }) = own else { return false };
+        // Of memory the code says how it got there; derived code has its own statements.
+        let is_register = site.register().is_some() || site.held.is_none() && site.steps.is_empty();
+        site.cause == Some(wire::Cause::Overwritten)
+            && site.line.is_none()
+            && is_register
+            && self.sources.leaves_frames_at(file, *line)
     }
 
     /// The statement that left the scope in which a pointer died, where the
@@ -580,12 +617,31 @@ impl Places {
     }
 }
 
+/// Whether a function is called `Name::Name(…)` or, of a template, `Name<…>::Name(…)`.
+fn is_constructor(function: &str) -> bool {
+    let mut depth = 0;
+    let mut path = String::new();
+    for character in function.chars() {
+        match character {
+            '(' if depth == 0 => break,
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ if depth == 0 => path.push(character),
+            _ => {}
+        }
+    }
+    let mut names = path.rsplit("::");
+    names.next().is_some_and(|name| names.next() == Some(name))
+}
+
 /// The places of one record.
 pub struct RecordPlaces {
     by_stack: HashMap<u32, PlaceId>,
     calls: HashMap<u32, Call>,
     /// Variables of frames that were left behind.
     held: HashMap<u32, String>,
+    /// How pointers went at stacks where the source says more than the code.
+    causes: HashMap<u32, Cause>,
     /// Stacks at which a register lost a pointer, and no variable was there.
     copies: HashSet<u32>,
     /// By such a stack and that of a last use, where the same function did that, and
@@ -619,6 +675,11 @@ impl RecordPlaces {
         self.held.get(&stack).cloned()
     }
 
+    /// How the pointer went that died at a stack, where the site says less.
+    pub fn cause(&self, stack: u32) -> Option<Cause> {
+        self.causes.get(&stack).copied()
+    }
+
     /// Whether what died at a stack was the compiler's own copy of a pointer.
     pub fn is_copy(&self, stack: u32) -> bool {
         self.copies.contains(&stack)
@@ -638,5 +699,21 @@ impl RecordPlaces {
     /// The place of a stack that has frames.
     pub fn known(&self, stack: u32) -> Option<PlaceId> {
         self.by_stack.get(&stack).copied().filter(|&place| place != self.unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constructors_are_told_by_their_names() {
+        let check = |name, expected| assert_eq!(is_constructor(name), expected, "{name}");
+        check("Audit::Audit(char const*)", true);
+        check("audit::Line<std::map<int, int> >::Line(int (*)(int))", true);
+        check("Audit::~Audit()", false);
+        check("Audit::send(Audit::Audit)", false);
+        check("main", false);
+        check("operator<(Audit const&, Audit const&)", false);
     }
 }

@@ -271,7 +271,13 @@ impl Calls {
     /// Whether a function that runs has a copy of the word that nobody meant.
     #[inline]
     pub fn is_stale(&self, word: usize) -> bool {
-        self.stale.iter().any(|&(_, stale)| stale == word)
+        self.is_stale_at(word, 0)
+    }
+
+    /// The same of the word at `place`: frames above that call have it of their own.
+    #[inline]
+    pub fn is_stale_at(&self, word: usize, place: usize) -> bool {
+        self.stale.iter().any(|&(slot, stale)| stale == word && place < slot)
     }
 
     /// Whether a register or the frame of the function that runs may hold the

@@ -232,6 +232,8 @@ pub const IS_LEFT: u32 = 1 << 1;
 pub const TWO_RESULTS: u64 = 1 << 32;
 /// The function has no result: what is in the register was left there.
 pub const NO_RESULT: u64 = 1 << 33;
+/// The function has a result, as debug information says.
+pub const ONE_RESULT: u64 = 1 << 35;
 /// Nothing but the end of the function is there: what led to it may be known.
 pub const SHARED_END: u64 = 1 << 34;
 /// From this bit on, without the first: the registers that have what the caller
@@ -243,7 +245,9 @@ pub const GIVEN_BACK: u32 = 17;
 /// restored from the frame, and whether the result goes on.
 pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, site: u32, what: u64) {
     let site = if what & SHARED_END != 0 { way_out(low).unwrap_or(site) } else { site };
-    let (what, has_two, has_none) = (what as u32, what & TWO_RESULTS != 0, what & NO_RESULT != 0);
+    let (has_one, has_two, has_none) =
+        (what & ONE_RESULT != 0, what & TWO_RESULTS != 0, what & NO_RESULT != 0);
+    let what = what as u32;
     // SAFETY: VEX gives the guest state.
     let (registers, restored) = unsafe { (registers_at(guest, REGISTERS), registers_at(guest, RESTORED)) };
     let thread = tool::current();
@@ -269,9 +273,9 @@ pub unsafe extern "C" fn on_return(guest: *const u8, low: usize, now: usize, sit
         if is_flag {
             thread.dead[RAX] = 0;
         }
-        // What the function neither was given nor wrote is not its result.
+        // What the function neither was given nor wrote is not its result, unless it must have one.
         let given = thread.calls.given();
-        let is_result = given.word != registers[RAX] || is_left(registers, given);
+        let is_result = has_one && sets_result || given.word != registers[RAX] || is_left(registers, given);
         thread.dead_result = if is_result { 0 } else { given.word };
         // SAFETY: the return address was read from there just now.
         thread.returned_to = unsafe { *((now - 8) as *const usize) };
@@ -569,23 +573,24 @@ fn die_slowly(
 ) {
     let (end, before) = (thread.calls.frame_end(), stamps::time());
     for place in words.iter_mut().filter(|word| arena::is_within(**word)) {
-        let below = end.wrapping_sub(place as *const usize as usize);
+        let address = place as *const usize as usize;
+        let below = end.wrapping_sub(address);
         let word = core::mem::replace(place, 0);
-        if frames::has_ended(place as *const usize as usize, word) {
+        if frames::has_ended(address, word) {
             continue;
         }
         // What a function put aside for its caller is back in its register.
         if let Some(Death { site, context, put_aside }) = death
             && !results.contains(&word)
             && !is_in(put_aside, registers, word)
-            && !thread.calls.is_stale(word)
+            && !thread.calls.is_stale_at(word, address)
             && let Some(block) = heap::pointed_to(word)
             // Of several pointers in the frame one to its start is meant.
             && (word == block.start || block.stamps[0].time() <= before)
         {
             let held = match context {
                 None => Held::at_word(below / 8),
-                Some(_) => thread.calls.in_frame(place as *const usize as usize, thread.thrown.depth),
+                Some(_) => thread.calls.in_frame(address, thread.thrown.depth),
             };
             let is_temporary = context.is_none() && is_temporary(site, below);
             let point = Point { context: context.unwrap_or_else(|| thread.calls.context()), site };

@@ -482,6 +482,7 @@ impl Block<'_> {
             let given_back = u32::from(self.given_back) >> 1 << events::GIVEN_BACK;
             let results = match self.function.map(|function| function.results()) {
                 Some(0) => events::NO_RESULT,
+                Some(1) => events::ONE_RESULT,
                 Some(2) => events::TWO_RESULTS,
                 _ => 0,
             };

@@ -165,10 +165,7 @@ fn plan_as(options: &Run, variant: DeriveEngine) -> Result<Plan> {
                 | CaptureError::NoSuchFile(_)
                 | CaptureError::Folder(_)
                 | CaptureError::NotAProgram(_) => {
-                    format!(
-                        "{} was not captured, which `leakscope build -- <your build command>` does",
-                        target.display()
-                    )
+                    format!("{} was not built by `leakscope build -- <your build command>`", target.display())
                 }
                 CaptureError::ForeignProgram { .. } => error.to_string(),
                 _ => return Err(error.into()),
@@ -231,6 +228,9 @@ fn valgrind_plan(target: &Path, valgrind: Valgrind, options: &Run) -> Result<Pla
     let kind = kind_of(&path)?;
     if kind == Kind::Static && !defines(&path, "malloc") {
         let shown = path.display();
+        if has_section(&path, ".note.go.buildid") {
+            bail!("{shown} is written in Go, whose memory is collected: there is no heap of C's to look at");
+        }
         bail!("{shown} is statically linked and has no symbol malloc: run it as it was before `strip`");
     }
     let has_operators = kind == Kind::Dynamic && defines(&path, "_Znwm");
@@ -344,6 +344,11 @@ fn defines(path: &Path, function: &str) -> bool {
     file.symbols()
         .chain(file.dynamic_symbols())
         .any(|symbol| symbol.is_definition() && symbol.name() == Ok(function))
+}
+
+fn has_section(path: &Path, name: &str) -> bool {
+    let Ok(content) = fs::read(path) else { return false };
+    object::File::parse(&*content).is_ok_and(|file| file.section_by_name(name).is_some())
 }
 
 /// How much the runtime looks at.

@@ -351,7 +351,8 @@ fn entries(folder: &Path) -> Vec<String> {
 fn programs_that_nothing_can_be_preloaded_into() {
     let folder = Folder::with(&[("prog.c", LEAKY), ("loop.c", "void _start(void) { for (;;) {} }\n")]);
     folder.shell(
-        "gcc -static prog.c -o static; gcc -static -s prog.c -o stripped; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog; \
+        "gcc -static prog.c -o static; gcc -static -s prog.c -o stripped; \
+         objcopy --add-section .note.go.buildid=prog.c stripped go; gcc -m32 -nostdlib -static loop.c -o small; gcc prog.c -o prog; \
          gcc prog.c -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1 -o musl",
     );
     check(
@@ -370,6 +371,11 @@ fn programs_that_nothing_can_be_preloaded_into() {
         &folder,
         "run --engine valgrind stripped",
         "./stripped is statically linked and has no symbol malloc: run it as it was before `strip`",
+    );
+    check(
+        &folder,
+        "run go",
+        "./go is written in Go, whose memory is collected: there is no heap of C's to look at",
     );
     check(&folder, "run small", "./small is not an x86-64 program; leakscope runs no others");
 
