@@ -10,7 +10,7 @@ cargo := $(apart) $(CARGO)
 target := $(or $(CARGO_TARGET_DIR),target)
 leakscope := $(abspath $(target)/release/leakscope)
 demo := $(abspath $(target)/demo)
-documents := README.md ARCHITECTURE.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs/GUIDE.md docs/BENCHMARKS.md docs/CHECK.md docs/RUN.md docs/VALIDATE.md docs/WATCH.md
+documents := README.md ARCHITECTURE.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs/GUIDE.md docs/BENCHMARKS.md docs/CHECK.md docs/CHECK-WARNINGS.md docs/RUN.md docs/VALIDATE.md docs/WATCH.md
 
 bindir := $(DESTDIR)$(PREFIX)/bin
 includedir := $(DESTDIR)$(PREFIX)/include

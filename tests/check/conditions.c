@@ -507,3 +507,50 @@ int error_pointer_bad(size_t size)
     free(copy);
     return 0;
 }
+
+// What the default of one `switch` has made, that of another of the same cases releases.
+int kinds_good(unsigned kind)
+{
+    char *data = NULL;
+    switch (kind) {
+    case 1: case 2: case 3: case 4: case 5: case 9: case 12:
+        visible++;
+        break;
+    default:
+        data = malloc(kind);
+        break;
+    }
+    visible += 2;
+    switch (kind) {
+    case 1: case 2: case 3: case 4: case 5:
+        return 1;
+    case 9: case 12:
+        return 2;
+    default:
+        free(data);
+    }
+    return 0;
+}
+
+int kinds_bad(unsigned kind)
+{
+    char *data = NULL;
+    switch (kind) {
+    case 1: case 2: case 3: case 4: case 5: case 9: case 12:
+        visible++;
+        break;
+    default:
+        data = malloc(kind); // alloc @kinds
+        break;
+    }
+    visible += 2;
+    switch (kind) {
+    case 1: case 2: case 3: case 4: case 5: case 6:
+        return 1; // leak @kinds: data
+    case 9: case 12:
+        return 2;
+    default:
+        free(data);
+    }
+    return 0;
+}

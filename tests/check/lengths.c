@@ -264,3 +264,63 @@ void behind_bad(struct entry **table, unsigned begin, const char *name)
     struct entry *entry = entry_new(table, begin, begin + strlen(name));
     entry->number = 1;
 } // leak @sum: entry
+
+struct notes {
+    char **texts;
+    int count, room;
+};
+
+static void *resized(void *old, size_t size, size_t count)
+{
+    if (count == 0) {
+        free(old);
+        return NULL;
+    }
+    void *larger = realloc(old, size * count);
+    if (!larger)
+        abort();
+    return larger;
+}
+
+// Twice what is not 0 is not 0: the texts stay.
+static void note_add(struct notes *notes, const char *text)
+{
+    char *copy = strdup(text); // alloc @note
+    if (!copy)
+        abort();
+    if (notes->count >= notes->room) {
+        if (notes->room)
+            notes->room *= 2;
+        else
+            notes->room = 2;
+        notes->texts = resized(notes->texts, sizeof *notes->texts, notes->room);
+    }
+    if (!notes->texts) {
+        free(copy);
+        return;
+    }
+    notes->texts[notes->count++] = copy;
+}
+
+static void notes_free(struct notes *notes)
+{
+    for (int i = 0; i < notes->count; i++)
+        free(notes->texts[i]);
+    free(notes->texts);
+}
+
+void notes_good(char **texts)
+{
+    struct notes notes = { NULL, 0, 0 };
+    for (; *texts; texts++)
+        note_add(&notes, *texts);
+    notes_free(&notes);
+}
+
+void notes_bad(char **texts)
+{
+    struct notes notes = { NULL, 0, 0 };
+    for (; *texts; texts++)
+        note_add(&notes, *texts);
+    free(notes.texts); // leak @note: ?
+}

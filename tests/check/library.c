@@ -273,6 +273,35 @@ FILE *descriptor_to_file_bad(const char *name)
     return file;
 }
 
+struct gzFile_s;
+struct gzFile_s *gzdopen(int descriptor, const char *mode);
+int gzclose(struct gzFile_s *file);
+
+int descriptor_to_gzip_good(int given)
+{
+    int descriptor = dup(given);
+    if (descriptor < 0)
+        return -1;
+    struct gzFile_s *file = gzdopen(descriptor, "rb");
+    if (!file) {
+        close(descriptor);
+        return -1;
+    }
+    gzclose(file);
+    return 0;
+}
+
+struct gzFile_s *descriptor_to_gzip_bad(int given)
+{
+    int descriptor = dup(given); // alloc @gzip
+    if (descriptor < 0)
+        return NULL;
+    struct gzFile_s *file = gzdopen(descriptor, "rb");
+    if (!file)
+        return NULL; // leak @gzip: descriptor
+    return file;
+}
+
 // Nobody looks whether it failed; the next line would end the program then.
 int descriptor_unasked_good(const char *name)
 {

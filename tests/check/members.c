@@ -393,6 +393,48 @@ void slots_free_good(void)
     }
 }
 
+/* A table that is made where it is null, in each turn of a loop: what was used before is the one of another turn. */
+struct letters {
+    char **texts;
+    int *counts;
+};
+
+void letters_put_good(struct letters *letters, const char *text)
+{
+    for (; *text != 0; text++) {
+        if (letters->texts == NULL && (letters->texts = calloc(128, sizeof *letters->texts)) == NULL)
+            exit(1);
+        letters->texts[*text & 127] = "x";
+    }
+}
+
+void letters_count_bad(struct letters *letters, const char *text)
+{
+    for (; *text != 0; text++) {
+        int *counts = calloc(128, sizeof *counts);                      // alloc @counts
+        if (counts == NULL)
+            exit(1);
+        if (letters->counts != NULL)
+            memcpy(counts, letters->counts, 128 * sizeof *counts);
+        letters->counts = counts;                                       // leak @counts: letters->counts
+        letters->counts[*text & 127]++;
+    }
+}
+
+void letters_free_good(struct letters *letters)
+{
+    free(letters->texts);
+    free(letters->counts);
+    letters->texts = NULL;
+    letters->counts = NULL;
+}
+
+static struct letters *found_letters(void)
+{
+    static struct letters all[4];
+    return &all[getchar() & 3];
+}
+
 int main(int argc, char **argv)
 {
     struct router router = { NULL, 0 };
@@ -407,6 +449,9 @@ int main(int argc, char **argv)
         job_add(argv[i]);
     }
     contact_remove_bad("a");
+    letters_put_good(found_letters(), argv[0]);
+    letters_count_bad(found_letters(), argv[0]);
+    letters_free_good(found_letters());
     contact_remove_good("b");
     free(contact_take_phone_good());
     contacts_clear_good();

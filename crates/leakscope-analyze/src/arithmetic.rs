@@ -68,6 +68,8 @@ pub fn range(op: Binary, [left, right]: [Fact; 2]) -> Fact {
     match op {
         Binary::Add if are_counts => Fact::at_least(left.low.saturating_add(right.low)),
         Binary::Mul if are_counts => Fact::at_least(left.low.saturating_mul(right.low)),
+        Binary::Mul if left.is_nonzero && right.is_nonzero => Fact::NONZERO,
+        Binary::Shl if left.is_nonzero => Fact::NONZERO,
         Binary::Div | Binary::Shr if are_counts => Fact::NOT_NEGATIVE,
         Binary::Rem if left.low >= 0 => Fact::NOT_NEGATIVE,
         Binary::And if right.low >= 0 => Fact::NOT_NEGATIVE,

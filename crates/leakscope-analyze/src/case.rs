@@ -24,6 +24,9 @@ use crate::value::{Base, HeapId, Offset, SymbolId, SymbolKey, Symbols, Value, ma
 pub struct Case {
     /// Values that instructions to come will read, by id.
     pub env: Vec<(ValueId, Value)>,
+    /// Of these, what was found to be null, or not, and no fact tells of: one of
+    /// several things.
+    pub tested: Vec<(ValueId, bool)>,
     /// Variables of the source that are pointers or hold heap blocks.
     pub variables: Map<VariableId, Value>,
     pub memory: Map<(Base, Offset), Cell>,

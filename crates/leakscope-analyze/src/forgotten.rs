@@ -52,12 +52,12 @@ pub fn forgotten(world: &World) -> Vec<Found> {
         let mut note = |member: Member, place: Lost| {
             let Some(name) = records.owned(member) else { return };
             let Evidence { filled: Filled { by, at, .. }, filled_by, freed_by, .. } = &owned[&member];
-            let (stack, allocator) = effects.origin(*filled_by, *at, *by);
             let of_member = |by: &FuncId| {
                 let calls = facts[by.0 as usize].freed_at.iter().filter(|(freed, _)| *freed == member);
                 calls.map(|(_, at)| (*by, *at)).collect::<Vec<_>>()
             };
             let leak = Leak { freed: freed_by.iter().flat_map(of_member).collect(), ..leak(place, &name) };
+            let (stack, allocator) = effects.origin(*filled_by, *at, *by);
             found.push((id, leak, Arc::new(origin(world, stack, allocator))));
         };
         let own = &facts[id.0 as usize];
@@ -68,13 +68,13 @@ pub fn forgotten(world: &World) -> Vec<Found> {
                 }
             }
         }
-        for Replaced { member, at, variable, .. } in &own.replaced {
-            if owned.get(member).is_some_and(|evidence| judge.replaces(id, *member, evidence)) {
+        for store @ Replaced { member, at, variable, .. } in &own.replaced {
+            if owned.get(member).is_some_and(|evidence| judge.replaces(id, store, evidence)) {
                 note(*member, (*at, Cause::Overwritten, variable.as_deref()));
             }
         }
-        for Outgrown { member, at, variable } in &own.outgrown {
-            if owned.get(member).is_some_and(|evidence| judge.outgrows(id, *member, evidence)) {
+        for store @ Outgrown { member, at, variable, .. } in &own.outgrown {
+            if owned.get(member).is_some_and(|evidence| judge.outgrows(id, store, evidence)) {
                 note(*member, (*at, Cause::Overwritten, variable.as_deref()));
             }
         }
@@ -183,10 +183,11 @@ impl Facts {
         each(&mut self.kept.iter(), |known, _| known.is_kept = true);
         each(&mut self.set_up.iter(), |known, _| known.is_set_up = true);
         each(&mut self.always.iter(), |known, id| known.released_by.push(id));
-        let is_refilled = |member: &Member| self.made.iter().any(|filled| filled.member == *member);
         let freed = || self.freed.iter().map(|(member, _)| member);
         each(&mut freed(), |known, id| known.freed_by.push(id));
-        each(&mut freed().filter(|member| !is_refilled(member)), |known, _| known.is_only_replaced = false);
+        each(&mut freed().filter(|member| !self.refills(**member)), |known, _| {
+            known.is_only_replaced = false
+        });
     }
 }
 
@@ -249,22 +250,46 @@ impl Judge<'_> {
 
     /// Whether a function writes over a member of an element that it found, and
     /// has nothing else to do with it.
-    fn replaces(&self, id: FuncId, member: Member, evidence: &Evidence) -> bool {
-        let has_callers = |caller: &usize| self.facts[*caller].handles(member);
-        evidence.is_set_up
-            && !evidence.is_left_out
-            && evidence.released_by.iter().any(|other| *other != id)
-            && !self.callers[id.0 as usize].iter().any(has_callers)
-            && !self.is_seen_to(id, member)
+    fn replaces(&self, id: FuncId, store: &Replaced, evidence: &Evidence) -> bool {
+        let member = store.member;
+        let is_there = match store.in_turn {
+            // Unless somebody empties places in their turns.
+            true => {
+                let empties = |by: &FuncId| self.facts[by.0 as usize].empties(member);
+                self.is_mere_holder(id, evidence) && !evidence.freed_by.iter().any(empties)
+            }
+            false => {
+                evidence.is_set_up
+                    && !evidence.is_left_out
+                    && evidence.released_by.iter().any(|other| *other != id)
+            }
+        };
+        is_there && !self.is_handled_around(id, member)
     }
 
     /// Whether a function that writes over a member whose block it used has
     /// nothing else to do with it, though others release it.
-    fn outgrows(&self, id: FuncId, member: Member, evidence: &Evidence) -> bool {
+    fn outgrows(&self, id: FuncId, store: &Outgrown, evidence: &Evidence) -> bool {
+        let is_there = match store.is_cleared {
+            true => self.is_mere_holder(id, evidence),
+            false => evidence.freed_by.iter().any(|other| *other != id),
+        };
+        is_there && !self.is_handled_around(id, store.member)
+    }
+
+    /// Whether nobody hands a member on, and others release it, or nobody does.
+    fn is_mere_holder(&self, id: FuncId, evidence: &Evidence) -> bool {
+        let is_released = || match &evidence.freed_by[..] {
+            [] => self.is_whole,
+            by => by.iter().any(|other| *other != id),
+        };
+        !evidence.is_kept && is_released()
+    }
+
+    /// Whether a function, its callers, or what it calls have to do with a member.
+    fn is_handled_around(&self, id: FuncId, member: Member) -> bool {
         let handles = |caller: &usize| self.facts[*caller].handles(member);
-        evidence.freed_by.iter().any(|other| *other != id)
-            && !self.callers[id.0 as usize].iter().any(handles)
-            && !self.is_seen_to(id, member)
+        self.callers[id.0 as usize].iter().any(handles) || self.is_seen_to(id, member)
     }
 
     /// Whether a function that releases what it is given gets elements that were

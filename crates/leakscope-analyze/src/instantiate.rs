@@ -182,6 +182,11 @@ impl<'a> Instance<'a> {
         if let (Value::Top, Value::Sum(Base::Symbol(id), Offset::At(0))) = (&result, &self.exit.result) {
             result = self.unnamed_result(scope, &mut after, *id);
         }
+        // A member of what came in, or a place in a text, is not null.
+        let is_place = |(base, at)| matches!((base, at), (Base::Symbol(_), Offset::At(1..)));
+        if self.site.result_kind != ResultKind::Status && result.bases().any(is_place) {
+            scope.note_pointers(&result);
+        }
         let mut writes = Vec::new();
         for write in &self.exit.writes {
             let base = self.base(scope, write.base).plus(write.offset);

@@ -132,6 +132,7 @@ pub fn join(case: &mut Case, as_it_came: Case, scope: &mut Scope, point: Point, 
     joiner.env(case, other, scope);
     joiner.memory(case, other, scope);
     joiner.variables(case, other, scope);
+    joiner.tested(case, other);
     joiner.facts(case, other, &own_only);
     if !others_only.is_empty() {
         case.facts.extend(others_only);
@@ -322,6 +323,12 @@ impl Joiner<'_> {
                 case.variables.insert(key, value);
             }
         }
+    }
+
+    fn tested(&mut self, case: &mut Case, other: &Case) {
+        let known = case.tested.len();
+        case.tested.retain(|test| other.tested.contains(test));
+        self.is_changed |= case.tested.len() != known;
     }
 
     /// What only `case` has seen, `apart`, it goes on to know.

@@ -3,12 +3,12 @@
 //! only whether they release or keep an argument.
 
 use leakscope_ir::{
-    BlockId, Body, Call, Callee, Compare, FuncId, Instruction, Op, Operand, Shape, Spot, Terminator, Type,
-    TypeId, ValueId,
+    Binary, BlockId, Body, Call, Callee, Compare, FuncId, Instruction, Op, Operand, Shape, Spot, Terminator,
+    Type, TypeId, ValueId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::effects::{Effects, Made, Use, Values};
+use crate::effects::{Effect, Effects, Made, Use, Values};
 use crate::records::{Member, Records};
 use crate::types::Types;
 use crate::value::{Base, SymbolId, SymbolKey};
@@ -40,15 +40,20 @@ pub struct Replaced {
     pub member: Member,
     pub at: Spot,
     pub variable: Option<String>,
+    /// Of an array, at a place that has its turn again and again, and of which
+    /// nothing was looked at.
+    pub in_turn: bool,
     by: ValueId,
 }
 
-/// A new block is stored in a member of what was there before, in a function
-/// that used the one in it, as to copy it.
+/// A new block, or null, is stored in a member of what was there before, in a
+/// function that used the one in it, as to copy it.
 pub struct Outgrown {
     pub member: Member,
     pub at: Spot,
     pub variable: Option<String>,
+    pub is_cleared: bool,
+    by: ValueId,
 }
 
 /// Where an element comes from that is released.
@@ -83,6 +88,8 @@ pub struct Facts {
     pub set_up: FxHashSet<Member>,
     pub replaced: Vec<Replaced>,
     pub outgrown: Vec<Outgrown>,
+    /// Loaded from elements of arrays that have their turn again and again.
+    pub turns: FxHashSet<Member>,
     /// Written to in an element that was not made here.
     pub rewritten: FxHashSet<Member>,
     /// Records that are made here, and by which function.
@@ -92,6 +99,16 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Whether a new block is stored in a member.
+    pub fn refills(&self, member: Member) -> bool {
+        self.made.iter().any(|filled| filled.member == member)
+    }
+
+    /// Whether places that have their turn may be without a block afterwards.
+    pub fn empties(&self, member: Member) -> bool {
+        self.turns.contains(&member) && !self.refills(member)
+    }
+
     pub fn handles(&self, member: Member) -> bool {
         self.seen_to.contains(&member.0)
             || self.kept.contains(&member)
@@ -114,6 +131,8 @@ pub struct Finder<'f, 'a> {
     tests: FxHashMap<ValueId, Vec<Member>>,
     /// What was loaded to be compared with null.
     looks: Vec<(Member, ValueId)>,
+    /// Records of which something is loaded.
+    read: FxHashSet<TypeId>,
     facts: Facts,
 }
 
@@ -134,6 +153,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             values,
             tests: FxHashMap::default(),
             looks: Vec::new(),
+            read: FxHashSet::default(),
             facts: Facts::default(),
         })
     }
@@ -162,13 +182,16 @@ impl<'f, 'a> Finder<'f, 'a> {
     pub fn facts(mut self) -> Facts {
         for instruction in self.instructions() {
             match &instruction.op {
-                Op::Load { from, shape: Shape::Scalar { is_pointer: true, .. } } => {
+                Op::Load { from, shape } => {
                     let members = self.members(from);
-                    if !members.is_empty() {
+                    if matches!(shape, Shape::Scalar { is_pointer: true, .. }) && !members.is_empty() {
                         self.note_uses(&members, instruction.result);
+                        if self.has_turns(from) {
+                            self.facts.turns.extend(&members);
+                        }
                     }
+                    self.note_whole(&members, shape);
                 }
-                Op::Load { from, .. } => self.note_whole(from, instruction),
                 Op::Store { to, value, shape } => self.note_store(instruction, to, value, shape),
                 Op::Copy { to, from, .. } => {
                     let (source, target) = (self.members(from), self.members(to));
@@ -196,9 +219,37 @@ impl<'f, 'a> Finder<'f, 'a> {
             self.facts.ends[index].tags = self.tags(&self.facts.ends[index]);
         }
         let mut replaced = std::mem::take(&mut self.facts.replaced);
-        replaced.retain(|store| !self.is_tested_before(store));
+        replaced.retain(|store| {
+            let is_read = store.in_turn && self.read.contains(&store.member.0);
+            !is_read && !self.is_tested_before(store)
+        });
         self.facts.replaced = replaced;
+        let mut outgrown = std::mem::take(&mut self.facts.outgrown);
+        outgrown.retain(|store| !self.is_where_null(store));
+        self.facts.outgrown = outgrown;
         self.facts
+    }
+
+    /// Whether a member is written to only where a comparison found that it is
+    /// null: what was used before is that of another turn, or element.
+    fn is_where_null(&self, store: &Outgrown) -> bool {
+        let to = self.values.block_of[store.by.0 as usize];
+        (0..).map(BlockId).zip(&self.body.blocks).any(|(id, block)| match &block.end {
+            Terminator::Branch { condition: Operand::Value(condition), yes, no } => {
+                self.tests.get(condition).is_some_and(|tested| tested.contains(&store.member))
+                    && yes != no
+                    && !self.is_reached_without((id, self.null_side(*condition, *yes, *no)), to)
+            }
+            _ => false,
+        })
+    }
+
+    /// Where a branch goes that compares something with null, and it is that.
+    fn null_side(&self, condition: ValueId, yes: BlockId, no: BlockId) -> BlockId {
+        match self.values.op(condition) {
+            Some(Op::Compare { op: Compare::Eq, .. }) => yes,
+            _ => no,
+        }
     }
 
     /// Whether a member is compared with null on a way to where it is written to.
@@ -230,9 +281,9 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     /// Whether what one of `members` of what `base` points to led to was used
-    /// before an instruction. Not if it may have become what is stored there, as
-    /// by `realloc`.
-    fn is_used_before(&self, base: &Operand, by: ValueId, members: &[Member]) -> bool {
+    /// before an instruction. Not if it may have become `stored`, as by `realloc`,
+    /// or been released.
+    fn is_used_before(&self, base: &Operand, by: ValueId, members: &[Member], stored: &Operand) -> bool {
         let around = match base {
             Operand::Value(value) if self.values.op(*value).is_some() => {
                 Some(self.values.block_of[value.0 as usize])
@@ -259,11 +310,11 @@ impl<'f, 'a> Finder<'f, 'a> {
                 Op::Copy { to, from, .. } => is_it(to) || is_it(from),
                 Op::Store { to, .. } => is_it(to),
                 Op::Call(Call { callee, arguments, .. }) => {
-                    let is_given = arguments.iter().any(is_it);
-                    if is_given && !self.only_looks(callee) {
+                    let given = || (0..).zip(arguments).filter(|(_, argument)| is_it(argument));
+                    if given().any(|(at, _)| !self.only_looks(callee, at, stored)) {
                         return false;
                     }
-                    is_given
+                    given().next().is_some()
                 }
                 _ => false,
             };
@@ -271,11 +322,54 @@ impl<'f, 'a> Finder<'f, 'a> {
         is_used
     }
 
-    fn only_looks(&self, callee: &Callee) -> bool {
+    fn only_looks(&self, callee: &Callee, at: u32, stored: &Operand) -> bool {
         let Callee::Function(callee) = callee else { return false };
-        self.effects.world.model(*callee).is_some_and(|model| {
-            model.cases.iter().all(|case| case.refused.is_empty() && case.blocks.is_empty())
-        })
+        match self.effects.world.model(*callee) {
+            Some(model) => model.cases.iter().all(|case| case.refused.is_empty() && case.blocks.is_empty()),
+            None => {
+                let signature = &self.records.program.function(*callee).signature;
+                // What is returned may be the same block, made larger.
+                let returns_pointer = signature.0.starts_with('p');
+                *stored == Operand::Int(0)
+                    && !returns_pointer
+                    && self.effects.of(*callee, at) == Effect::default()
+            }
+        }
+    }
+
+    /// Whether an address is of an element of an array whose index wraps: it is
+    /// what is left of a division, or of a mask, or a function says so.
+    fn has_turns(&self, address: &Operand) -> bool {
+        let mut next = address;
+        while let Operand::Value(value) = next {
+            next = match self.values.op(*value) {
+                Some(Op::Step { base, terms, .. }) => {
+                    if terms.iter().any(|(index, _)| self.wraps(index)) {
+                        return true;
+                    }
+                    base
+                }
+                Some(Op::Cast { value: from, .. }) => from,
+                _ => return false,
+            };
+        }
+        false
+    }
+
+    fn wraps(&self, index: &Operand) -> bool {
+        let is_call = |op: &&Op| matches!(op, Op::Call(_));
+        match unextended(&self.values, index).filter(is_call) {
+            Some(Op::Call(Call { callee: Callee::Function(callee), .. })) => {
+                let Some(body) = &self.records.program.function(*callee).body else { return false };
+                let values = Values::new(body);
+                let mut returned = body.blocks.iter().filter_map(|block| match &block.end {
+                    Terminator::Return(value) => value.as_ref(),
+                    _ => None,
+                });
+                returned.all(|value| is_remainder(&values, value))
+            }
+            _ => is_remainder(&self.values, index),
+        }
     }
 
     /// Members of an element that were equal to a constant on every way to where
@@ -351,9 +445,8 @@ impl<'f, 'a> Finder<'f, 'a> {
             match &self.body.block(id).end {
                 Terminator::Branch { condition: Operand::Value(condition), yes, no } => {
                     let is_tested = self.tests.get(condition).is_some_and(|tested| tested.contains(&member));
-                    let is_null =
-                        matches!(self.values.op(*condition), Some(Op::Compare { op: Compare::Eq, .. }));
-                    let (null, other) = if is_null { (*yes, *no) } else { (*no, *yes) };
+                    let null = self.null_side(*condition, *yes, *no);
+                    let other = if null == *yes { *no } else { *yes };
                     open.push(other);
                     open.extend((!is_tested).then_some(null));
                 }
@@ -364,10 +457,11 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     /// A record that is loaded in registers, all of it.
-    fn note_whole(&mut self, from: &Operand, instruction: &Instruction) {
-        if matches!(&instruction.op, Op::Load { shape: Shape::Record(_), .. }) {
-            let records: Vec<TypeId> = self.members(from).iter().map(|(record, _)| *record).collect();
-            self.facts.seen_to.extend(records);
+    fn note_whole(&mut self, members: &[Member], shape: &Shape) {
+        let records = || members.iter().map(|(record, _)| *record);
+        self.read.extend(records());
+        if matches!(shape, Shape::Record(_)) {
+            self.facts.seen_to.extend(records());
         }
     }
 
@@ -423,22 +517,29 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
         let name = match next {
             Operand::Value(value) => self.variable(*value),
-            _ => None,
+            _ => self.variable_around(to),
         };
-        if is_found && *value != Operand::Int(0) {
-            let replaced = |&member| Replaced { member, at, by: instruction.result, variable: name.clone() };
+        let in_turn = !is_new && self.has_turns(to);
+        if (is_found || in_turn) && *value != Operand::Int(0) {
+            let by = instruction.result;
+            let replaced = |&member| Replaced { member, at, in_turn, by, variable: name.clone() };
             self.facts.replaced.extend(members.iter().map(replaced));
         }
+        let (by, is_cleared) = (instruction.result, *value == Operand::Int(0));
+        let outgrown = |&member| Outgrown { member, at, variable: name.clone(), is_cleared, by };
+        let is_outgrown =
+            |own: &Self| !is_new && own.is_used_before(next, instruction.result, &members, value);
         for source in self.values.sources(value) {
             match self.source_of(source, &members) {
+                Stored::Nothing if *value == Operand::Int(0) && is_outgrown(self) => {
+                    self.facts.outgrown.extend(members.iter().map(outgrown));
+                }
                 Stored::Nothing => {}
                 Stored::New(by, at) => {
                     let is_first = is_new;
                     let filled = |&member| Filled { member, by, at, is_first };
                     self.facts.made.extend(members.iter().map(filled));
-                    if !is_new && self.is_used_before(next, instruction.result, &members) {
-                        let outgrown =
-                            |&member| Outgrown { member, at: instruction.at, variable: name.clone() };
+                    if is_outgrown(self) {
                         self.facts.outgrown.extend(members.iter().map(outgrown));
                     }
                 }
@@ -491,11 +592,17 @@ impl<'f, 'a> Finder<'f, 'a> {
             let program = self.records.program;
             let expected = program.function(callee).types.get(at as usize + 1).copied().flatten();
             let expected = self.records.pointee(expected);
-            if expected.is_some_and(|expected| !own.contains(&expected))
-                || effect.keeps && program.function(callee).body.is_none()
-            {
-                self.facts.seen_to.extend(&own);
+            let has_body = program.function(callee).body.is_some();
+            // Functions of a base see to what is the base's.
+            let starts =
+                |whole: &TypeId| expected.filter(|part| has_body && self.records.starts_with(*whole, *part));
+            let parts = own.iter().filter_map(|whole| Some((*whole, 0, self.length(starts(whole)?))));
+            let parts: Vec<(TypeId, i64, i64)> = parts.collect();
+            if expected.is_some_and(|expected| !own.contains(&expected)) || effect.keeps && !has_body {
+                let is_seen = |whole: &&TypeId| !parts.iter().any(|(part, ..)| part == *whole);
+                self.facts.seen_to.extend(own.iter().filter(is_seen));
             }
+            self.facts.kept_parts.extend(parts);
             if let (true, [record]) = (effect.frees, own.as_slice()) {
                 let end = End {
                     record: *record,
@@ -550,6 +657,15 @@ impl<'f, 'a> Finder<'f, 'a> {
             }
             _ => WORD,
         }
+    }
+
+    /// The variable that leads to an address.
+    fn variable_around(&self, address: &Operand) -> Option<String> {
+        let Operand::Value(value) = address else { return None };
+        self.variable(*value).or_else(|| match self.values.op(*value)? {
+            Op::Step { base: from, .. } | Op::Cast { value: from, .. } => self.variable_around(from),
+            _ => None,
+        })
     }
 
     fn variable(&self, value: ValueId) -> Option<String> {
@@ -641,4 +757,23 @@ enum Stored {
     Nothing,
     New(FuncId, Spot),
     Foreign,
+}
+
+/// What computes a number, behind casts that keep or extend it.
+fn unextended<'a>(values: &Values<'a>, number: &Operand) -> Option<&'a Op> {
+    let &Operand::Value(mut value) = number else { return None };
+    loop {
+        match values.op(value)? {
+            Op::Cast { value: Operand::Value(from), .. } => value = *from,
+            op => return Some(op),
+        }
+    }
+}
+
+/// What is left of a division by a constant, or of a mask.
+fn is_remainder(values: &Values, number: &Operand) -> bool {
+    matches!(
+        unextended(values, number),
+        Some(Op::Binary { op: Binary::Rem | Binary::And, right: Operand::Int(_), .. })
+    )
 }

@@ -41,6 +41,21 @@ impl<'a> Records<'a> {
         self.same[id.0 as usize].is_some()
     }
 
+    /// Whether a record starts with another, as an object with that of its base.
+    pub fn starts_with(&self, mut whole: TypeId, part: TypeId) -> bool {
+        while let Type::Record(fields) = self.ty(whole)
+            && let Some(first) = field_at(self.program, fields, 0)
+        {
+            // Not the same one of all units: of those that have a base and nothing
+            // else, it may be the next one's.
+            whole = first.ty;
+            if self.same(whole) == part {
+                return true;
+            }
+        }
+        false
+    }
+
     /// What a pointer of a type leads to.
     pub fn pointee(&self, pointer: Option<TypeId>) -> Option<TypeId> {
         match self.ty(pointer?) {

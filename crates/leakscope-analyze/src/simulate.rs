@@ -43,6 +43,8 @@ pub const MAX_VARIADIC: u32 = 6;
 const MAX_PATH: u32 = 64;
 /// Cases of a `switch` that are told apart from its default by comparisons.
 const FEW_CASES: usize = 6;
+/// The same where a leak is looked for.
+const MANY_CASES: usize = 24;
 
 /// How much of a procedure is told apart.
 #[derive(Clone, Copy)]
@@ -375,10 +377,14 @@ impl<'a> Simulation<'a, '_> {
         match &block.end {
             Terminator::Jump(to) => self.go(id, *to, case),
             Terminator::Branch { condition, yes, no } => {
+                let tested = self.null_test(condition);
                 let condition = self.operand(&case, condition);
                 for (to, truth) in [(*yes, true), (*no, false)] {
                     let mut taken = case.clone();
                     if !is_overflow(&self.result.scope, &condition, truth)
+                        && tested.is_none_or(|(value, op)| {
+                            note_test(&mut taken, value, (op == Compare::Eq) == truth)
+                        })
                         && assume(&mut taken, self.scope(), &condition, truth)
                         && !(self.flow.is_loop_head[id.0 as usize]
                             && self.has_negative_count(id, &case, &taken, &condition))
@@ -390,6 +396,7 @@ impl<'a> Simulation<'a, '_> {
             }
             Terminator::Switch { value, cases, default } => {
                 let value = self.operand(&case, value);
+                let few = if self.search.is_some() { MANY_CASES } else { FEW_CASES };
                 for (number, to) in cases {
                     let mut taken = case.clone();
                     let right = Value::Int(*number);
@@ -398,7 +405,7 @@ impl<'a> Simulation<'a, '_> {
                     let mut is_left = assume_compare(&mut case, scope, Compare::Ne, &value, &right);
                     // Where no range tells a case from the default, the
                     // comparison does.
-                    if is_taken && is_left && cases.len() <= FEW_CASES {
+                    if is_taken && is_left && cases.len() <= few {
                         let equals = compare(&case, scope, Compare::Eq, &value, &right);
                         if equals != Value::NULL {
                             is_taken = assume(&mut taken, scope, &equals, true);
@@ -429,6 +436,18 @@ impl<'a> Simulation<'a, '_> {
             Terminator::Resume if case.flight == Flight::Sought => {}
             Terminator::Resume => self.exit(Exit::Throw, case, Value::Top, block.end_at),
             Terminator::Unreachable => {}
+        }
+    }
+
+    /// The value that a condition compares with null.
+    fn null_test(&self, condition: &Operand) -> Option<(ValueId, Compare)> {
+        match self.made_by(condition)? {
+            Op::Compare {
+                op: op @ (Compare::Eq | Compare::Ne),
+                left: Operand::Value(value),
+                right: Operand::Int(0),
+            } => Some((*value, *op)),
+            _ => None,
         }
     }
 
@@ -472,6 +491,9 @@ impl<'a> Simulation<'a, '_> {
             }
         }
         let live = &self.flow.live_in[to.0 as usize];
+        // What is not needed further on is another thing when it is needed again.
+        case.tested
+            .retain(|(id, _)| live.binary_search(id).is_ok() && !values.iter().any(|(phi, _)| phi == id));
         let mut gone = Vec::new();
         case.env.retain(|(id, value)| {
             let is_live = live.binary_search(id).is_ok();
@@ -571,6 +593,18 @@ impl<'a> Simulation<'a, '_> {
         }
         Some(outcomes)
     }
+}
+
+/// Notes how a comparison of one of several things with null went; whether that
+/// can be, after an earlier one.
+fn note_test(case: &mut Case, value: ValueId, is_null: bool) -> bool {
+    if let Some((_, known)) = case.tested.iter().find(|(tested, _)| *tested == value) {
+        return *known == is_null;
+    }
+    if matches!(case.get(value), Value::OneOf(_) | Value::Sum(Base::Symbol(_), Offset::Any)) {
+        case.tested.push((value, is_null));
+    }
+    true
 }
 
 /// A path from its newest mark back, oldest first.

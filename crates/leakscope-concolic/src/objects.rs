@@ -28,6 +28,8 @@ pub struct Object {
     pub bytes: u32,
     /// Whether the leak point was passed while it was the last one that was made.
     pub was_newest: bool,
+    /// The call that freed it.
+    pub freed_at: Option<PlaceId>,
 }
 
 impl State {
@@ -87,7 +89,8 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
                 known.insert(event.value, objects.len());
                 newest = Some(objects.len());
                 makers.insert(event.place);
-                objects.push(Object { state: first, bytes: event.term, was_newest: first == State::Lp });
+                let was_newest = first == State::Lp;
+                objects.push(Object { state: first, bytes: event.term, was_newest, freed_at: None });
             }
             Some(EventKind::Failable) if event.taken == 1 && makers.contains(&event.place) => newest = None,
             Some(EventKind::Used) => {
@@ -98,6 +101,7 @@ pub fn objects(events: &[Event], automaton: &Automaton) -> Vec<Object> {
             Some(EventKind::Freed) => {
                 if let Some(&object) = known.get(&event.value) {
                     objects[object].state = objects[object].state.on_free();
+                    objects[object].freed_at = Some(event.place);
                 }
             }
             _ => {}

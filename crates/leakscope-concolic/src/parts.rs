@@ -3,7 +3,7 @@
 //! itself, these only in what was decided: where the program comes again to a
 //! place that looks at the first byte nobody has looked at, a part begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use leakscope_wire::symbolic::source;
 
@@ -64,10 +64,11 @@ const SHORTEST: usize = 2;
 /// What one text has shown so far.
 #[derive(Default)]
 struct Seen {
-    /// Bytes that were looked at end here.
+    /// Bytes that were looked at, and where they end.
+    bytes: BTreeSet<usize>,
     end: usize,
-    /// The first new byte at each place that came to one, as often as it did.
-    begins: BTreeMap<(PlaceId, PlaceId), Vec<usize>>,
+    /// The first new byte at each place that came to one, as often as it did, with where the bytes ended then.
+    begins: BTreeMap<(PlaceId, PlaceId), Vec<(usize, usize)>>,
 }
 
 impl Parts {
@@ -85,21 +86,26 @@ impl Parts {
                 let Some((text, at)) = part(id).and_then(|part| text_of(part, &trace.names)) else {
                     continue;
                 };
-                let end = seen.get(&text).map_or(0, |seen| seen.end);
-                if at >= end {
+                let seen = seen.entry(text.clone()).or_default();
+                seen.bytes.insert(at);
+                if at >= seen.end {
                     let (first, last) = bytes.entry(text).or_insert((at, at));
                     (*first, *last) = ((*first).min(at), (*last).max(at));
                 }
             }
             for (text, (first, last)) in bytes {
                 let seen = seen.entry(text).or_default();
+                seen.begins.entry((decision.place, decision.call)).or_default().push((first, seen.end));
                 seen.end = last + 1;
-                seen.begins.entry((decision.place, decision.call)).or_default().push(first);
             }
         }
         // What was read in one go may come again as a whole.
-        let begins = |(text, seen): (Text, Seen)| {
-            (text, outermost(seen.begins.into_values()).unwrap_or_else(|| vec![0]))
+        let begins = |(text, Seen { bytes, begins, .. }): (Text, Seen)| {
+            // What is before the first byte of a part and is looked at later belongs to it: a kind after its length.
+            let begin =
+                |(first, end): (usize, usize)| bytes.range(end..first).next().copied().unwrap_or(first);
+            let lists = begins.into_values().map(|list| list.into_iter().map(begin).collect());
+            (text, outermost(lists).unwrap_or_else(|| vec![0]))
         };
         Parts(seen.into_iter().map(begins).collect())
     }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use crate::automaton::Automaton;
 use crate::evidence::{Obstacles, Outcome, Stop};
 use crate::knowledge::Knowledge;
-use crate::objects::objects;
+use crate::objects::{Object, State, objects};
 use crate::places::{PlaceId, Places, WayId};
 use crate::reach::frontier::Frontier;
 use crate::reach::{Cost, Distances, NEVER, Reach, UNKNOWN};
@@ -21,7 +21,7 @@ use crate::schedule::{Candidate, Schedule};
 use crate::solve::{Run, Turned};
 use crate::target::TIMES_BITS;
 use crate::trace::{Trace, Way, mixed};
-use crate::verdict::{Coverage, End, Freed, LeakWay, Tally};
+use crate::verdict::{Coverage, End, Freed, Leak, LeakWay, Tally};
 
 /// One warning and how far it is.
 pub struct Pursuit {
@@ -30,6 +30,8 @@ pub struct Pursuit {
     /// Ways into the leak point: conditions on its line, and branches from which one comes
     /// there without another. What is freed on one of them may not be on the others.
     leak_ways: BTreeMap<WayId, (PlaceId, bool)>,
+    /// Calls that freed the path's object right before the leak point.
+    frees: FxHashSet<PlaceId>,
     pub schedule: Schedule,
     pub tally: Tally,
     pub obstacles: Obstacles,
@@ -54,6 +56,11 @@ pub struct Pursuit {
     /// Leaks whose place was looked for, and whether the first one by another way is this warning's.
     pub located: u32,
     pub has_sure_other_way: bool,
+    /// Leaks that may be those of other warnings, with these; and whether one of them gave the verdict.
+    pub aside: Vec<(Leak, Vec<usize>)>,
+    pub has_taken_back: bool,
+    /// Why nothing more is tried for it by itself: what is tried for others may still come to its path.
+    pub rests: Option<Stop>,
     pub frontier: Frontier,
     /// Ways to the lines that write what the frontier reads.
     pub writing: Vec<WayId>,
@@ -107,6 +114,7 @@ impl Pursuit {
             number,
             leak_ways: leak_ways(automaton, &distances, reach, places),
             distances,
+            frees: FxHashSet::default(),
             schedule: Schedule::default(),
             tally: Tally::default(),
             obstacles: Obstacles::default(),
@@ -124,6 +132,9 @@ impl Pursuit {
             fates: 0,
             located: 0,
             has_sure_other_way: false,
+            aside: Vec::new(),
+            has_taken_back: false,
+            rests: None,
             frontier: Frontier::default(),
             writing: Vec::new(),
             written: 0,
@@ -197,12 +208,16 @@ impl Pursuit {
         for event in &events[at..] {
             count = automaton.next(count, event);
         }
+        if count == all {
+            self.rests = None;
+        }
         let objects = objects(events, automaton);
-        for mut candidate in candidates {
+        for mut candidate in candidates.into_iter().filter(|_| self.rests.is_none()) {
             candidate.missing_in_run = all - count;
             candidate.objects_in_run = objects.len();
             self.schedule.push(candidate, reach);
         }
+        self.note_frees(&objects, reach);
         let end = End::of(trace).after_failure(trace.ended, events, automaton);
         self.obstacles.note_run(trace, end);
         if count > self.passed {
@@ -230,6 +245,18 @@ impl Pursuit {
         self.tally.add(run.number, &Coverage { passed: count, is_whole, is_new, objects, end });
         if run.is_new && count == all {
             self.suite_when_new = self.tally.suite;
+        }
+    }
+
+    /// A way into the leak point on which the path's object is freed anyway need not be gone.
+    fn note_frees(&mut self, objects: &[Object], reach: &Reach<'_>) {
+        let freed_before = |object: &&Object| object.was_newest && object.state == State::Freed1;
+        let known = self.frees.len();
+        self.frees.extend(objects.iter().filter(freed_before).filter_map(|object| object.freed_at));
+        if self.frees.len() > known {
+            let frees = &self.frees;
+            self.leak_ways
+                .retain(|_, &mut (place, taken)| !reach.leads_straight(place, Way::Branch(taken), frees));
         }
     }
 
@@ -322,6 +349,31 @@ impl Pursuit {
             let leak = automaton.leak().filter(|&leak| leak > count)?;
             to(leak, automaton.marks.len() + 1)
         })
+    }
+
+    /// Whether its turn comes again.
+    pub fn is_active(&self) -> bool {
+        self.outcome.is_none() && self.rests.is_none()
+    }
+
+    /// Tries nothing more by itself.
+    pub fn rest(&mut self, why: Stop) {
+        self.rests = Some(why);
+        self.schedule = Schedule::default();
+        self.schedule.has_forgotten = true;
+        self.encores.clear();
+        self.further.clear();
+    }
+
+    /// The first leak may be that of one of these others.
+    pub fn put_aside(&mut self, others: Vec<usize>) {
+        self.aside.extend(self.tally.leaks.pop().map(|leak| (leak, others)));
+    }
+
+    /// Whether it leaks by a run that says nothing else.
+    pub fn leaks_for_certain(&self) -> bool {
+        let is_leak = |outcome: &Outcome| outcome.verdict == Verdict::MustLeak;
+        self.outcome.as_ref().is_some_and(is_leak) && !self.has_taken_back
     }
 
     /// A way into the leak point that no run went, of a branch that was come to.

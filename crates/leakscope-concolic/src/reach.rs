@@ -372,14 +372,34 @@ impl<'p> Reach<'p> {
         self.onto(to, place, way).map_or(NEVER, |(_, here, _)| here)
     }
 
-    /// The function of a decision that goes this way; from there to the line
-    /// without leaving the function, and to the function's end.
-    fn onto(&self, to: &Distances, place: PlaceId, way: Way) -> Option<(FuncId, Cost, Cost)> {
-        if let Some(&(id, block, index)) = self.instructions.get(&place) {
-            let body = self.program.function(id).body.as_deref()?;
-            let (here, out) = self.within(to, id, body, block, index);
-            return Some((id, here, out));
+    /// Whether a way leads to one of these calls without another branch, and what is computed there
+    /// does not depend on the way.
+    pub fn leads_straight(&self, place: PlaceId, way: Way, calls: &FxHashSet<PlaceId>) -> bool {
+        let Some((id, body, mut block)) = self.behind(place, way) else { return false };
+        let calls: Vec<BlockId> = calls
+            .iter()
+            .filter_map(|call| self.instructions.get(call))
+            .filter(|&&(function, ..)| function == id)
+            .map(|&(_, block, _)| block)
+            .collect();
+        let is_phi = |instruction: &Instruction| matches!(instruction.op, Op::Phi { .. });
+        for _ in 0..body.blocks.len() {
+            if body.block(block).instructions.iter().any(is_phi) {
+                return false;
+            }
+            if calls.contains(&block) {
+                return true;
+            }
+            match body.block(block).end.successors()[..] {
+                [next] => block = next,
+                _ => return false,
+            }
         }
+        false
+    }
+
+    /// The block that a way of a branch or switch leads to.
+    fn behind(&self, place: PlaceId, way: Way) -> Option<(FuncId, &'p Body, BlockId)> {
         let &(id, block, is_reversed) = self.blocks.get(&place)?;
         let body = self.program.function(id).body.as_deref()?;
         let next = match (&body.block(block).end, way) {
@@ -391,6 +411,18 @@ impl<'p> Reach<'p> {
             }
             _ => return None,
         };
+        Some((id, body, next))
+    }
+
+    /// The function of a decision that goes this way; from there to the line
+    /// without leaving the function, and to the function's end.
+    fn onto(&self, to: &Distances, place: PlaceId, way: Way) -> Option<(FuncId, Cost, Cost)> {
+        if let Some(&(id, block, index)) = self.instructions.get(&place) {
+            let body = self.program.function(id).body.as_deref()?;
+            let (here, out) = self.within(to, id, body, block, index);
+            return Some((id, here, out));
+        }
+        let (id, _, next) = self.behind(place, way)?;
         Some((id, to.from(id, next), self.exits[id.0 as usize][next.0 as usize]))
     }
 

@@ -90,12 +90,14 @@ pub struct Subject<'a> {
 }
 
 /// Where the objects that a run left were lost, as a warning sees it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 enum Belongs {
     Here,
     /// Before they came to the leak point.
     Before,
     Elsewhere,
+    /// Here, or where the run came to the leak points of these warnings about the same allocation.
+    HereOrAt(Vec<usize>),
 }
 
 /// What is told while the search goes on.
@@ -251,8 +253,7 @@ impl<'a> Search<'a> {
 
     /// Where warnings are stuck at a branch, what it reads is to be written.
     fn find_detours(&mut self) {
-        let open = |pursuit: &&mut Pursuit| pursuit.outcome.is_none();
-        for pursuit in self.pursuits.iter_mut().filter(open) {
+        for pursuit in self.pursuits.iter_mut().filter(|pursuit| pursuit.is_active()) {
             let gone = &self.known.gone;
             let (frontier, open) = match pursuit.distances.get(pursuit.passed) {
                 Some(to) => (self.frontiers.nearest(self.reach, to, gone), None),
@@ -288,7 +289,7 @@ impl<'a> Search<'a> {
             return;
         }
         for index in 0..self.pursuits.len() {
-            if self.pursuits[index].outcome.is_some() {
+            if !self.pursuits[index].is_active() {
                 continue;
             }
             self.ask_fate(index);
@@ -322,8 +323,15 @@ impl<'a> Search<'a> {
             } else {
                 None
             };
-            if let Some(stop) = stop {
-                self.settle(index, stop, news);
+            match stop {
+                // What is tried for others may come further.
+                Some(why @ (Stop::OutOfTime | Stop::OutOfRuns))
+                    if pursuit.runs_before_path.is_none() && pursuit.tally.leak().is_none() =>
+                {
+                    self.pursuits[index].rest(why);
+                }
+                Some(stop) => self.settle(index, stop, news),
+                None => {}
             }
         }
     }
@@ -352,6 +360,7 @@ impl<'a> Search<'a> {
                 Belongs::Here => break,
                 Belongs::Before => self.pursuits[index].tally.leave_lost_before(),
                 Belongs::Elsewhere => self.pursuits[index].tally.leave(),
+                Belongs::HereOrAt(others) => self.pursuits[index].put_aside(others),
             }
         }
         while !self.pursuits[index].has_sure_other_way
@@ -411,6 +420,14 @@ impl<'a> Search<'a> {
             Fate::Lost(at) if !at.iter().any(is_own) && self.were_lost_before(index, leak, &at) => {
                 Belongs::Before
             }
+            Fate::Lost(at)
+                if at.iter().all(|lost| near(&own_leak, lost) == Some(0))
+                    || leak.has_newest && at.iter().any(is_own) =>
+            {
+                Belongs::Here
+            }
+            // What was lost later, or was not the path's own object, another one may be about.
+            Fate::Lost(_) => self.here_or_at(index, leak),
             // Nor is it its own where calls failed and only what was made before is left.
             Fate::Unknown
                 if !others.is_empty() && !leak.has_newest && !self.known.runs[leak.run].fails.is_empty() =>
@@ -418,6 +435,45 @@ impl<'a> Search<'a> {
                 Belongs::Elsewhere
             }
             _ => Belongs::Here,
+        }
+    }
+
+    /// A run that came to the leak points of other warnings about the allocation as often as it left objects
+    /// does not say which of them is right.
+    fn here_or_at(&self, index: usize, leak: Leak) -> Belongs {
+        let Some(Ok(run)) = self.run(&self.known.runs[leak.run]) else { return Belongs::Here };
+        let number = |index: usize| self.pursuits[index].number;
+        let own = &self.subject.warnings[number(index)];
+        let passed = |index: usize| {
+            let automaton = &self.subject.automata[number(index)];
+            run.trace.events.iter().filter(|event| automaton.is_leak_point(event)).count() as u64
+        };
+        let is_other = |&other: &usize| {
+            let other = &self.subject.warnings[number(other)];
+            other.allocation() == own.allocation() && other.leak() != own.leak()
+        };
+        let others = (0..self.pursuits.len()).filter(is_other);
+        let others: Vec<(usize, u64)> =
+            others.map(|other| (other, passed(other))).filter(|&(_, times)| times > 0).collect();
+        if others.iter().map(|(_, times)| times).sum::<u64>() < leak.blocks.max(1) {
+            return Belongs::Here;
+        }
+        Belongs::HereOrAt(others.into_iter().map(|(other, _)| other).collect())
+    }
+
+    /// What was put aside is another warning's where that leaks for certain; else it is this one's.
+    fn take_back(&mut self, index: usize) {
+        let aside = std::mem::take(&mut self.pursuits[index].aside);
+        let leaks = |&other: &usize| self.pursuits[other].leaks_for_certain();
+        let own = aside.iter().find(|(_, others)| !others.iter().any(leaks)).map(|&(leak, _)| leak);
+        let pursuit = &mut self.pursuits[index];
+        let Tally { leaks, elsewhere, .. } = &mut pursuit.tally;
+        match own {
+            Some(leak) if leaks.first().is_none() => {
+                leaks.add(leak);
+                pursuit.has_taken_back = true;
+            }
+            _ => *elsewhere = elsewhere.or(aside.first().map(|&(leak, _)| leak)),
         }
     }
 
@@ -464,6 +520,7 @@ impl<'a> Search<'a> {
     }
 
     fn settle(&mut self, index: usize, stop: Stop, news: Teller<'_>) {
+        self.take_back(index);
         let pursuit = &mut self.pursuits[index];
         pursuit.obstacles.promised.retain(|(_, path)| !self.known.paths.contains(path));
         if let Some(to) = pursuit.distances.get(pursuit.passed) {
@@ -486,7 +543,8 @@ impl<'a> Search<'a> {
                     self.ask_fate(index);
                     self.leave_leaks(index);
                 }
-                self.settle(index, if interrupted { Stop::Interrupted } else { Stop::Explored }, news);
+                let stop = self.pursuits[index].rests.unwrap_or(Stop::Explored);
+                self.settle(index, if interrupted { Stop::Interrupted } else { stop }, news);
             }
         }
         self.pursuits.into_iter().filter_map(|pursuit| pursuit.outcome).collect()

@@ -278,7 +278,7 @@ mod tests {
     fn check(runs: &[(bool, &[State], End)], expected: Option<Verdict>) {
         let mut tally = Tally::default();
         for (number, &(is_whole, states, end)) in runs.iter().enumerate() {
-            let object = |&state: &State| Object { state, bytes: 8, was_newest: false };
+            let object = |&state: &State| Object { state, bytes: 8, was_newest: false, freed_at: None };
             let objects = states.iter().map(object).collect();
             tally.add(number, &Coverage { passed: 0, is_whole, is_new: false, objects, end });
         }

@@ -228,7 +228,7 @@ mod entry {
         }
         let near = Near::inside(thread, address, returns);
         let context = outline::outline_again(thread, near);
-        let place = events::near_number(thread, near, context);
+        let place = events::near_number(thread, context, |_| near);
         let kept = if u64::from(place) < INJECTED { u64::from(place) } else { 0 };
         let Now { clock, last, .. } = thread.sampling.now;
         let first = if before & ACCESSED != 0 { before & First::ALL } else { First::before(clock) };

@@ -272,8 +272,8 @@ fn give_up(thread: &mut Thread, block: Block, caller: Caller) {
 #[inline(always)]
 fn place_of_free(thread: &mut Thread, caller: Caller) -> u32 {
     if mode::samples() && walk::is_derived(caller) {
-        let near = Near::call(thread, caller);
-        events::near_number(thread, near, outline::near_outline(near))
+        let context = outline::near_outline(thread, caller);
+        events::near_number(thread, context, |thread| Near::call(thread, caller))
     } else if walk::is_derived(caller) {
         number(thread, caller)
     } else {

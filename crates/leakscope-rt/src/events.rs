@@ -134,8 +134,11 @@ pub fn number(thread: &mut Thread, caller: Caller, what: What) -> u32 {
 
 /// Number of the innermost frames, for which `context` stands.
 #[inline(always)]
-pub fn near_number(thread: &mut Thread, near: Near, context: u64) -> u32 {
-    known_number(thread, context).unwrap_or_else(|| learn_near(thread, near, context))
+pub fn near_number(thread: &mut Thread, context: u64, near: impl FnOnce(&mut Thread) -> Near) -> u32 {
+    known_number(thread, context).unwrap_or_else(|| {
+        let near = near(thread);
+        learn_near(thread, near, context)
+    })
 }
 
 #[cold]

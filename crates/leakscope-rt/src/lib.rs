@@ -59,6 +59,7 @@ mod rotation;
 #[cfg_attr(not(feature = "executable"), allow(dead_code))]
 mod sampling;
 mod scan;
+mod scratch;
 mod signals;
 mod sink;
 mod sites;

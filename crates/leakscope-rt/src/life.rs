@@ -13,7 +13,7 @@ use crate::unwind::{self, Registers};
 use crate::walk::{self, Caller};
 use crate::{
     actions, activations, caller, depot, details, folder, heap, history, inject, loads, mode, modules,
-    moments, pools, rotation, sampling, signals, sink, sys, thread, uses, waits,
+    moments, pools, rotation, sampling, scratch, signals, sink, sys, thread, uses, waits,
 };
 
 /// The process that this runtime belongs to: another one after `fork`, and
@@ -169,6 +169,8 @@ unsafe fn read_settings(mut environment: *const *const c_char) {
             rotation::set_most(number(most) as u64);
         } else if value(wire::env::ALWAYS).is_some() {
             rotation::write_always();
+        } else if value(wire::env::SCRATCH).is_some() {
+            scratch::keep_in_memory();
         }
     }
     inject::choose(one_in_frees, seed);

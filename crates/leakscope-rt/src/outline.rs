@@ -17,28 +17,53 @@ pub const NEAR: usize = 4;
 /// size.
 #[inline(always)]
 pub fn outline(thread: &mut Thread, caller: Caller) -> u64 {
-    let near = Near::call(thread, caller);
-    with_call(caller.frame as u64, outer_outline(near), near.address)
+    of_call(thread, caller, caller.frame as u64)
 }
 
-/// The same where the stack is the thread's own, and how to leave the frames
+/// A value for the innermost frames alone.
+#[inline(always)]
+pub fn near_outline(thread: &mut Thread, caller: Caller) -> u64 {
+    of_call(thread, caller, NEAR as u64)
+}
+
+#[inline(always)]
+fn of_call(thread: &mut Thread, caller: Caller, kind: u64) -> u64 {
+    let outer = if thread.busy == 0 { known_outer(thread, caller) } else { None };
+    let outer = outer.unwrap_or_else(|| outer_outline(Near::call(thread, caller)));
+    with_call(kind, outer, caller.returns_to() as u64)
+}
+
+/// The outline where the stack is the thread's own, and how to leave the frames
 /// is known.
 #[inline(always)]
 pub fn quick_outline(thread: &Thread, caller: Caller) -> Option<u64> {
+    let outer = known_outer(thread, caller)?;
+    Some(with_call(caller.frame as u64, outer, caller.returns_to() as u64))
+}
+
+#[inline(always)]
+fn known_outer(thread: &Thread, caller: Caller) -> Option<u64> {
     let end = thread.stack_high;
     if !(thread.stack_low..end).contains(&caller.frame) {
         return None;
     }
-    let address = caller.returns_to() as u64;
-    let (mut hash, mut frame) = (0, Frame { address, stack: caller.frame + 16, pointer: 0 });
-    for _ in 1..NEAR {
+    let first = Frame { address: caller.returns_to() as u64, stack: caller.frame + 16, pointer: 0 };
+    with_known(0, first, end, NEAR - 1)
+}
+
+/// A value with so many frames outside of one. It stays in registers: frames
+/// that are found by rules are handed over in memory, which costs more than the
+/// rest of this.
+#[inline(always)]
+fn with_known(mut hash: u64, mut frame: Frame, end: usize, frames: usize) -> Option<u64> {
+    for _ in 0..frames {
         match frame.known_size()? {
             OUTERMOST => break,
             size => frame = frame.caller_above(size, end)?,
         }
         hash = with_frame(hash, frame);
     }
-    Some(with_call(caller.frame as u64, hash, address))
+    Some(hash)
 }
 
 /// Frames from the runtime to the program's own code at most, and of that.
@@ -81,12 +106,6 @@ pub fn quick_library_outline(thread: &Thread, caller: Caller) -> Option<u64> {
     if is_own { through_library(caller, end, Frame::known_size) } else { None }
 }
 
-/// A value for the innermost frames alone.
-#[inline(always)]
-pub fn near_outline(near: Near) -> u64 {
-    with_call(NEAR as u64, outer_outline(near), near.address)
-}
-
 #[inline(always)]
 fn with_call(kind: u64, outer: u64, address: u64) -> u64 {
     outer.wrapping_mul(3).wrapping_add(address).wrapping_mul(3).wrapping_add(kind)
@@ -98,7 +117,8 @@ fn with_frame(outer: u64, frame: Frame) -> u64 {
 }
 
 /// Of the frames outside of the innermost one.
-#[inline(always)]
+#[cold]
+#[inline(never)]
 fn outer_outline(near: Near) -> u64 {
     let Some(mut frame) = near.outer else { return 0 };
     let mut hash = with_frame(0, frame);
@@ -129,7 +149,9 @@ impl Outlined {
 pub fn outline_again(thread: &mut Thread, near: Near) -> u64 {
     let stack = near.outer.map_or(0, |outer| outer.stack);
     if stack == 0 || thread.sampling.outlined.stack != stack {
-        thread.sampling.outlined = Outlined { stack, outer: outer_outline(near) };
+        let known = near.outer.and_then(|outer| with_known(with_frame(0, outer), outer, near.end, NEAR - 2));
+        let outer = known.unwrap_or_else(|| outer_outline(near));
+        thread.sampling.outlined = Outlined { stack, outer };
     }
     with_call(NEAR as u64, thread.sampling.outlined.outer, near.address)
 }

@@ -45,8 +45,8 @@ pub enum Note {
     /// Only a snapshot is there: the process ended without a last word.
     OnlySnapshot { pid: u32 },
     /// Accesses were sampled: of so many, one in `least` at least; and what
-    /// was called stale.
-    Sampled { time: u64, least: u32, stale: String },
+    /// was called stale. That is of the one of so many processes that had most.
+    Sampled { time: u64, least: u32, stale: String, processes: usize },
 }
 
 /// Makes findings of the last record of each process.
@@ -63,7 +63,7 @@ pub fn analyse_stale(processes: &[Process], program: &Path, predicate: &Predicat
 fn analyse_as(processes: &[Process], program: &Path, predicate: Option<&Predicate>) -> Outcome {
     let mut run = Run::new(program);
     let mut notes = BTreeSet::new();
-    let mut fault = None;
+    let (mut fault, mut sampled) = (None, Vec::new());
     for process in processes {
         let Some((last, earlier)) = process.records.split_last() else { continue };
         let named = run.places.of_record(last);
@@ -71,8 +71,7 @@ fn analyse_as(processes: &[Process], program: &Path, predicate: Option<&Predicat
         match (predicate, last.sampling) {
             (Some(predicate), Some(sampling)) => {
                 run.add_stale(&named, last, predicate, sampling);
-                let wire::Sampling { time, least, .. } = sampling;
-                notes.insert(Note::Sampled { time, least, stale: predicate.at(time).to_string() });
+                sampled.push(sampling);
             }
             (Some(_), None) => {}
             (None, _) => run.add_reachable(&named, last),
@@ -94,6 +93,11 @@ fn analyse_as(processes: &[Process], program: &Path, predicate: Option<&Predicat
             let named = run.places.of_record(snapshot);
             run.add_history(&named, snapshot);
         }
+    }
+    if let (Some(predicate), Some(most)) = (predicate, sampled.iter().max_by_key(|sampling| sampling.time)) {
+        let wire::Sampling { time, least, .. } = *most;
+        let stale = predicate.at(time).to_string();
+        notes.insert(Note::Sampled { time, least, stale, processes: sampled.len() });
     }
     Outcome { findings: run.findings(), fault, notes: notes.into_iter().collect() }
 }

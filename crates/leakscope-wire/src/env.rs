@@ -67,3 +67,6 @@ pub const ON_LEAK_ABORT: &str = "abort";
 pub const ON_LEAK_STOP: &str = "stop";
 /// Bytes that must be lost for that.
 pub const LEAK_LIMIT: &str = "LEAKSCOPE_LEAK_LIMIT";
+/// Set to anything: what `tmpfile` opens is in memory, for a program that may write in its own
+/// folder only.
+pub const SCRATCH: &str = "LEAKSCOPE_SCRATCH";

@@ -40,6 +40,9 @@ pub struct Warning {
     pub verdict: Option<Verdict>,
     pub reason: String,
     pub has_input: bool,
+    /// Whether the object that its input leaves is still reachable at the end.
+    #[serde(default)]
+    pub is_reachable: bool,
 }
 
 impl Kept {
@@ -99,7 +102,10 @@ pub fn keep(input: &Input, folder: &Path, program: &Path, id: &str) -> Result<St
     let line = match input.fails.is_empty() {
         true => shell_line(input, folder, program),
         // Only an instrumented program can be made to fail so.
-        false => format!("leakscope replay {id}"),
+        false => {
+            let from = folder.parent().and_then(|from| std::path::absolute(from).ok()).unwrap_or_default();
+            format!("leakscope replay {id} --from {}", quoted(from.as_os_str().as_bytes()))
+        }
     };
     fs::write(folder.join("run.sh"), format!("#!/bin/bash\n{line}\n")).with_context(cannot)?;
     Ok(line)

@@ -51,7 +51,8 @@ impl Tracked {
         let inbox = Inbox::open(records.path(), None).context("cannot open a socket for records")?;
         let mut command = self.plan.command(&records, &inbox, &self.options);
         command.args(input.args.iter().cloned().map(OsString::from_vec)).current_dir(&work);
-        command.env(wire_env::SOCKET, inbox.name()).env("LC_ALL", "C").env("HOME", &work);
+        command.env(wire_env::SOCKET, inbox.name()).env(wire_env::SCRATCH, "memory");
+        command.env("LC_ALL", "C").env("HOME", &work);
         for (name, value) in &input.env {
             command.env(name, OsString::from_vec(value.clone()));
         }

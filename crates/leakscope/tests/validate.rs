@@ -139,6 +139,27 @@ fn name(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
+/// What is not lost, but never freed, is shown again, too.
+#[test]
+fn a_kept_input_leaves_again_what_is_reachable() {
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nstatic char *kept;\nint main(void)\n{\n    \
+                  kept = malloc(8);\n    if (getchar() == 'x')\n        return 0;\n    free(kept);\n    return 0;\n}\n";
+    let warnings = "a.c\t6\tMA\na.c\t8\tLK\nEND_PATH\n";
+    let folder = Folder::with(&[("a.c", source), ("warnings", warnings)]);
+    let validate = ["validate", "--warnings", "warnings", "--format", "json", "-o", "report.json", "a.c"];
+    let ran = support::ran(&mut folder.leakscope(validate));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let report: Value = serde_json::from_str(&folder.read("report.json")).expect("JSON");
+    assert_eq!(report["findings"][0]["evidence"]["leak"]["fate"], "reachable", "{report:#}");
+    let id = report["findings"][0]["id"].as_str().expect("an id");
+    let again =
+        support::ran(&mut folder.leakscope(["replay", &id[..8], "--format", "json", "-o", "again.json"]));
+    assert_eq!(again.code, 23, "{again:?}");
+    let report: Value = serde_json::from_str(&folder.read("again.json")).expect("JSON");
+    assert_eq!(report["findings"][0]["kind"], "forgotten");
+    assert_eq!(report["findings"][0]["allocated"]["stack"][0]["line"], 6);
+}
+
 /// What the input of a verdict leaks is shown again, also by the line that
 /// comes with it.
 #[test]

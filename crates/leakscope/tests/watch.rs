@@ -338,6 +338,9 @@ fn two_programs_may_write_to_one_folder() {
     for words in ["feed.watched", "other.watched", "write to this folder: all of them are in this report"] {
         assert!(said(&once).contains(words), "{words}: {}", said(&once));
     }
+    // What is stale is said once, however many there are.
+    assert_eq!(said(&once).matches("stale means").count(), 1, "{}", said(&once));
+    assert!(said(&once).contains("of 2 processes"), "{}", said(&once));
 }
 
 #[test]

@@ -147,7 +147,7 @@ impl Search<'_> {
                 if units.len() == UNITS {
                     return units;
                 }
-                if self.pursuits[index].outcome.is_some() {
+                if !self.pursuits[index].is_active() {
                     continue;
                 }
                 if let Some(children) = self.due(index) {

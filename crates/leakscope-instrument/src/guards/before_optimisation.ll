@@ -150,11 +150,11 @@ done:
 ; its fifth argument, which is put there later.
 
 define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.overwritten.stamp(ptr %old, ptr %site, i64 %_0, i64 %_1, i64 %context, ptr %new) noinline nounwind {
-  %outcome = call { i64, i1 } @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0)
-  %is_done = extractvalue { i64, i1 } %outcome, 1
+  %clock_at = alloca i64
+  %is_done = call i1 @leakscope.stamp(ptr %old, i64 %context, ptr %new, i1 true, i64 0, ptr %clock_at)
   br i1 %is_done, label %done, label %help, !prof !1
 done:
-  %clock = extractvalue { i64, i1 } %outcome, 0
+  %clock = load i64, ptr %clock_at
   %result = insertvalue %leakscope.free poison, i64 %clock, 0
   ret %leakscope.free %result
 help:
@@ -164,11 +164,11 @@ help:
 }
 
 define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.ends.stamp(ptr %old, ptr %site, i64 %_0, i64 %_1, i64 %context, i64 %since) noinline nounwind {
-  %outcome = call { i64, i1 } @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since)
-  %is_done = extractvalue { i64, i1 } %outcome, 1
+  %clock_at = alloca i64
+  %is_done = call i1 @leakscope.stamp(ptr %old, i64 %context, ptr null, i1 false, i64 %since, ptr %clock_at)
   br i1 %is_done, label %done, label %help, !prof !1
 done:
-  %clock = extractvalue { i64, i1 } %outcome, 0
+  %clock = load i64, ptr %clock_at
   %result = insertvalue %leakscope.free poison, i64 %clock, 0
   ret %leakscope.free %result
 help:
@@ -180,11 +180,11 @@ help:
 define linkonce_odr hidden preserve_mostcc %leakscope.free @leakscope.dies.stamp(ptr %old, ptr %site, ptr %kept, i64 %place, i64 %context, i64 %since) noinline nounwind {
   %salt = call i64 @llvm.fshl.i64(i64 %place, i64 %place, i64 32)
   %salted = xor i64 %context, %salt
-  %outcome = call { i64, i1 } @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since)
-  %is_done = extractvalue { i64, i1 } %outcome, 1
+  %clock_at = alloca i64
+  %is_done = call i1 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 true, i64 %since, ptr %clock_at)
   br i1 %is_done, label %done, label %help, !prof !1
 done:
-  %clock = extractvalue { i64, i1 } %outcome, 0
+  %clock = load i64, ptr %clock_at
   %result = insertvalue %leakscope.free poison, i64 %clock, 0
   ret %leakscope.free %result
 help:
@@ -203,9 +203,10 @@ define internal i64 @leakscope.number(i64 %pointer, i64 %step) alwaysinline noun
 }
 
 ; Stamps the block if it was stamped after `since`: if not, what the pointer was
-; got from still holds it, nor if the pointer goes on in its block. Returns the
-; clock, and whether that is all: else the runtime must do it.
-define internal { i64, i1 } @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since) alwaysinline nounwind {
+; got from still holds it, nor if the pointer goes on in its block. Returns
+; whether that is all, with the clock: else the runtime must do it. (Of a pair, as
+; which both could be returned, LLVM would test the second half again.)
+define internal i1 @leakscope.stamp(ptr %old, i64 %salted, ptr %kept, i1 %is_any_kept, i64 %since, ptr %clock_at) alwaysinline nounwind {
 entry:
   %pointer = ptrtoint ptr %old to i64
   %offset = sub i64 %pointer, $BLOCKS
@@ -272,14 +273,14 @@ push:
   store atomic i64 %pushed, ptr %earlier_at monotonic, align 8
   br label %done
 done:
-  %stamped = insertvalue { i64, i1 } { i64 poison, i1 true }, i64 %time, 0
-  ret { i64, i1 } %stamped
+  store i64 %time, ptr %clock_at
+  ret i1 true
 nothing:
   %now = load i64, ptr @leakscope_clock
-  %same = insertvalue { i64, i1 } { i64 poison, i1 true }, i64 %now, 0
-  ret { i64, i1 } %same
+  store i64 %now, ptr %clock_at
+  ret i1 true
 help:
-  ret { i64, i1 } { i64 poison, i1 false }
+  ret i1 false
 }
 
 @leakscope_clock = extern_weak thread_local(initialexec) global i64

@@ -13,6 +13,7 @@ use super::files::{self, left, position};
 use super::memory::same;
 use super::{Steps, fails, found, heap, models, set_errno, size, touch, write, write_byte};
 use crate::inputs::{self, Stream};
+use crate::objects;
 use crate::shadow;
 use crate::terms::{self, Known};
 
@@ -26,6 +27,9 @@ pub struct File {
 }
 
 const EOF: c_int = -1;
+
+/// Bytes of a `FILE`.
+const FILE_BYTES: usize = 216;
 
 /// Flags of a `FILE`.
 const AT_END: c_int = 0x10;
@@ -92,14 +96,14 @@ models! {
     };
     fn [fopen fopen64](path: *const c_char, mode: *const c_char) -> *mut libc::FILE = |[_]| {
         // SAFETY: the caller's arguments.
-        (unsafe { opened(path, mode) }, 0)
+        (followed(unsafe { opened(path, mode) }), 0)
     };
     fn [fdopen](file: c_int, mode: *const c_char) -> *mut libc::FILE = |[_]| {
         // SAFETY: the caller's arguments.
-        (unless_failing(libc::ENOMEM, || unsafe { libc::fdopen(file, mode) }), 0)
+        (followed(unless_failing(libc::ENOMEM, || unsafe { libc::fdopen(file, mode) })), 0)
     };
     fn [tmpfile tmpfile64]() -> *mut libc::FILE = |[_]| {
-        (unless_failing(libc::EMFILE, scratch), 0)
+        (followed(unless_failing(libc::EMFILE, scratch)), 0)
     };
     fn [freopen](path: *const c_char, mode: *const c_char, file: *mut libc::FILE) -> *mut libc::FILE = |[_]| {
         // SAFETY: the caller's arguments.
@@ -116,6 +120,7 @@ models! {
         // SAFETY: the caller's argument.
         unsafe {
             inputs::closed(libc::fileno(file));
+            objects::freed(file as usize);
             (libc::fclose(file), 0)
         }
     };
@@ -253,6 +258,7 @@ impl Taken {
 }
 
 unsafe fn character(file: *mut File) -> (c_int, u32) {
+    touch(file as usize, 1);
     // SAFETY: as the caller says.
     let taken = unsafe { take(file) };
     let value = if taken.is_end { EOF } else { taken.byte.value as c_int };
@@ -299,6 +305,7 @@ unsafe fn take_until(
 }
 
 unsafe fn line(to: usize, room: c_int, file: *mut File) -> usize {
+    touch(file as usize, 1);
     if room <= 0 {
         return 0;
     }
@@ -319,6 +326,7 @@ unsafe fn line(to: usize, room: c_int, file: *mut File) -> usize {
 
 /// How many were wanted is taken as it is only if so many came.
 unsafe fn items(to: usize, each: usize, count: Known, file: *mut File) -> (usize, u32) {
+    touch(file as usize, 1);
     let bytes = each.saturating_mul(count.value as usize);
     if bytes == 0 {
         size(count.value as usize, count.term);
@@ -358,6 +366,7 @@ unsafe fn items(to: usize, each: usize, count: Known, file: *mut File) -> (usize
 }
 
 unsafe fn delimited(line: *mut usize, room: *mut usize, end: Known, file: *mut File) -> isize {
+    touch(file as usize, 1);
     // SAFETY: as the caller says.
     unsafe {
         let mut no_memory = false;
@@ -395,6 +404,12 @@ unsafe fn delimited(line: *mut usize, room: *mut usize, end: Known, file: *mut F
             _ => -1,
         }
     }
+}
+
+/// A stream is an object that `fclose` frees.
+fn followed(file: *mut libc::FILE) -> *mut libc::FILE {
+    objects::allocated(file as usize, FILE_BYTES);
+    file
 }
 
 /// A stream, unless the driver lets that fail.

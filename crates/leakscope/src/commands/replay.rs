@@ -30,15 +30,19 @@ pub fn run(options: &Replay) -> Result<ExitCode> {
         .with_context(|| format!("cannot read the input in {}", folder.display()))?;
     env::set_current_dir(&kept.folder).context("cannot go to the folder of the validation")?;
     let analysed = Analysed::read(&kept.targets, &kept.flags, &as_asked)?;
-    let (engine, findings) = if input.fails.is_empty() {
-        let tracked = Tracked::new(&kept.targets, &kept.flags, Settings::default())?;
-        (Engine::Track, tracked.findings(&input)?)
-    } else {
-        note(&as_asked, "calls are made to fail: what is not freed is shown, lost or not");
+    let is_whole = input.fails.is_empty();
+    // What is not lost is what was asked for.
+    if warning.is_reachable || !is_whole {
         as_asked.show_forgotten = true;
         if as_asked.fail_on == FailOn::Lost {
             as_asked.fail_on = FailOn::Forgotten;
         }
+    }
+    let (engine, findings) = if is_whole {
+        let tracked = Tracked::new(&kept.targets, &kept.flags, Settings::default())?;
+        (Engine::Track, tracked.findings(&input)?)
+    } else {
+        note(&as_asked, "calls are made to fail: what is not freed is shown, lost or not");
         (Engine::Concolic, unfreed(&analysed, &kept, &input, as_asked.quiet)?)
     };
     let target = Target {

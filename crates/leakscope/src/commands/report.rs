@@ -61,9 +61,17 @@ pub fn limit_text(note: &Note) -> String {
             "a thread did not stop for the scan: all of its stack was searched, which may hide a leak"
                 .to_owned()
         }
-        Note::Sampled { time, least, stale } => format!(
-            "stale means {stale} (--stale), counted in heap accesses: {time} so far, of which at least one in {least} was seen"
-        ),
+        Note::Sampled { time, least, stale, processes } => {
+            let others = match processes {
+                1 => String::new(),
+                _ => format!(
+                    "; of {processes} processes, this is the one with most, and each has its own measure"
+                ),
+            };
+            format!(
+                "stale means {stale} (--stale), counted in heap accesses: {time} so far, of which at least one in {least} was seen{others}"
+            )
+        }
         Note::OnlySnapshot { pid } => {
             format!(
                 "process {pid} wrote nothing at its end, or runs still: this is what its last snapshot shows"

@@ -366,6 +366,7 @@ fn kept_warning(finding: &Finding) -> kept_inputs::Warning {
         verdict: finding.verdict,
         reason: reason.to_owned(),
         has_input: finding.evidence.contains_key("input"),
+        is_reachable: finding.evidence.get("leak").is_some_and(|leak| leak["fate"] == "reachable"),
     }
 }
 
