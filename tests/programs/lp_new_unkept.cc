@@ -27,7 +27,7 @@ static Query *query(const char *sql) {
 
 struct Audit {
     static int count;
-    char *line;
+    char *volatile line;    // stored even though nobody reads it
     explicit Audit(const char *what) : line(new char[std::strlen(what) + 1]) {    // indirect @note: 1 block, 5 bytes
         std::strcpy(line, what);
         count++;
