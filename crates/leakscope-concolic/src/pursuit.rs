@@ -370,6 +370,11 @@ impl Pursuit {
         self.aside.extend(self.tally.leaks.pop().map(|leak| (leak, others)));
     }
 
+    /// Whether one of the leaks that were put aside is no other warning's.
+    pub fn is_aside_for_certain(&self) -> bool {
+        self.aside.iter().any(|(_, others)| others.is_empty())
+    }
+
     /// Whether it leaks by a run that says nothing else.
     pub fn leaks_for_certain(&self) -> bool {
         let is_leak = |outcome: &Outcome| outcome.verdict == Verdict::MustLeak;

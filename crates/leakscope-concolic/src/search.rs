@@ -96,7 +96,8 @@ enum Belongs {
     /// Before they came to the leak point.
     Before,
     Elsewhere,
-    /// Here, or where the run came to the leak points of these warnings about the same allocation.
+    /// Here, or where the run came to the leak points of these warnings about the same allocation. With none
+    /// of them it is here, but how it was lost is not known: a run that may be theirs shows more.
     HereOrAt(Vec<usize>),
 }
 
@@ -295,7 +296,7 @@ impl<'a> Search<'a> {
             self.ask_fate(index);
             self.leave_leaks(index);
             let pursuit = &self.pursuits[index];
-            let has_leak = pursuit.tally.leaks.first().is_some();
+            let has_leak = pursuit.tally.leaks.first().is_some() || pursuit.is_aside_for_certain();
             let since_new = pursuit.tally.suite - pursuit.suite_when_new;
             let automaton = &self.subject.automata[pursuit.number];
             let is_enough = pursuit.tally.suite >= self.options.enough
@@ -366,10 +367,12 @@ impl<'a> Search<'a> {
         while !self.pursuits[index].has_sure_other_way
             && let Some(leak) = self.next_leak(index, |tally| &mut tally.other_ways)
         {
-            if self.belongs(index, leak) == Belongs::Here {
-                self.pursuits[index].has_sure_other_way = true;
-            } else {
-                self.pursuits[index].tally.other_ways.pop();
+            match self.belongs(index, leak) {
+                Belongs::Here => self.pursuits[index].has_sure_other_way = true,
+                Belongs::HereOrAt(others) if others.is_empty() => {
+                    self.pursuits[index].has_sure_other_way = true;
+                }
+                _ => drop(self.pursuits[index].tally.other_ways.pop()),
             }
         }
     }
@@ -434,6 +437,12 @@ impl<'a> Search<'a> {
             {
                 Belongs::Elsewhere
             }
+            // Nobody sees how it is lost where calls fail, and some runs without that have left objects.
+            Fate::Unknown
+                if !self.pursuits[index].aside.is_empty() && !self.known.runs[leak.run].fails.is_empty() =>
+            {
+                Belongs::HereOrAt(Vec::new())
+            }
             _ => Belongs::Here,
         }
     }
@@ -463,6 +472,7 @@ impl<'a> Search<'a> {
 
     /// What was put aside is another warning's where that leaks for certain; else it is this one's.
     fn take_back(&mut self, index: usize) {
+        let is_certain = self.pursuits[index].is_aside_for_certain();
         let aside = std::mem::take(&mut self.pursuits[index].aside);
         let leaks = |&other: &usize| self.pursuits[other].leaks_for_certain();
         let own = aside.iter().find(|(_, others)| !others.iter().any(leaks)).map(|&(leak, _)| leak);
@@ -471,7 +481,7 @@ impl<'a> Search<'a> {
         match own {
             Some(leak) if leaks.first().is_none() => {
                 leaks.add(leak);
-                pursuit.has_taken_back = true;
+                pursuit.has_taken_back = !is_certain;
             }
             _ => *elsewhere = elsewhere.or(aside.first().map(|&(leak, _)| leak)),
         }
