@@ -52,12 +52,12 @@ pub fn forgotten(world: &World) -> Vec<Found> {
         let mut note = |member: Member, place: Lost| {
             let Some(name) = records.owned(member) else { return };
             let Evidence { filled: Filled { by, at, .. }, filled_by, freed_by, .. } = &owned[&member];
+            let (stack, allocator) = effects.origin(*filled_by, *at, *by);
             let of_member = |by: &FuncId| {
                 let calls = facts[by.0 as usize].freed_at.iter().filter(|(freed, _)| *freed == member);
                 calls.map(|(_, at)| (*by, *at)).collect::<Vec<_>>()
             };
             let leak = Leak { freed: freed_by.iter().flat_map(of_member).collect(), ..leak(place, &name) };
-            let (stack, allocator) = effects.origin(*filled_by, *at, *by);
             found.push((id, leak, Arc::new(origin(world, stack, allocator))));
         };
         let own = &facts[id.0 as usize];

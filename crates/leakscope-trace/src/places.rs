@@ -20,6 +20,10 @@ use crate::steps::Target;
 use crate::symbols::{FrameId, ModuleId, Symboliser};
 use crate::variables::Held;
 
+mod of_record;
+
+pub use of_record::RecordPlaces;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(usize);
 
@@ -632,74 +636,6 @@ fn is_constructor(function: &str) -> bool {
     }
     let mut names = path.rsplit("::");
     names.next().is_some_and(|name| names.next() == Some(name))
-}
-
-/// The places of one record.
-pub struct RecordPlaces {
-    by_stack: HashMap<u32, PlaceId>,
-    calls: HashMap<u32, Call>,
-    /// Variables of frames that were left behind.
-    held: HashMap<u32, String>,
-    /// How pointers went at stacks where the source says more than the code.
-    causes: HashMap<u32, Cause>,
-    /// Stacks at which a register lost a pointer, and no variable was there.
-    copies: HashSet<u32>,
-    /// By such a stack and that of a last use, where the same function did that, and
-    /// the variable that was in the register there.
-    last_uses: BTreeMap<(u32, u32), (PlaceId, Option<String>)>,
-    /// By the stack of a latest stamp and that of a last use after it.
-    later_uses: BTreeMap<(u32, u32), PlaceId>,
-    unknown: PlaceId,
-}
-
-impl RecordPlaces {
-    /// A stack that the record does not have is a place without frames.
-    pub fn of(&self, stack: u32) -> PlaceId {
-        self.known(stack).unwrap_or(self.unknown)
-    }
-
-    /// The library's call at the inner end of a stack, if it is one.
-    pub fn call(&self, stack: u32) -> Option<Call> {
-        self.calls.get(&stack).copied()
-    }
-
-    /// Places of accesses before a last one; those without frames are left out.
-    pub fn burst(&self, burst: &leakscope_wire::Burst) -> Vec<PlaceId> {
-        let places = burst.places.iter().take(burst.count as usize);
-        places.filter_map(|&place| self.known(place)).collect()
-    }
-
-    /// What held the pointer that died at a stack, if that is known by its
-    /// place in a frame alone.
-    pub fn held(&self, stack: u32) -> Option<String> {
-        self.held.get(&stack).cloned()
-    }
-
-    /// How the pointer went that died at a stack, where the site says less.
-    pub fn cause(&self, stack: u32) -> Option<Cause> {
-        self.causes.get(&stack).copied()
-    }
-
-    /// Whether what died at a stack was the compiler's own copy of a pointer.
-    pub fn is_copy(&self, stack: u32) -> bool {
-        self.copies.contains(&stack)
-    }
-
-    /// Where such copies had a variable last, by their stack and that of the last
-    /// use.
-    pub fn last_uses(&self) -> impl Iterator<Item = ((u32, u32), &(PlaceId, Option<String>))> {
-        self.last_uses.iter().map(|(&stacks, last)| (stacks, last))
-    }
-
-    /// Where blocks were used after their latest stamp, by the stacks of both.
-    pub fn later_uses(&self) -> impl Iterator<Item = ((u32, u32), PlaceId)> {
-        self.later_uses.iter().map(|(&stacks, &place)| (stacks, place))
-    }
-
-    /// The place of a stack that has frames.
-    pub fn known(&self, stack: u32) -> Option<PlaceId> {
-        self.by_stack.get(&stack).copied().filter(|&place| place != self.unknown)
-    }
 }
 
 #[cfg(test)]
