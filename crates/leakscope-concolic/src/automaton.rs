@@ -191,6 +191,11 @@ impl Automaton {
             && self.allocation.iter().all(|wanted| calls.any(|call| wanted.contains(call)))
     }
 
+    /// Whether there is anything to follow.
+    pub fn is_in_code(&self) -> bool {
+        self.has_allocation() || !self.marks.is_empty()
+    }
+
     pub fn has_allocation(&self) -> bool {
         !self.allocation.is_empty()
     }

@@ -144,7 +144,9 @@ pub fn validate(
     pool.install(|| {
         let reach = Reach::new(subject.program, subject.places);
         let mut search = Search::new(subject, &reach, options, journal, stop);
-        search.seed(seeds, news)?;
+        if subject.automata.iter().any(Automaton::is_in_code) {
+            search.seed(seeds, news)?;
+        }
         search.close(news);
         while search.round(news)? {}
         Ok(search.finish(news))

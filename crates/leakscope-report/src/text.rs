@@ -262,7 +262,7 @@ impl Page<'_> {
         let mut out = wording::staleness(finding).map(|line| format!("  {line}\n")).unwrap_or_default();
         match finding.evidence.get("inexact").and_then(|reason| reason.as_str()) {
             Some(reason) => out += &format!("  {}\n", wording::printable(reason)),
-            None if finding.leaked.is_some() && !finding.exact => {
+            None if finding.leaked.is_some() && !finding.exact && !wording::is_claimed(finding) => {
                 out += "  the block was lost after that, in code that is not tracked\n";
             }
             None => {}
@@ -483,7 +483,7 @@ fn siblings(finding: &Finding) -> Vec<(&Place, u64)> {
 
 /// What is said of the leak place, by how well it is known.
 fn lost_in(finding: &Finding) -> &'static str {
-    if finding.exact { "lost in" } else { "last seen in" }
+    if finding.exact || wording::is_claimed(finding) { "lost in" } else { "last seen in" }
 }
 
 fn function(frame: &Frame) -> String {

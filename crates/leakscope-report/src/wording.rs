@@ -45,8 +45,17 @@ pub(crate) fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// How the last pointer went, to be read beside the place where it did; not
 /// exact where code that was not seen had it afterwards.
 pub(crate) fn lost_here(finding: &Finding) -> String {
+    if is_claimed(finding) {
+        return "the leak point of the warning".to_owned();
+    }
     let here = if finding.exact { "lost here" } else { "last seen here" };
     format!("{here}: {}", last_pointer(finding))
+}
+
+/// Whether the leak point is what another tool says, who does not say how the
+/// pointer goes there.
+pub(crate) fn is_claimed(finding: &Finding) -> bool {
+    finding.kind == Kind::Warning && !finding.exact
 }
 
 /// `` `list`, the last pointer, is overwritten ``.

@@ -251,7 +251,9 @@ fn check_validates_on_request() {
 
 #[test]
 fn bad_input_is_refused_with_a_reason() {
-    let folder = Folder::with(&[("a.c", "int main(void) { return 0; }\n"), ("bad", "hello\n"), ("none", "")]);
+    let nowhere = "a.c\t98\tMA\na.c\t99\tLK\nEND_PATH\n";
+    let source = "int main(void) { return 0; }\n";
+    let folder = Folder::with(&[("a.c", source), ("bad", "hello\n"), ("none", ""), ("nowhere", nowhere)]);
     let check = |arguments: &[&str], code: i32, expected: &str| {
         let ran = support::ran(&mut folder.leakscope(arguments.iter().copied()));
         assert_eq!(ran.code, code, "{ran:?}");
@@ -263,6 +265,7 @@ fn bad_input_is_refused_with_a_reason() {
     check(&["validate", "--warnings", "missing", "a.c"], 2, "cannot read missing");
     check(&["validate", "--warnings", "none", "a.c"], 0, "no leak was found");
     check(&["validate", "--warnings", "none", "a.c"], 0, " -  ");
+    check(&["validate", "--warnings", "nowhere", "a.c"], 0, "       1     0          0         1 ");
     check(&["validate", "missing.c"], 2, "missing.c");
     check(&["replay", "0", "--from", "nowhere"], 2, "no validation was kept in");
 }
